@@ -1,0 +1,36 @@
+/* The C core's status codes and error record.
+ *
+ * The core knows nothing of Python: it never exits, prints or keeps state in globals. A function
+ * that can fail returns a dcme_status and, where a caller needs more than the code, fills a
+ * dcme_error. Sizes and offsets are int64_t. Each room has its own header: text/text.h,
+ * vectors/vectors.h, train/train.h.
+ */
+#ifndef DCME_H
+#define DCME_H
+
+#include <stdint.h>
+
+typedef enum {
+    DCME_OK = 0,
+    DCME_NO_MEMORY,    /* an allocation failed; dcme_error.where holds its size in bytes */
+    DCME_IO,           /* a read or a write failed; dcme_error.where holds errno */
+    DCME_BAD_ENCODING, /* bytes that are not UTF-8; where: their offset */
+    DCME_BAD_FORMAT,   /* a file is not what it says; where: row or offset */
+    DCME_BAD_ARGUMENT, /* the caller broke the function's contract */
+    DCME_DIVERGED,     /* a number is not finite */
+    DCME_STOPPED       /* the caller asked to stop */
+} dcme_status;
+
+typedef struct {
+    dcme_status code;
+    int64_t where;
+    char message[200];
+} dcme_error;
+
+/* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
+dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
+
+/* malloc for `count` items of `size` bytes, NULL on overflow or want of memory; free with free(). */
+void *dcme_allocate(int64_t count, int64_t size);
+
+#endif

@@ -1,0 +1,1 @@
+"""Thin Cython bindings: structs in, arrays out, the GIL released in between."""

@@ -1,0 +1,40 @@
+"""The C core's status codes, and the one place where they become Python exceptions."""
+
+from libc.stdint cimport int64_t
+
+
+cdef extern from "dcme.h" nogil:
+    ctypedef enum dcme_status:
+        DCME_OK
+        DCME_NO_MEMORY
+        DCME_IO
+        DCME_BAD_ENCODING
+        DCME_BAD_FORMAT
+        DCME_BAD_ARGUMENT
+        DCME_DIVERGED
+        DCME_STOPPED
+
+    ctypedef struct dcme_error:
+        dcme_status code
+        int64_t where
+        char message[200]
+
+
+cdef inline int check(dcme_status status, dcme_error *error) except -1:
+    """Raise the exception that belongs to a status; return 0 for DCME_OK."""
+    if status == DCME_OK:
+        return 0
+    from dcme_w2v import errors
+
+    message = error.message.decode("utf-8", "replace")
+    if status == DCME_NO_MEMORY:
+        raise errors.ResourceError(message)
+    if status == DCME_IO:
+        raise OSError(error.where, message)
+    if status == DCME_BAD_ENCODING:
+        raise errors.CorpusError(message)
+    if status == DCME_BAD_FORMAT:
+        raise errors.FormatError(message)
+    if status == DCME_DIVERGED:
+        raise errors.DivergedError(message)
+    raise ValueError(message)

@@ -1,0 +1,81 @@
+"""The program: finds the command, runs it, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from dcme_w2v import __version__
+from dcme_w2v.errors import DcmeError
+
+# Name of a command -> "module:object"; a module is imported only when its command is used.
+COMMANDS = {
+    "train": "dcme_w2v.cli.train:train",
+    "vocab": "dcme_w2v.cli.vocab:vocab",
+    "eval": "dcme_w2v.cli.evaluate:evaluate",
+    "neighbors": "dcme_w2v.cli.neighbors:neighbors",
+    "analogy": "dcme_w2v.cli.neighbors:analogy",
+    "convert": "dcme_w2v.cli.convert:convert",
+    "check": "dcme_w2v.cli.check:check",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the table above."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command, or None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dcme-w2v")
+@click.option("--debug", "traceback_wanted", is_flag=True, help="Show a traceback with an error.")
+def program(traceback_wanted: bool) -> None:
+    """Word vectors, document vectors and many-class text classification."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        return _report(error, error.format_message(), error.exit_code, arguments)
+    except DcmeError as error:
+        return _report(error, str(error), error.exit_code, arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _report(error, f"{where}{error.strerror or error}", 1, arguments)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _report(error, "interrupted", 130, arguments)
+
+
+def _report(error: BaseException, message: str, code: int, arguments: list[str]) -> int:
+    if "--debug" in arguments[:1]:
+        traceback.print_exception(error)
+    click.echo(f"error: {' '.join(message.split())}", err=True)
+    return code

@@ -1,0 +1,217 @@
+"""The only declaration of every option.
+
+A field of a frozen dataclass below is one option: its type, default, bounds, help text, the
+spellings on the command line and whether the C core sees it. From it follow the click option,
+``--help``, the table in the README, the manifest beside the vectors and the C struct of the same
+name, so that none of them can disagree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from dcme_w2v.errors import UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one option is, beside its name, type and default."""
+
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] = ()
+    word2vec: str | None = None
+    metavar: str | None = None
+
+
+def option(default: Any, help: str, **declaration: Any) -> Any:
+    """Declare a field as an option.
+
+    Parameters
+    ----------
+    default : object
+        The default value; ``None`` means that the value is derived when training starts.
+    help : str
+        One line for ``--help`` and the README.
+    **declaration
+        The other fields of `Declaration`: `minimum` and `maximum` (inclusive), `above`
+        (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`.
+    """
+    return field(default=default, metadata={"option": Declaration(help, **declaration)})
+
+
+def declaration_of(item: dataclasses.Field[Any]) -> Declaration:
+    """Return what was declared for a dataclass field."""
+    declared = item.metadata["option"]
+    assert isinstance(declared, Declaration)
+    return declared
+
+
+def flag_of(name: str) -> str:
+    """Return the command-line flag of an option: ``min_count`` is ``--min-count``."""
+    return "--" + name.replace("_", "-")
+
+
+def types_of(cls: type) -> dict[str, tuple[type, bool]]:
+    """Return each option's type and whether ``None`` is allowed."""
+    found = {}
+    for name, hint in typing.get_type_hints(cls).items():
+        parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        plain = [part for part in parts if part is not type(None)]
+        found[name] = (plain[0], len(plain) < len(parts))
+    return found
+
+
+def default_threads() -> int:
+    """Return the number of CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Checked:
+    """Check every field against its declaration when an object is made."""
+
+    def __post_init__(self) -> None:
+        kinds = types_of(type(self))
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            kind, optional = kinds[item.name]
+            value = getattr(self, item.name)
+            if value is None and optional:
+                continue
+            _check(item.name, value, kind, declaration_of(item))
+
+    @classmethod
+    def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
+        """Make options from a mapping; an unknown name is an error that names the nearest."""
+        known = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        for name in values:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise UsageError(f"unknown option {name}{hint}")
+        return cls(**values)
+
+
+def _check(name: str, value: Any, kind: type, declared: Declaration) -> None:
+    flag = flag_of(name)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{flag} {value!r}: give {_article(kind)}")
+    if declared.choices and value not in declared.choices:
+        raise UsageError(f"{flag} {value}: give one of {', '.join(declared.choices)}")
+    if kind is float and value != value:
+        raise UsageError(f"{flag} nan: give a number")
+    if declared.minimum is not None and value < declared.minimum:
+        raise UsageError(f"{flag} {value}: give at least {declared.minimum:g}")
+    if declared.maximum is not None and value > declared.maximum:
+        raise UsageError(f"{flag} {value}: give at most {declared.maximum:g}")
+    if declared.above is not None and value <= declared.above:
+        raise UsageError(f"{flag} {value}: give more than {declared.above:g}")
+
+
+def _article(kind: type) -> str:
+    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}[kind]
+
+
+@dataclass(frozen=True)
+class VocabularyOptions(Checked):
+    """Which words are kept, and how text becomes words."""
+
+    min_count: int = option(
+        5, "leave out words seen fewer times than this", minimum=1, word2vec="min-count"
+    )
+    max_vocab: int | None = option(
+        None, "keep only the N most frequent words", minimum=1, metavar="N"
+    )
+    encoding_errors: str = option(
+        "strict",
+        "words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
+        choices=("strict", "replace", "skip"),
+    )
+
+
+@dataclass(frozen=True)
+class TrainOptions(Checked):
+    """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
+
+    model: str = option(
+        "cbow", "predict a word from its context, or each context word", choices=("cbow", "skipgram")
+    )
+    objective: str = option(
+        "ns",
+        "negative sampling, noise-contrastive estimation or dual-clustering maximum entropy",
+        choices=("ns", "nce", "dcme"),
+    )
+    dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
+    window: int = option(
+        5, "words on each side that are context", minimum=1, maximum=1000, word2vec="window"
+    )
+    window_mode: str = option(
+        "shrink",
+        "shrink: random size up to --window; fixed: all alike; linear: near words weigh more",
+        choices=("shrink", "fixed", "linear"),
+    )
+    negative: int = option(
+        5, "noise words a target (ns, nce, dcme)", minimum=0, maximum=1000, word2vec="negative"
+    )
+    noise_power: float = option(
+        0.75, "noise words are drawn in proportion to count to this power", minimum=-2, maximum=2
+    )
+    clusters: int = option(20, "dual clusters (dcme)", minimum=1, maximum=4096)
+    top_items: int = option(
+        10, "heaviest items of a cluster, updated online (dcme)", minimum=0, maximum=4096
+    )
+    beta: float = option(
+        1.0, "offline update of a cluster after this many times the vocabulary (dcme)", above=0.0
+    )
+    dcme_update: str = option(
+        "robust",
+        "the tiered update that cannot diverge, or Algorithm 1 to the letter (dcme)",
+        choices=("robust", "paper"),
+    )
+    epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
+    sample: float = option(
+        1e-3, "drop frequent words above this share at random; 0: never", minimum=0.0, maximum=1.0,
+        word2vec="sample",
+    )
+    lr: float | None = option(
+        None, "learning rate at the start (default: by model and objective)", above=0.0,
+        maximum=1000.0, word2vec="alpha",
+    )
+    min_lr: float | None = option(
+        None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1000.0
+    )
+    gradient: str | None = option(
+        None,
+        "context rows get the true gradient, or word2vec's, not divided by the context's size",
+        choices=("exact", "word2vec"),
+    )
+    threads: int | None = option(
+        None, "threads (default: the CPUs that this process may use)", minimum=1, maximum=1024,
+        word2vec="threads",
+    )
+    seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
+
+
+@dataclass(frozen=True)
+class OutputOptions(Checked):
+    """Where results go."""
+
+    format: str | None = option(
+        None,
+        "default by suffix: .bin is binary, .npy is npy, any other is text",
+        choices=("text", "binary", "npy"),
+    )

@@ -1,0 +1,1 @@
+"""Words: training, vectors and their evaluation."""
