@@ -194,6 +194,10 @@ class TrainOptions(Checked):
     min_lr: float | None = option(
         None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1000.0
     )
+    input_rate: float | None = option(
+        None, "context rows step by this times the learning rate (default: by objective)",
+        above=0.0, maximum=1000.0,
+    )
     gradient: str | None = option(
         None,
         "context rows get the true gradient, or word2vec's, not divided by the context's size",

@@ -1,0 +1,36 @@
+/* The kernels for AVX-512F: 16 floats a vector. */
+#include "kernels.h"
+
+#ifdef __AVX512F__
+#include "exponential.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#define KERNELS dcme_kernels_avx512
+#define NAME "avx512"
+#define LANES 16
+typedef __m512 vec;
+
+static inline vec zero(void) { return _mm512_setzero_ps(); }
+static inline vec set1(float a) { return _mm512_set1_ps(a); }
+static inline vec load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void store(float *p, vec v) { _mm512_storeu_ps(p, v); }
+static inline vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
+static inline vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+static inline vec madd(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+static inline float sum(vec v) { return _mm512_reduce_add_ps(v); }
+
+static inline vec logistic_lanes(vec x) {
+    /* min and max return their second operand where one is NaN: NaN passes through */
+    vec limited = _mm512_min_ps(set1(EXP_LIMIT), _mm512_sub_ps(zero(), x));
+    limited = _mm512_max_ps(set1(-EXP_LIMIT), limited);
+    vec n = _mm512_roundscale_ps(mul(limited, set1(EXP_PER_LOG2)), _MM_FROUND_TO_NEAREST_INT);
+    vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
+    r = madd(n, set1(-EXP_LOG2_LOW), r);
+    vec e = _mm512_scalef_ps(EXP_POLYNOMIAL(r), n);
+    return _mm512_div_ps(set1(1.f), add(set1(1.f), e));
+}
+
+#include "vector.h"
+#endif

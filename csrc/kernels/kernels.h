@@ -1,0 +1,59 @@
+/* Vector kernels: the arithmetic of every objective, chosen at run time.
+ *
+ * scalar.c is the specification, written to be read. The other files say the same for one
+ * instruction set and are tested against it. Rows are `size` numbers long, a multiple of DCME_PAD,
+ * padded with zeros; they need not be aligned, but are fastest at 64 bytes.
+ *
+ * The core is compiled with real = float. Tests compile it with -DDCME_REAL=double as well, to
+ * compare gradients with central differences; there is only the scalar kernel then.
+ */
+#ifndef DCME_KERNELS_H
+#define DCME_KERNELS_H
+
+#include <stdint.h>
+
+#ifndef DCME_REAL
+#define DCME_REAL float
+#define DCME_REAL_IS_FLOAT 1
+#endif
+typedef DCME_REAL real;
+
+enum { DCME_PAD = 16 };
+
+/* The length of a row in memory: `dim` rounded up so that rows start at cache lines. */
+static inline int64_t dcme_stride(int64_t dim) {
+    return (dim + DCME_PAD - 1) / DCME_PAD * DCME_PAD;
+}
+
+typedef struct {
+    const char *name;
+
+    /* scores[i] = rows[i] . h */
+    void (*dots)(real *scores, const real *h, real *const *rows, int64_t count, int64_t size);
+
+    /* For each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i] h. The weights
+     * were computed before any row moved, so each row enters the gradient as it was scored, unless
+     * the same row stands twice in the list. */
+    void (*update)(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
+                   int64_t count, int64_t size);
+
+    /* out = scale (rows[0] + rows[1] + ...) */
+    void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);
+
+    /* rows[i] += scale x */
+    void (*spread)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
+
+    /* y += a x */
+    void (*axpy)(real *y, real a, const real *x, int64_t size);
+
+    /* out[i] = 1 / (1 + exp(-x[i])); out may be x */
+    void (*logistic)(real *out, const real *x, int64_t count);
+} dcme_kernels;
+
+extern const dcme_kernels dcme_kernels_scalar;
+
+/* The kernels of a given name ("scalar", "avx2", "avx512", "neon"), or the fastest of this machine
+ * for NULL; NULL if the machine has not got them. */
+const dcme_kernels *dcme_kernels_choose(const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* The kernels for arm64: 4 floats a vector. */
+#include "kernels.h"
+
+#ifdef __aarch64__
+#include "exponential.h"
+
+#include <arm_neon.h>
+#include <string.h>
+
+#define KERNELS dcme_kernels_neon
+#define NAME "neon"
+#define LANES 4
+typedef float32x4_t vec;
+
+static inline vec zero(void) { return vdupq_n_f32(0); }
+static inline vec set1(float a) { return vdupq_n_f32(a); }
+static inline vec load(const float *p) { return vld1q_f32(p); }
+static inline void store(float *p, vec v) { vst1q_f32(p, v); }
+static inline vec add(vec a, vec b) { return vaddq_f32(a, b); }
+static inline vec mul(vec a, vec b) { return vmulq_f32(a, b); }
+static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+static inline float sum(vec v) { return vaddvq_f32(v); }
+
+static inline vec logistic_lanes(vec x) {
+    vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), vnegq_f32(x)));
+    vec n = vrndnq_f32(mul(limited, set1(EXP_PER_LOG2)));
+    vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
+    r = madd(n, set1(-EXP_LOG2_LOW), r);
+    int32x4_t exponent = vshlq_n_s32(vcvtq_s32_f32(n), 23);
+    vec e = vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(EXP_POLYNOMIAL(r)), exponent));
+    vec y = vdivq_f32(set1(1.f), add(set1(1.f), e));
+    return vbslq_f32(vceqq_f32(x, x), y, x); /* NaN stays NaN */
+}
+
+#include "vector.h"
+#endif

@@ -1,0 +1,51 @@
+/* The kernels' specification: plain loops, one operation at a time, in a fixed order. */
+#include "kernels.h"
+
+#include <math.h>
+
+static void dots(real *scores, const real *h, real *const *rows, int64_t count, int64_t size) {
+    for (int64_t i = 0; i < count; i++) {
+        real sum = 0;
+        for (int64_t d = 0; d < size; d++)
+            sum += rows[i][d] * h[d];
+        scores[i] = sum;
+    }
+}
+
+static void update(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
+                   int64_t count, int64_t size) {
+    for (int64_t i = 0; i < count; i++) {
+        real step = rate * weights[i];
+        for (int64_t d = 0; d < size; d++) {
+            gradient[d] += weights[i] * rows[i][d];
+            rows[i][d] += step * h[d];
+        }
+    }
+}
+
+static void mean(real *out, real scale, real *const *rows, int64_t count, int64_t size) {
+    for (int64_t d = 0; d < size; d++) {
+        real sum = 0;
+        for (int64_t i = 0; i < count; i++)
+            sum += rows[i][d];
+        out[d] = scale * sum;
+    }
+}
+
+static void spread(real *const *rows, real scale, const real *x, int64_t count, int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0; d < size; d++)
+            rows[i][d] += scale * x[d];
+}
+
+static void axpy(real *y, real a, const real *x, int64_t size) {
+    for (int64_t d = 0; d < size; d++)
+        y[d] += a * x[d];
+}
+
+static void logistic(real *out, const real *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (real)(1 / (1 + exp(-(double)x[i])));
+}
+
+const dcme_kernels dcme_kernels_scalar = {"scalar", dots, update, mean, spread, axpy, logistic};

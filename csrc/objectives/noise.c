@@ -1,0 +1,162 @@
+/* Draw noise words, score them with the target, move the rows. See noise.h.
+ *
+ * For context h, target i and noise words j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
+ *     log sigma(s_i) + sum_j log sigma(-s_j):
+ * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
+ * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
+ */
+#include "objectives/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A target and its noise words, drawn ahead so that their rows can be fetched. */
+typedef struct {
+    int64_t count;
+    int32_t *words; /* (draws + 1), the target first */
+    real **rows;    /* (draws + 1) their output rows */
+} sample;
+
+typedef struct {
+    const dcme_noise *noise;
+    uint64_t stream;
+    uint32_t announced, taken; /* samples so far; the one of number n is samples[n % 2] */
+    sample samples[2];
+    real *scores;  /* (draws + 1) */
+    real *weights; /* (draws + 1) */
+} member_state;
+
+static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, int with_offset,
+                        double *weights) {
+    const dcme_model *model = noise->model;
+    double total = 0;
+    for (int64_t j = 0; j < model->items; j++)
+        total += weights[j] = pow((double)model->counts[j], options->noise_power);
+    for (int64_t j = 0; with_offset && j < model->items; j++)
+        noise->offset[j] =
+            (real)(log((double)model->items) + log(noise->draws * weights[j] / total));
+    return dcme_alias_build(noise->alias, weights, model->items);
+}
+
+dcme_status dcme_noise_open(void **shared, const dcme_model *model,
+                            const dcme_train_options *options, int with_offset, dcme_error *error) {
+    dcme_noise *noise = calloc(1, sizeof *noise);
+    double *weights = dcme_allocate(model->items, sizeof *weights);
+    dcme_status status = DCME_NO_MEMORY;
+    if (noise && weights) {
+        noise->model = model;
+        noise->draws = options->negative;
+        noise->alias = dcme_allocate(model->items, sizeof *noise->alias);
+        noise->offset = with_offset ? dcme_allocate(model->items, sizeof *noise->offset) : NULL;
+        if (noise->alias && (noise->offset || !with_offset))
+            status = fill(noise, options, with_offset, weights);
+    }
+    free(weights);
+    if (status != DCME_OK) {
+        dcme_noise_close(noise);
+        return dcme_fail(error, status, model->items, "the noise distribution over %lld words",
+                         (long long)model->items);
+    }
+    *shared = noise;
+    return DCME_OK;
+}
+
+void dcme_noise_close(void *shared) {
+    dcme_noise *noise = shared;
+    if (!noise)
+        return;
+    free(noise->alias);
+    free(noise->offset);
+    free(noise);
+}
+
+dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
+    const dcme_noise *noise = shared;
+    int64_t n = noise->draws + 1;
+    member_state *me = calloc(1, sizeof *me);
+    int whole = me != NULL;
+    for (int i = 0; whole && i < 2; i++) {
+        me->samples[i].words = dcme_allocate(n, sizeof *me->samples[i].words);
+        me->samples[i].rows = dcme_allocate(n, sizeof *me->samples[i].rows);
+        whole = me->samples[i].words && me->samples[i].rows;
+    }
+    if (whole) {
+        me->noise = noise;
+        me->scores = dcme_allocate(n, sizeof *me->scores);
+        me->weights = dcme_allocate(n, sizeof *me->weights);
+        whole = me->scores && me->weights;
+    }
+    if (!whole) {
+        dcme_noise_leave(me);
+        return dcme_fail(error, DCME_NO_MEMORY, n, "a thread's %lld samples", (long long)n);
+    }
+    *member = me;
+    return DCME_OK;
+}
+
+void dcme_noise_leave(void *member) {
+    member_state *me = member;
+    if (!me)
+        return;
+    for (int i = 0; i < 2; i++) {
+        free(me->samples[i].words);
+        free(me->samples[i].rows);
+    }
+    free(me->scores);
+    free(me->weights);
+    free(me);
+}
+
+void dcme_noise_begin(void *member, uint64_t stream) {
+    member_state *me = member;
+    me->stream = stream;
+    me->announced = me->taken = 0;
+}
+
+static void add(sample *s, const dcme_model *model, int32_t word) {
+    s->words[s->count] = word;
+    s->rows[s->count] = model->output + word * model->stride;
+    dcme_prefetch(s->rows[s->count++], model->stride);
+}
+
+void dcme_noise_announce(void *member, int32_t target) {
+    member_state *me = member;
+    const dcme_noise *noise = me->noise;
+    sample *s = &me->samples[me->announced++ % 2];
+    s->count = 0;
+    add(s, noise->model, target);
+    for (int32_t k = 0; k < noise->draws; k++) {
+        int32_t word = dcme_alias_draw(noise->alias, noise->model->items, &me->stream);
+        if (word != target)
+            add(s, noise->model, word);
+    }
+}
+
+/* -log of what the step ascends; log sigma(x) = -log(1 + exp(-x)). */
+static double loss_of(const real *scores, int64_t count) {
+    double loss = log1p(exp(-(double)scores[0]));
+    for (int64_t i = 1; i < count; i++)
+        loss += scores[i] > 30 ? (double)scores[i] : log1p(exp((double)scores[i]));
+    return loss;
+}
+
+void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss) {
+    member_state *me = member;
+    const dcme_noise *noise = me->noise;
+    const dcme_kernels *kernels = noise->model->kernels;
+    const sample *s = &me->samples[me->taken++ % 2];
+    int64_t stride = noise->model->stride;
+
+    kernels->dots(me->scores, instance->h, s->rows, s->count, stride);
+    for (int64_t i = 0; noise->offset && i < s->count; i++)
+        me->scores[i] -= noise->offset[s->words[i]];
+    if (dcme_loss_wanted(loss))
+        dcme_loss_add(loss, loss_of(me->scores, s->count));
+    kernels->logistic(me->weights, me->scores, s->count);
+    for (int64_t i = 0; i < s->count; i++)
+        me->weights[i] = (i == 0) - me->weights[i];
+    memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
+    kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
+                    stride);
+}

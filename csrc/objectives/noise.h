@@ -1,0 +1,27 @@
+/* Learning against noise words, shared by negative sampling and NCE, which differ only in what is
+ * taken off a score before the logistic. */
+#ifndef DCME_NOISE_H
+#define DCME_NOISE_H
+
+#include "objectives/objective.h"
+#include "train/alias.h"
+
+typedef struct {
+    const dcme_model *model;
+    int32_t draws;     /* k noise words a target */
+    dcme_alias *alias; /* (items) the noise distribution q */
+    real *offset;      /* (items) taken off the scores, or NULL for none */
+} dcme_noise;
+
+/* Open with q in proportion to count^power; `with_offset` fills `offset` with
+ * log N + log(k q(j)), for NCE. */
+dcme_status dcme_noise_open(void **shared, const dcme_model *model,
+                            const dcme_train_options *options, int with_offset, dcme_error *error);
+void dcme_noise_close(void *shared);
+dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error);
+void dcme_noise_leave(void *member);
+void dcme_noise_begin(void *member, uint64_t stream);
+void dcme_noise_announce(void *member, int32_t target);
+void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss);
+
+#endif

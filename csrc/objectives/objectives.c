@@ -1,0 +1,15 @@
+/* The table of objectives: the one place that knows them all. */
+#include "objectives/objective.h"
+
+#include <stddef.h>
+
+const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
+    switch (options->objective) {
+    case DCME_NS:
+        return &dcme_objective_ns;
+    case DCME_NCE:
+        return &dcme_objective_nce;
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,44 @@
+/* Vose's construction of the alias table (Vose 1991). */
+#include "train/alias.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A share of a cell, 0 <= p <= 1, as a threshold; the cell that is its own alias needs no care. */
+static uint32_t threshold_of(double p) {
+    double scaled = p * 4294967296.0;
+    return scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
+}
+
+dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t count) {
+    double total = 0;
+    for (int64_t i = 0; i < count; i++)
+        total += weights[i];
+    if (!(total > 0) || !isfinite(total))
+        return DCME_BAD_ARGUMENT;
+    double *share = dcme_allocate(count, sizeof *share);
+    int32_t *order = dcme_allocate(count, sizeof *order); /* small ones from the left, large right */
+    if (!share || !order) {
+        free(share), free(order);
+        return DCME_NO_MEMORY;
+    }
+    int64_t small = 0, large = count;
+    for (int64_t i = 0; i < count; i++) {
+        share[i] = weights[i] / total * (double)count;
+        cells[i].other = (int32_t)i;
+        cells[i].threshold = UINT32_MAX;
+        order[share[i] < 1 ? small++ : --large] = (int32_t)i;
+    }
+    while (small > 0 && large < count) {
+        int32_t poor = order[--small], rich = order[large];
+        cells[poor].threshold = threshold_of(share[poor]);
+        cells[poor].other = rich;
+        share[rich] -= 1 - share[poor];
+        if (share[rich] < 1) { /* it moves from the large ones to the small ones */
+            large++;
+            order[small++] = rich;
+        }
+    }
+    free(share), free(order);
+    return DCME_OK;
+}

@@ -1,0 +1,24 @@
+/* Walker's alias method: a draw from any distribution over n items in constant time. */
+#ifndef DCME_ALIAS_H
+#define DCME_ALIAS_H
+
+#include "dcme.h"
+#include "train/random.h"
+
+/* One cell: below `threshold` (of 2^32) the draw is the cell itself, else `other`. */
+typedef struct {
+    uint32_t threshold;
+    int32_t other;
+} dcme_alias;
+
+/* Fill `cells` (count) so that item i is drawn in proportion to weights[i] >= 0. The sum of the
+ * weights must be finite and above 0. */
+dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t count);
+
+static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, uint64_t *stream) {
+    uint64_t random = dcme_random(stream);
+    int64_t cell = dcme_below(random, count);
+    return (uint32_t)random < cells[cell].threshold ? (int32_t)cell : cells[cell].other;
+}
+
+#endif

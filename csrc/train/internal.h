@@ -1,0 +1,95 @@
+/* What the files of this folder share: the trainer, its workers and their passages. */
+#ifndef DCME_TRAIN_INTERNAL_H
+#define DCME_TRAIN_INTERNAL_H
+
+#include "objectives/objective.h"
+#include "train/random.h"
+#include "train/sliding.h"
+#include "train/train.h"
+
+#include <stdatomic.h>
+
+/* Words that a shard has at least, but for the last one, and a sentence at most: a longer line is
+ * cut for training. Small corpora have smaller shards, so that every thread has some. */
+enum { DCME_SHARD_MAX = 32768, DCME_SHARD_MIN = 512, DCME_SHARDS_WANTED = 64 };
+
+/* A passage ends with the first sentence that gives it at least this many words. */
+enum { DCME_PASSAGE = 1024 };
+
+/* Subsampled sentences, one after the other. */
+typedef struct {
+    int64_t length;
+    int32_t *words; /* (length) */
+    int32_t *begin; /* (length) where the word's sentence begins in `words` */
+    int32_t *end;   /* (length) and ends */
+    real rate;      /* learning rate, of output rows */
+} dcme_passage;
+
+/* What a worker has done, published once a passage; nobody else writes to its cache lines. */
+typedef struct {
+    _Alignas(128) _Atomic int64_t trained;
+    _Atomic int64_t subsampled, without_context, losses;
+    _Atomic double loss, rate;
+    char padding[128 - 4 * sizeof(int64_t) - 2 * sizeof(double)];
+} dcme_counters;
+
+typedef struct {
+    dcme_trainer *trainer;
+    dcme_counters *counters;
+    void *member; /* the objective's part */
+    int64_t epoch;
+    uint64_t subsample_stream, window_stream;
+    dcme_passage passage;
+    real *h, *gradient, *moved;       /* (stride) each */
+    real input_scale;                 /* input rows step by this times the rate */
+    real **rows;                      /* (2 window) rows of a context */
+    dcme_sliding contexts, gradients; /* of fixed and linear windows */
+    dcme_loss loss;
+    int64_t trained, subsampled, without_context;
+} dcme_worker;
+
+struct dcme_trainer {
+    dcme_train_options options;
+    dcme_corpus corpus;
+    dcme_model model;
+    const dcme_objective *objective;
+    void *shared;           /* the objective's part */
+    uint32_t *keep;         /* (items) a word is kept if 32 random bits are not above this */
+    int64_t *starts;        /* (shards + 1) first id of each shard */
+    int64_t shards;
+    dcme_counters *counters; /* (threads) */
+    dcme_worker *workers;    /* (threads) */
+    _Alignas(128) _Atomic int64_t next_shard; /* taken once a shard */
+    _Alignas(128) _Atomic int stop;           /* read once a passage */
+    _Atomic int diverged;
+};
+
+/* shards.c */
+dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus);
+
+/* passage.c */
+dcme_status dcme_passage_open(dcme_passage *passage);
+void dcme_passage_close(dcme_passage *passage);
+/* Read sentences from id `position` on until the passage is full or `end` is reached. */
+int64_t dcme_passage_read(dcme_worker *worker, int64_t position, int64_t end);
+
+/* cbow.c and skipgram.c: learn from a worker's passage. */
+void dcme_learn_cbow(dcme_worker *worker);
+void dcme_learn_cbow_sliding(dcme_worker *worker);
+void dcme_learn_skipgram(dcme_worker *worker);
+
+/* worker.c */
+dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_error *error);
+void dcme_worker_close(dcme_worker *worker);
+/* Take shards and learn from them until there are none. */
+void dcme_worker_epoch(dcme_worker *worker, int64_t epoch);
+
+/* Half the window at a position, drawn for `shrink`. */
+static inline int64_t dcme_half_window(dcme_worker *worker) {
+    const dcme_train_options *options = &worker->trainer->options;
+    if (options->window_mode != DCME_SHRINK)
+        return options->window;
+    return 1 + dcme_below(dcme_random(&worker->window_stream), options->window);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* The options of training, field for field those of TrainOptions in dcme_w2v/options.py. */
+#ifndef DCME_TRAIN_OPTIONS_H
+#define DCME_TRAIN_OPTIONS_H
+
+#include <stdint.h>
+
+/* Values of the choices, in the order of the `choices` of the Python declaration. */
+enum { DCME_CBOW, DCME_SKIPGRAM };
+enum { DCME_NS, DCME_NCE, DCME_DCME };
+enum { DCME_SHRINK, DCME_FIXED, DCME_LINEAR };
+enum { DCME_ROBUST, DCME_PAPER };
+enum { DCME_EXACT, DCME_WORD2VEC };
+
+typedef struct {
+    int32_t model;
+    int32_t objective;
+    int32_t dim;
+    int32_t window;
+    int32_t window_mode;
+    int32_t negative;
+    double noise_power;
+    int32_t clusters;
+    int32_t top_items;
+    double beta;
+    int32_t dcme_update;
+    int32_t epochs;
+    double sample;
+    double lr;
+    double min_lr;
+    double input_rate;
+    int32_t gradient;
+    int32_t threads;
+    int64_t seed;
+} dcme_train_options;
+
+#endif

@@ -1,0 +1,47 @@
+/* Cuts the corpus into shards of whole sentences, the pieces of work that threads take. */
+#include "train/internal.h"
+
+#include <stdlib.h>
+
+static int64_t shard_size(int64_t length) {
+    int64_t size = length / DCME_SHARDS_WANTED;
+    if (size < DCME_SHARD_MIN)
+        return DCME_SHARD_MIN;
+    return size > DCME_SHARD_MAX ? DCME_SHARD_MAX : size;
+}
+
+/* A shard ends with the sentence in which it reaches `size`; a sentence longer than that is cut. */
+static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
+    int64_t shards = 0, begin = 0, sentence = 0;
+    for (int64_t i = 0; i < corpus->length; i++) {
+        int last = (corpus->ids[i] & DCME_LAST) != 0;
+        if (i + 1 - sentence >= size)
+            last = 1;
+        if (!last)
+            continue;
+        sentence = i + 1;
+        if (sentence - begin >= size) {
+            if (starts)
+                starts[shards] = begin;
+            shards++;
+            begin = sentence;
+        }
+    }
+    if (begin < corpus->length) {
+        if (starts)
+            starts[shards] = begin;
+        shards++;
+    }
+    return shards;
+}
+
+dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus) {
+    int64_t size = shard_size(corpus->length);
+    *shards = cut(NULL, corpus, size);
+    *starts = dcme_allocate(*shards + 1, sizeof **starts);
+    if (!*starts)
+        return DCME_NO_MEMORY;
+    cut(*starts, corpus, size);
+    (*starts)[*shards] = corpus->length;
+    return DCME_OK;
+}

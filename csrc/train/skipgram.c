@@ -1,0 +1,44 @@
+/* Skip-gram: a word's row predicts each word of its context (Mikolov et al. 2013). */
+#include "train/internal.h"
+
+/* The pairs are learned one behind the pair that was announced, so that rows have time to come. */
+typedef struct {
+    int32_t word, target;
+    real weight; /* 1, or less for a distant word of a linear window */
+} pair;
+
+static void learn_pair(dcme_worker *worker, pair p) {
+    const dcme_trainer *trainer = worker->trainer;
+    const dcme_model *model = &trainer->model;
+    real *h = model->input + p.word * model->stride;
+    dcme_instance instance = {p.target, p.weight * worker->passage.rate, h, worker->gradient};
+    trainer->objective->step(worker->member, &instance, &worker->loss);
+    model->kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient, model->stride);
+}
+
+void dcme_learn_skipgram(dcme_worker *worker) {
+    const dcme_trainer *trainer = worker->trainer;
+    const dcme_passage *passage = &worker->passage;
+    int64_t window = trainer->options.window;
+    int linear = trainer->options.window_mode == DCME_LINEAR;
+    pair waiting = {-1, -1, 0};
+
+    for (int64_t i = 0; i < passage->length; i++) {
+        int64_t half = dcme_half_window(worker);
+        int64_t from = i - half > passage->begin[i] ? i - half : passage->begin[i];
+        int64_t to = i + half + 1 < passage->end[i] ? i + half + 1 : passage->end[i];
+        for (int64_t j = from; j < to; j++) {
+            if (j == i)
+                continue;
+            int64_t distance = j < i ? i - j : j - i;
+            trainer->objective->announce(worker->member, passage->words[j]);
+            if (waiting.word >= 0)
+                learn_pair(worker, waiting);
+            waiting = (pair){passage->words[i], passage->words[j],
+                             linear ? (real)(window + 1 - distance) / (real)window : 1};
+        }
+    }
+    if (waiting.word >= 0)
+        learn_pair(worker, waiting);
+    worker->trained += passage->length;
+}

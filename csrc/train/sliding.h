@@ -1,0 +1,37 @@
+/* Weighted sums over a moving window in O(size) a step, whatever the window. */
+#ifndef DCME_SLIDING_H
+#define DCME_SLIDING_H
+
+#include "dcme.h"
+#include "kernels/kernels.h"
+
+/* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of w_d x_(t+d)
+ * with w_d = 1, or w_d = c + 1 - |d| if `linear`. Vectors are copied when pushed, so that it does
+ * not matter if the rows they came from move on. */
+typedef struct {
+    const dcme_kernels *kernels;
+    int64_t window, size; /* c; numbers in a vector */
+    int linear;
+    int64_t pushed; /* vectors so far in this sentence */
+    real *ring;     /* (2c + 2, size) the last vectors pushed */
+    real *near_sum; /* x_(t-c) .. x_(t-1); for w_d = 1 x_t .. x_(t+c) are in it too */
+    real *far_sum;  /* x_(t+1) .. x_(t+c), linear only */
+    real *left;     /* weighted sum of x_(t-c) .. x_(t-1), linear only */
+    real *right;    /* weighted sum of x_(t+1) .. x_(t+c), linear only */
+    real *zeros;    /* what lies beyond a sentence */
+} dcme_sliding;
+
+dcme_status dcme_sliding_open(dcme_sliding *sliding, const dcme_kernels *kernels, int64_t window,
+                              int linear, int64_t size);
+void dcme_sliding_close(dcme_sliding *sliding);
+
+/* Start a sentence: all that came before is zero. */
+void dcme_sliding_reset(dcme_sliding *sliding);
+
+/* Push x_p (NULL for zero); the sum is then that of position t = p - c. */
+void dcme_sliding_push(dcme_sliding *sliding, const real *x);
+
+/* out = scale y_t; t must not be negative. */
+void dcme_sliding_sum(const dcme_sliding *sliding, real *out, real scale);
+
+#endif

@@ -1,0 +1,54 @@
+/* Training from Python's or a C test's side: open, one call an epoch, close.
+ *
+ * The caller owns the corpus, the tables and the epoch loop. dcme_trainer_epoch() runs its threads
+ * and returns when the epoch is over; meanwhile another thread may poll dcme_trainer_progress() or
+ * call dcme_trainer_stop().
+ */
+#ifndef DCME_TRAIN_H
+#define DCME_TRAIN_H
+
+#include "dcme.h"
+#include "kernels/kernels.h"
+#include "train/options.h"
+
+/* Bit 31 of an id marks the last word of a sentence. */
+#define DCME_LAST UINT32_C(0x80000000)
+
+typedef struct {
+    const uint32_t *ids;   /* (length) word numbers, by descending frequency */
+    int64_t length;        /* at least 1 */
+    const int64_t *counts; /* (items) */
+    int64_t items;         /* words in the vocabulary */
+} dcme_corpus;
+
+typedef struct {
+    int64_t trained;         /* tokens that were targets */
+    int64_t subsampled;      /* tokens left out because they are frequent */
+    int64_t without_context; /* tokens alone in their sentence */
+    double loss;             /* sum over the instances looked at */
+    int64_t losses;          /* how many these are */
+    double rate;             /* learning rate at the furthest position */
+} dcme_progress;
+
+typedef struct dcme_trainer dcme_trainer;
+
+/* Numbers in a table of `items` rows: rows are padded to dcme_stride(dim). */
+dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
+
+/* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes. `kernels` names the
+ * instruction set, NULL for the fastest. Everything given must outlive the trainer. */
+dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
+                              const dcme_corpus *corpus, real *input, real *output,
+                              const char *kernels, dcme_error *error);
+
+/* Train one epoch, 0 <= epoch < options.epochs. DCME_STOPPED after dcme_trainer_stop(). */
+dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error);
+
+/* What the threads have done since the trainer was opened; may lag by a passage. */
+void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress);
+
+void dcme_trainer_stop(dcme_trainer *trainer);
+const char *dcme_trainer_kernels(const dcme_trainer *trainer);
+void dcme_trainer_close(dcme_trainer *trainer);
+
+#endif

@@ -1,0 +1,159 @@
+/* Opens and closes a training run, and runs its threads for an epoch. */
+#include "train/internal.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
+    int64_t stride = dcme_stride(dim);
+    for (int64_t i = 0; i < items; i++) {
+        uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)i, DCME_INITIAL);
+        for (int64_t d = 0; d < stride; d++)
+            table[i * stride + d] =
+                d < dim ? ((real)(dcme_random(&stream) >> 40) / 16777216 - (real)0.5) / (real)dim
+                        : 0;
+    }
+    return DCME_OK;
+}
+
+/* A word of share f is kept with probability sqrt(s / f) + s / f (word2vec.c's form). */
+static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) {
+    double words = 0;
+    for (int64_t i = 0; i < corpus->items; i++)
+        words += (double)corpus->counts[i];
+    for (int64_t i = 0; i < corpus->items; i++) {
+        double ratio = sample * words / (double)corpus->counts[i];
+        double p = sqrt(ratio) + ratio;
+        keep[i] = p >= 1 ? UINT32_MAX : (uint32_t)(p * 4294967295.0);
+    }
+}
+
+static dcme_status open_workers(dcme_trainer *t, dcme_error *error) {
+    int32_t threads = t->options.threads;
+    t->counters = aligned_alloc(128, (size_t)threads * sizeof *t->counters);
+    t->workers = calloc((size_t)threads, sizeof *t->workers);
+    if (!t->counters || !t->workers)
+        return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
+    memset(t->counters, 0, (size_t)threads * sizeof *t->counters);
+    for (int32_t i = 0; i < threads; i++) {
+        t->workers[i].trainer = t;
+        t->workers[i].counters = &t->counters[i];
+    }
+    for (int32_t i = 0; i < threads; i++) {
+        dcme_status status = dcme_worker_open(&t->workers[i], t, error);
+        if (status != DCME_OK)
+            return status;
+    }
+    return DCME_OK;
+}
+
+static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
+    const dcme_corpus *corpus = &t->corpus;
+    if (t->options.sample > 0) {
+        t->keep = dcme_allocate(corpus->items, sizeof *t->keep);
+        if (!t->keep)
+            return dcme_fail(error, DCME_NO_MEMORY, corpus->items, "subsampling");
+        fill_keep(t->keep, corpus, t->options.sample);
+    }
+    if (dcme_shards_cut(&t->starts, &t->shards, corpus) != DCME_OK)
+        return dcme_fail(error, DCME_NO_MEMORY, corpus->length, "the list of shards");
+    dcme_status status = t->objective->open(&t->shared, &t->model, &t->options, error);
+    return status == DCME_OK ? open_workers(t, error) : status;
+}
+
+dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
+                              const dcme_corpus *corpus, real *input, real *output,
+                              const char *kernels, dcme_error *error) {
+    dcme_trainer *t = aligned_alloc(128, (sizeof *t + 127) / 128 * 128);
+    if (!t)
+        return dcme_fail(error, DCME_NO_MEMORY, sizeof *t, "a trainer");
+    memset(t, 0, sizeof *t);
+    t->options = *options;
+    t->corpus = *corpus;
+    t->objective = dcme_objective_choose(options);
+    t->model = (dcme_model){corpus->items,  dcme_stride(options->dim), input, output,
+                            corpus->counts, dcme_kernels_choose(kernels)};
+    dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
+    if (status != DCME_OK)
+        dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");
+    else
+        status = open_parts(t, error);
+    if (status != DCME_OK) {
+        dcme_trainer_close(t);
+        return status;
+    }
+    *trainer = t;
+    return DCME_OK;
+}
+
+typedef struct {
+    dcme_worker *worker;
+    int64_t epoch;
+    pthread_t thread;
+    int started;
+} job;
+
+static void *run(void *argument) {
+    job *j = argument;
+    dcme_worker_epoch(j->worker, j->epoch);
+    return NULL;
+}
+
+dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error) {
+    int32_t threads = t->options.threads;
+    job *jobs = calloc((size_t)threads, sizeof *jobs);
+    if (!jobs)
+        return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
+    atomic_store(&t->next_shard, 0);
+    for (int32_t i = 0; i < threads; i++) {
+        jobs[i].worker = &t->workers[i];
+        jobs[i].epoch = epoch;
+        /* the first worker is the caller; one that cannot start leaves its share to the others */
+        jobs[i].started = i > 0 && pthread_create(&jobs[i].thread, NULL, run, &jobs[i]) == 0;
+    }
+    run(&jobs[0]);
+    for (int32_t i = 1; i < threads; i++)
+        if (jobs[i].started)
+            pthread_join(jobs[i].thread, NULL);
+    free(jobs);
+    if (atomic_load(&t->diverged))
+        return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
+    return atomic_load(&t->stop) ? dcme_fail(error, DCME_STOPPED, epoch, "stopped") : DCME_OK;
+}
+
+void dcme_trainer_progress(dcme_trainer *t, dcme_progress *progress) {
+    *progress = (dcme_progress){0};
+    progress->rate = t->options.lr;
+    for (int32_t i = 0; i < t->options.threads; i++) {
+        dcme_counters *c = &t->counters[i];
+        progress->trained += atomic_load_explicit(&c->trained, memory_order_relaxed);
+        progress->subsampled += atomic_load_explicit(&c->subsampled, memory_order_relaxed);
+        progress->without_context +=
+            atomic_load_explicit(&c->without_context, memory_order_relaxed);
+        progress->losses += atomic_load_explicit(&c->losses, memory_order_relaxed);
+        progress->loss += atomic_load_explicit(&c->loss, memory_order_relaxed);
+        double rate = atomic_load_explicit(&c->rate, memory_order_relaxed);
+        if (rate > 0 && rate < progress->rate)
+            progress->rate = rate;
+    }
+}
+
+void dcme_trainer_stop(dcme_trainer *t) { atomic_store(&t->stop, 1); }
+
+const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
+
+void dcme_trainer_close(dcme_trainer *t) {
+    if (!t)
+        return;
+    for (int32_t i = 0; t->workers && i < t->options.threads; i++)
+        dcme_worker_close(&t->workers[i]);
+    if (t->shared)
+        t->objective->close(t->shared);
+    free(t->workers);
+    free(t->counters);
+    free(t->starts);
+    free(t->keep);
+    free(t);
+}

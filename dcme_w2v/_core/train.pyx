@@ -1,0 +1,134 @@
+"""Binding of csrc/train: options and arrays in, an epoch without the GIL, counters out."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+
+
+cdef extern from "train/options.h" nogil:
+    ctypedef struct dcme_train_options:
+        int32_t model
+        int32_t objective
+        int32_t dim
+        int32_t window
+        int32_t window_mode
+        int32_t negative
+        double noise_power
+        int32_t clusters
+        int32_t top_items
+        double beta
+        int32_t dcme_update
+        int32_t epochs
+        double sample
+        double lr
+        double min_lr
+        double input_rate
+        int32_t gradient
+        int32_t threads
+        int64_t seed
+
+
+cdef extern from "train/train.h" nogil:
+    ctypedef struct dcme_corpus:
+        const uint32_t *ids
+        int64_t length
+        const int64_t *counts
+        int64_t items
+
+    ctypedef struct dcme_progress:
+        int64_t trained
+        int64_t subsampled
+        int64_t without_context
+        double loss
+        int64_t losses
+        double rate
+
+    ctypedef struct dcme_trainer:
+        pass
+
+    dcme_status dcme_table_initialise(float *table, int64_t items, int64_t dim, int64_t seed)
+    dcme_status dcme_trainer_open(
+        dcme_trainer **trainer, const dcme_train_options *options, const dcme_corpus *corpus,
+        float *input, float *output, const char *kernels, dcme_error *error
+    )
+    dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error)
+    void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress)
+    void dcme_trainer_stop(dcme_trainer *trainer)
+    const char *dcme_trainer_kernels(const dcme_trainer *trainer)
+    void dcme_trainer_close(dcme_trainer *trainer)
+
+
+cdef extern from "kernels/kernels.h" nogil:
+    ctypedef struct dcme_kernels:
+        const char *name
+
+    int64_t dcme_stride(int64_t dim)
+    const dcme_kernels *dcme_kernels_choose(const char *name)
+
+
+def row_stride(int64_t dim):
+    """Return the numbers from one row of a table to the next."""
+    return dcme_stride(dim)
+
+
+def has_kernels(str name):
+    """Tell whether this machine has the kernels of an instruction set."""
+    return dcme_kernels_choose(name.encode()) != NULL
+
+
+def initialise(float[:, ::1] table, int64_t dim, int64_t seed):
+    """Fill a table of padded rows with small random numbers."""
+    with nogil:
+        dcme_table_initialise(&table[0, 0], table.shape[0], dim, seed)
+
+
+cdef class Trainer:
+    """A training run over an encoded corpus; see csrc/train/train.h."""
+
+    cdef dcme_trainer *trainer
+    cdef object kept
+
+    def __init__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
+                 float[:, ::1] input, float[:, ::1] output, kernels=None):
+        cdef dcme_train_options wanted = options
+        cdef dcme_corpus corpus
+        cdef dcme_error error
+        cdef bytes name = kernels.encode() if kernels else b""
+        if ids.shape[0] == 0 or input.shape[0] != counts.shape[0]:
+            raise ValueError("ids, counts and tables do not fit together")
+        corpus.ids = &ids[0]
+        corpus.length = ids.shape[0]
+        corpus.counts = &counts[0]
+        corpus.items = counts.shape[0]
+        self.kept = (ids, counts, input, output)
+        check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],
+                                <const char *>name if name else NULL, &error), &error)
+
+    def __dealloc__(self):
+        dcme_trainer_close(self.trainer)
+
+    def epoch(self, int64_t number):
+        """Train one epoch; returns False if it was stopped."""
+        cdef dcme_error error
+        cdef dcme_status status
+        with nogil:
+            status = dcme_trainer_epoch(self.trainer, number, &error)
+        if status == DCME_STOPPED:
+            return False
+        check(status, &error)
+        return True
+
+    def progress(self):
+        """Return what has been done so far, by name."""
+        cdef dcme_progress progress
+        dcme_trainer_progress(self.trainer, &progress)
+        return progress
+
+    def stop(self):
+        """Ask the threads to stop after their passage."""
+        dcme_trainer_stop(self.trainer)
+
+    @property
+    def kernels(self):
+        """Name of the instruction set in use."""
+        return dcme_trainer_kernels(self.trainer).decode()
