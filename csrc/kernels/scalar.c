@@ -38,6 +38,20 @@ static void spread(real *const *rows, real scale, const real *x, int64_t count, 
             rows[i][d] += scale * x[d];
 }
 
+static void combine(real *out, real *const *rows, const real *weights, int64_t count,
+                    int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0; d < size; d++)
+            out[d] += weights[i] * rows[i][d];
+}
+
+static void push(real *const *rows, const real *weights, const real *x, int64_t count,
+                 int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0; d < size; d++)
+            rows[i][d] += weights[i] * x[d];
+}
+
 static void axpy(real *y, real a, const real *x, int64_t size) {
     for (int64_t d = 0; d < size; d++)
         y[d] += a * x[d];
@@ -48,4 +62,6 @@ static void logistic(real *out, const real *x, int64_t count) {
         out[i] = (real)(1 / (1 + exp(-(double)x[i])));
 }
 
-const dcme_kernels dcme_kernels_scalar = {"scalar", dots, update, mean, spread, axpy, logistic};
+const dcme_kernels dcme_kernels_scalar = {
+    "scalar", dots, update, mean, spread, combine, push, axpy, logistic,
+};

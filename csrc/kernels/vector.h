@@ -67,6 +67,21 @@ static void axpy(float *y, float a, const float *x, int64_t size) {
         store(y + d, madd(factor, load(x + d), load(y + d)));
 }
 
+static void combine(float *out, float *const *rows, const float *weights, int64_t count,
+                    int64_t size) {
+    for (int64_t d = 0; d < size; d += LANES) {
+        vec a = load(out + d);
+        for (int64_t i = 0; i < count; i++)
+            a = madd(set1(weights[i]), load(rows[i] + d), a);
+        store(out + d, a);
+    }
+}
+
+static void push(float *const *rows, const float *weights, const float *x, int64_t count,
+                 int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        axpy(rows[i], weights[i], x, size);
+}
 static void logistic(float *out, const float *x, int64_t count) {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
@@ -79,4 +94,6 @@ static void logistic(float *out, const float *x, int64_t count) {
     }
 }
 
-const dcme_kernels KERNELS = {NAME, dots, update, mean, spread, axpy, logistic};
+const dcme_kernels KERNELS = {
+    NAME, dots, update, mean, spread, combine, push, axpy, logistic,
+};

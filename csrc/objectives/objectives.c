@@ -9,6 +9,9 @@ const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
         return &dcme_objective_ns;
     case DCME_NCE:
         return &dcme_objective_nce;
+    case DCME_DCME:
+        return options->dcme_update == DCME_PAPER ? &dcme_objective_dcme_paper
+                                                  : &dcme_objective_dcme;
     default:
         return NULL;
     }

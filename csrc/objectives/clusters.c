@@ -1,0 +1,165 @@
+/* See clusters.h. Offline passes run over the output table in order: bandwidth, not latency. */
+#include "objectives/clusters.h"
+
+#include "objectives/select.h"
+#include "train/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t dcme_output_rows(const dcme_model *model, int64_t j, real **rows) {
+    int64_t n = model->items - j < DCME_ROWS ? model->items - j : DCME_ROWS;
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = model->output + (j + i) * model->stride;
+    return n;
+}
+
+int64_t dcme_scratch_length(const dcme_model *model) {
+    return model->items > model->stride ? model->items : model->stride;
+}
+
+/* Entropy, u = V alpha and the top items of a centre that has just been made. */
+static void settle(dcme_clusters *clusters, int64_t k, real *u) {
+    const dcme_model *model = clusters->model;
+    dcme_cluster *cluster = &clusters->clusters[k];
+    real *rows[DCME_ROWS];
+    double entropy = 0;
+    memset(u, 0, (size_t)model->stride * sizeof *u);
+    for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
+        int64_t n = dcme_output_rows(model, j, rows);
+        model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
+        for (int64_t i = j; i < j + n; i++)
+            if (cluster->alpha[i] > 0)
+                entropy -= cluster->alpha[i] * log((double)cluster->alpha[i]);
+    }
+    clusters->entropy[k] = (real)entropy;
+    memcpy(clusters->u_rows[k], u, (size_t)model->stride * sizeof *u);
+    for (int64_t q = 0; q < clusters->top_items; q++)
+        cluster->is_top[cluster->top[q]] = 0;
+    dcme_select_heaviest(cluster->top, clusters->top_items, cluster->alpha, model->items);
+    for (int64_t q = 0; q < clusters->top_items; q++)
+        cluster->is_top[cluster->top[q]] = 1;
+}
+
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch) {
+    const dcme_model *model = clusters->model;
+    real *alpha = scratch, *rows[DCME_ROWS], largest = -INFINITY;
+    double total = 0;
+    for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
+        int64_t n = dcme_output_rows(model, j, rows);
+        model->kernels->dots(alpha + j, h_mean, rows, n, model->stride);
+        for (int64_t i = j; i < j + n; i++)
+            largest = alpha[i] > largest ? alpha[i] : largest;
+    }
+    for (int64_t j = 0; j < model->items; j++)
+        total += alpha[j] = (real)exp((double)(alpha[j] - largest));
+    for (int64_t j = 0; j < model->items; j++)
+        clusters->clusters[k].alpha[j] = (real)(alpha[j] / total);
+    settle(clusters, k, scratch);
+}
+
+static void start(dcme_clusters *clusters, int64_t k, int64_t seed, real *scratch) {
+    const dcme_model *model = clusters->model;
+    real *alpha = clusters->clusters[k].alpha;
+    uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)k, DCME_CENTRE);
+    double total = 0;
+    for (int64_t j = 0; j < model->items; j++) {
+        double noise = 0.5 + (double)(dcme_random(&stream) >> 40) / 16777216;
+        total += alpha[j] = (real)((double)model->counts[j] * noise);
+    }
+    for (int64_t j = 0; j < model->items; j++)
+        alpha[j] = (real)(alpha[j] / total);
+    settle(clusters, k, scratch);
+}
+
+static dcme_status open_cluster(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+    cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
+    cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
+    cluster->is_top = calloc((size_t)items, 1);
+    atomic_flag_clear(&cluster->busy);
+    if (!cluster->alpha || !cluster->top || !cluster->is_top)
+        return DCME_NO_MEMORY;
+    for (int64_t q = 0; q < top_items; q++)
+        cluster->top[q] = (int32_t)q;
+    return DCME_OK;
+}
+
+dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
+                               const dcme_train_options *options) {
+    int64_t count = options->clusters;
+    clusters->model = model;
+    clusters->count = count;
+    clusters->top_items = options->top_items < model->items ? options->top_items : model->items;
+    clusters->threshold = options->beta * (double)model->items;
+    clusters->u = dcme_allocate(count * model->stride, sizeof *clusters->u);
+    clusters->entropy = dcme_allocate(count, sizeof *clusters->entropy);
+    clusters->u_rows = dcme_allocate(count, sizeof *clusters->u_rows);
+    clusters->clusters = calloc((size_t)count, sizeof *clusters->clusters);
+    if (!clusters->u || !clusters->entropy || !clusters->u_rows || !clusters->clusters)
+        return DCME_NO_MEMORY;
+    real *scratch = dcme_allocate(dcme_scratch_length(model), sizeof *scratch);
+    dcme_status status = scratch ? DCME_OK : DCME_NO_MEMORY;
+    for (int64_t k = 0; status == DCME_OK && k < count; k++) {
+        clusters->u_rows[k] = clusters->u + k * model->stride;
+        status = open_cluster(&clusters->clusters[k], model->items, clusters->top_items);
+        if (status == DCME_OK)
+            start(clusters, k, options->seed, scratch);
+    }
+    free(scratch);
+    return status;
+}
+
+void dcme_clusters_close(dcme_clusters *clusters) {
+    for (int64_t k = 0; clusters->clusters && k < clusters->count; k++) {
+        free(clusters->clusters[k].alpha);
+        free(clusters->clusters[k].top);
+        free(clusters->clusters[k].is_top);
+    }
+    free(clusters->clusters);
+    free(clusters->u);
+    free(clusters->entropy);
+    free(clusters->u_rows);
+}
+
+dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {
+    dcme_pending *p = calloc((size_t)clusters, sizeof *p);
+    *pending = p;
+    for (int64_t k = 0; p && k < clusters; k++) {
+        p[k].h = calloc((size_t)(2 * stride), sizeof *p[k].h);
+        if (!p[k].h)
+            return DCME_NO_MEMORY;
+        p[k].step = p[k].h + stride;
+    }
+    return p ? DCME_OK : DCME_NO_MEMORY;
+}
+
+void dcme_pending_close(dcme_pending *pending, int64_t clusters) {
+    for (int64_t k = 0; pending && k < clusters; k++)
+        free(pending[k].h);
+    free(pending);
+}
+
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model,
+                      const dcme_instance *instance) {
+    model->kernels->axpy(pending->h, 1, instance->h, model->stride);
+    model->kernels->axpy(pending->step, instance->rate, instance->h, model->stride);
+    pending->count++;
+}
+
+void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
+    memset(pending->h, 0, (size_t)(2 * model->stride) * sizeof *pending->h);
+    pending->count = 0;
+}
+
+int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
+    int64_t best = 0;
+    clusters->model->kernels->dots(scores, h, clusters->u_rows, clusters->count,
+                                   clusters->model->stride);
+    for (int64_t k = 0; k < clusters->count; k++) {
+        scores[k] += clusters->entropy[k];
+        if (scores[k] > scores[best])
+            best = k;
+    }
+    return best;
+}

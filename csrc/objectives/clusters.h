@@ -1,0 +1,69 @@
+/* Dual clusters, shared by both forms of DCME (Wang, Wang & Zhai, AAAI 2017).
+ *
+ * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is used with mu one of
+ * K cluster centres alpha_k, distributions over the N items. For scores s_j = v_j . h it costs one
+ * product with u_k = sum_j alpha_kj v_j (11).
+ *
+ * Threads share the centres without waiting. Each has pending sums of its own (dcme_pending); the
+ * one whose sums are full holds the cluster's lock while it makes a new centre, and the others go on
+ * with what they find.
+ *
+ * Legend: N items, K clusters, Q top items, alpha centre, u = V alpha, H entropy, h context vector.
+ */
+#ifndef DCME_CLUSTERS_H
+#define DCME_CLUSTERS_H
+
+#include "objectives/objective.h"
+
+#include <stdatomic.h>
+
+enum { DCME_ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
+
+typedef struct {
+    real *alpha;  /* (N) centre */
+    int32_t *top; /* (Q) heaviest items, descending */
+    uint8_t *is_top; /* (N) */
+    atomic_flag busy; /* a thread is making a new centre */
+} dcme_cluster;
+
+typedef struct {
+    const dcme_model *model;
+    int64_t count, top_items; /* K; Q, at most N */
+    double threshold;         /* beta N, instances that make a cluster's sums full */
+    real *u;                  /* (K, stride) u_k = V alpha_k */
+    real *entropy;            /* (K) H(alpha_k) */
+    real **u_rows;            /* (K) */
+    dcme_cluster *clusters;   /* (K) */
+} dcme_clusters;
+
+/* One thread's sums over the instances of one cluster since its last offline update. */
+typedef struct {
+    int64_t count;
+    real *h;    /* (stride) sum of h */
+    real *step; /* (stride) sum of rate h */
+} dcme_pending;
+
+/* Centres start as the unigram distribution, each disturbed at random so that they differ. */
+dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
+                               const dcme_train_options *options);
+void dcme_clusters_close(dcme_clusters *clusters);
+
+dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
+void dcme_pending_close(dcme_pending *pending, int64_t clusters);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const dcme_instance *instance);
+void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
+
+/* argmax_k u_k . h + H_k (9); scores (K) holds these values afterwards. */
+int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
+
+/* alpha_k = softmax(V h_mean) (15), then u_k, H_k and the top items. `scratch` holds max(N, stride)
+ * numbers: what other threads read is replaced only by finished values. */
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch);
+
+/* Numbers in that scratch memory. */
+int64_t dcme_scratch_length(const dcme_model *model);
+
+/* Fill rows[0 .. n) with the output rows from item j on; return n <= DCME_ROWS. */
+int64_t dcme_output_rows(const dcme_model *model, int64_t j, real **rows);
+
+#endif
