@@ -167,8 +167,9 @@ class TrainOptions(Checked):
     negative: int = option(
         5, "noise words a target (ns, nce, dcme)", minimum=0, maximum=1000, word2vec="negative"
     )
-    noise_power: float = option(
-        0.75, "noise words are drawn in proportion to count to this power", minimum=-2, maximum=2
+    noise_power: float | None = option(
+        None, "noise words are drawn by count to this power (default: 0.75; nce 1)",
+        minimum=-2.0, maximum=2.0,
     )
     clusters: int = option(20, "dual clusters (dcme)", minimum=1, maximum=4096)
     top_items: int = option(

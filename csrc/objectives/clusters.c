@@ -77,7 +77,7 @@ static dcme_status open_cluster(dcme_cluster *cluster, int64_t items, int64_t to
     cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
     cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
     cluster->is_top = calloc((size_t)items, 1);
-    atomic_flag_clear(&cluster->busy);
+    atomic_init(&cluster->busy, 0);
     if (!cluster->alpha || !cluster->top || !cluster->is_top)
         return DCME_NO_MEMORY;
     for (int64_t q = 0; q < top_items; q++)
@@ -152,8 +152,12 @@ void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
     pending->count = 0;
 }
 
+int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
+
+void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }
+
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
-    int64_t best = 0;
+    int64_t best = 0, best_free = -1;
     clusters->model->kernels->dots(scores, h, clusters->u_rows, clusters->count,
                                    clusters->model->stride);
     for (int64_t k = 0; k < clusters->count; k++) {
@@ -161,5 +165,11 @@ int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real 
         if (scores[k] > scores[best])
             best = k;
     }
-    return best;
+    if (!atomic_load_explicit(&clusters->clusters[best].busy, memory_order_relaxed))
+        return best;
+    for (int64_t k = 0; k < clusters->count; k++)
+        if (!atomic_load_explicit(&clusters->clusters[k].busy, memory_order_relaxed) &&
+            (best_free < 0 || scores[k] > scores[best_free]))
+            best_free = k;
+    return best_free < 0 ? best : best_free;
 }

@@ -5,8 +5,8 @@
  * product with u_k = sum_j alpha_kj v_j (11).
  *
  * Threads share the centres without waiting. Each has pending sums of its own (dcme_pending); the
- * one whose sums are full holds the cluster's lock while it makes a new centre, and the others go on
- * with what they find.
+ * one whose sums are full holds the cluster's lock while it updates it, and the others use their
+ * next best cluster for that time.
  *
  * Legend: N items, K clusters, Q top items, alpha centre, u = V alpha, H entropy, h context vector.
  */
@@ -23,7 +23,7 @@ typedef struct {
     real *alpha;  /* (N) centre */
     int32_t *top; /* (Q) heaviest items, descending */
     uint8_t *is_top; /* (N) */
-    atomic_flag busy; /* a thread is making a new centre */
+    _Atomic int busy; /* a thread is at its offline update */
 } dcme_cluster;
 
 typedef struct {
@@ -53,7 +53,13 @@ void dcme_pending_close(dcme_pending *pending, int64_t clusters);
 void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const dcme_instance *instance);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
-/* argmax_k u_k . h + H_k (9); scores (K) holds these values afterwards. */
+/* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
+int dcme_cluster_take(dcme_cluster *cluster);
+void dcme_cluster_release(dcme_cluster *cluster);
+
+/* argmax_k u_k . h + H_k (9) over the clusters that no thread is updating (over all, if all are):
+ * instances that a busy cluster took meanwhile would learn from what is about to be replaced, and
+ * pile up. `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
 /* alpha_k = softmax(V h_mean) (15), then u_k, H_k and the top items. `scratch` holds max(N, stride)

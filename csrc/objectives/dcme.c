@@ -261,7 +261,8 @@ static void announce(void *member, int32_t target) {
  * STEP_MAX at most: stale weights times many instances must not throw a row far. */
 static real offline_weight(const shared_state *s, int64_t k, int64_t word, real along) {
     real e = NU * s->clusters.clusters[k].alpha[word] * s->tiers[k].items[word].sigma;
-    return along * e > STEP_MAX ? -STEP_MAX / along : -e;
+    real moved = along < 0 ? -along * e : along * e;
+    return moved > STEP_MAX ? -e * STEP_MAX / moved : -e;
 }
 
 static real along_mean(const shared_state *s, int64_t k, real *step) {
@@ -324,14 +325,14 @@ static void update_offline(member_state *me, int64_t k) {
     int full = (double)me->pending[k].count >= s->clusters.threshold;
     if (!full && me->head_pending[k].count < HEAD_INTERVAL)
         return;
-    if (atomic_flag_test_and_set(&cluster->busy))
+    if (!dcme_cluster_take(cluster))
         return;
     step_head(me, k);
     if (full) {
         step_tail(me, k);
         move_centre(me, k);
     }
-    atomic_flag_clear(&cluster->busy);
+    dcme_cluster_release(cluster);
 }
 
 /* A cluster that nobody has used for long starts anew at the context at hand. */
@@ -340,12 +341,12 @@ static void revive(member_state *me, const dcme_instance *instance) {
     for (int64_t k = 0; k < s->clusters.count; k++) {
         if ((double)(me->instances - me->used[k]) <= s->idle)
             continue;
-        if (atomic_flag_test_and_set(&s->clusters.clusters[k].busy))
+        if (!dcme_cluster_take(&s->clusters.clusters[k]))
             continue;
         dcme_pending_clear(&me->pending[k], s->clusters.model);
         dcme_pending_add(&me->pending[k], s->clusters.model, instance);
         move_centre(me, k);
-        atomic_flag_clear(&s->clusters.clusters[k].busy);
+        dcme_cluster_release(&s->clusters.clusters[k]);
         return;
     }
 }
@@ -383,6 +384,17 @@ static void weigh(member_state *me, int64_t z, int64_t count) {
         me->weights[i] = -draw * (me->weights[i] - t->items[me->words[i]].sigma);
 }
 
+/* The rate of an implicit step (Kulis & Bartlett 2010): a score moves by rate weight |h|^2, and a
+ * weight changes by up to `steepness` / 4 for each unit of score, so that an explicit step on a long
+ * h would overshoot, and the next one more. */
+static real implicit_rate(const shared_state *s, int64_t z, const dcme_instance *instance) {
+    real *h = (real *)instance->h, square, steepness = 1;
+    if (s->draws > 0 && NU / (real)s->draws * s->tiers[z].mass > 1)
+        steepness = NU / (real)s->draws * s->tiers[z].mass;
+    s->clusters.model->kernels->dots(&square, h, &h, 1, s->clusters.model->stride);
+    return instance->rate / (1 + instance->rate * steepness / 4 * square);
+}
+
 static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     member_state *me = member;
     shared_state *s = me->shared;
@@ -397,8 +409,8 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
     model->kernels->axpy(instance->gradient, -1, s->tiers[z].u_head, stride);
     model->kernels->axpy(instance->gradient, -1, s->tiers[z].u_tail, stride);
-    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, instance->rate,
-                           count, stride);
+    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights,
+                           implicit_rate(s, z, instance), count, stride);
 
     dcme_pending_add(&me->pending[z], model, instance);
     dcme_pending_add(&me->head_pending[z], model, instance);

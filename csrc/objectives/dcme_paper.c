@@ -90,7 +90,7 @@ static void update_offline(member_state *me, int64_t z) {
     dcme_cluster *cluster = &clusters->clusters[z];
     dcme_pending *pending = &me->pending[z];
     real *rows[DCME_ROWS], weights[DCME_ROWS];
-    if (atomic_flag_test_and_set(&cluster->busy))
+    if (!dcme_cluster_take(cluster))
         return; /* another thread is at it: try again with the next instance */
     for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
         int64_t n = dcme_output_rows(model, j, rows);
@@ -101,7 +101,7 @@ static void update_offline(member_state *me, int64_t z) {
     memset(me->mean, 0, (size_t)model->stride * sizeof *me->mean);
     model->kernels->axpy(me->mean, 1 / (real)pending->count, pending->h, model->stride);
     dcme_cluster_move(clusters, z, me->mean, me->scratch);
-    atomic_flag_clear(&cluster->busy);
+    dcme_cluster_release(cluster);
     dcme_pending_clear(pending, model);
 }
 

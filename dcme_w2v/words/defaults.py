@@ -1,0 +1,48 @@
+"""Default learning rates, by model and objective, and how they were found."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import TrainOptions, default_threads
+
+# (model, objective): what an option left open becomes. Found by scripts/search_rates.py on text
+# of 17 million tokens; the table is in the README.
+#
+# lr moves the output rows, lr * input_rate the context rows. For ns with CBOW, word2vec's
+# gradient (not divided by the size of the context) is the default: no pair of rates for the true
+# gradient came within two points of its analogies. For nce and dcme, whose aim is a likelihood,
+# the true gradient is.
+DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("cbow", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
+    ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
+    ("cbow", "dcme"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
+    ("skipgram", "ns"): {"lr": 0.025, "input_rate": 1.0, "gradient": "exact"},
+    ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
+    ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
+}
+
+# Algorithm 1 to the letter diverges above some thousandths.
+PAPER_RATE = 0.001
+
+
+def resolved(options: TrainOptions) -> TrainOptions:
+    """Return the options with nothing left open, or raise where they contradict each other."""
+    if options.objective != "dcme" and options.negative < 1:
+        raise UsageError(f"--negative 0: {options.objective} needs at least 1 noise word")
+    found = dict(DEFAULTS[options.model, options.objective])
+    if options.objective == "dcme" and options.dcme_update == "paper":
+        found["lr"] = PAPER_RATE
+    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
+    found["threads"] = default_threads()
+    open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
+    options = dataclasses.replace(options, **open_ones)
+    assert options.lr is not None
+    if options.min_lr is None:
+        options = dataclasses.replace(options, min_lr=options.lr / 10_000)
+    assert options.min_lr is not None
+    if options.min_lr > options.lr:
+        raise UsageError(f"--min-lr {options.min_lr:g}: give at most --lr, {options.lr:g}")
+    return options
