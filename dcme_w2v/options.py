@@ -148,7 +148,9 @@ class TrainOptions(Checked):
     """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
 
     model: str = option(
-        "cbow", "predict a word from its context, or each context word", choices=("cbow", "skipgram")
+        "cbow",
+        "predict a word from its context, or each context word",
+        choices=("cbow", "skipgram"),
     )
     objective: str = option(
         "ns",
@@ -168,8 +170,10 @@ class TrainOptions(Checked):
         5, "noise words a target (ns, nce, dcme)", minimum=0, maximum=1000, word2vec="negative"
     )
     noise_power: float | None = option(
-        None, "noise words are drawn by count to this power (default: 0.75; nce 1)",
-        minimum=-2.0, maximum=2.0,
+        None,
+        "noise words are drawn by count to this power (default: 0.75; nce 1)",
+        minimum=-2.0,
+        maximum=2.0,
     )
     clusters: int = option(20, "dual clusters (dcme)", minimum=1, maximum=4096)
     top_items: int = option(
@@ -185,19 +189,27 @@ class TrainOptions(Checked):
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float = option(
-        1e-3, "drop frequent words above this share at random; 0: never", minimum=0.0, maximum=1.0,
+        1e-3,
+        "drop frequent words above this share at random; 0: never",
+        minimum=0.0,
+        maximum=1.0,
         word2vec="sample",
     )
     lr: float | None = option(
-        None, "learning rate at the start (default: by model and objective)", above=0.0,
-        maximum=1000.0, word2vec="alpha",
+        None,
+        "learning rate at the start (default: by model and objective)",
+        above=0.0,
+        maximum=1000.0,
+        word2vec="alpha",
     )
     min_lr: float | None = option(
         None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1000.0
     )
     input_rate: float | None = option(
-        None, "context rows step by this times the learning rate (default: by objective)",
-        above=0.0, maximum=1000.0,
+        None,
+        "context rows step by this times the learning rate (default: by objective)",
+        above=0.0,
+        maximum=1000.0,
     )
     gradient: str | None = option(
         None,
@@ -205,7 +217,10 @@ class TrainOptions(Checked):
         choices=("exact", "word2vec"),
     )
     threads: int | None = option(
-        None, "threads (default: the CPUs that this process may use)", minimum=1, maximum=1024,
+        None,
+        "threads (default: the CPUs that this process may use)",
+        minimum=1,
+        maximum=1024,
         word2vec="threads",
     )
     seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -164,8 +163,3 @@ class Training:
             )
         except BaseException as error:
             failures.append(error)
-
-
-def seconds_since(start: float) -> float:
-    """Return the seconds since a value of `time.monotonic`."""
-    return round(time.monotonic() - start, 3)

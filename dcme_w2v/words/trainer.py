@@ -1,0 +1,246 @@
+"""The train job: text in, vectors, vocabulary and manifest out; what `dcme-w2v train` calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+from dcme_w2v._core.train import row_stride
+from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.files import check_writable
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.manifest import Seconds, TokenCounts, manifest_of, write_manifest
+from dcme_w2v.words.progress import Reporter
+from dcme_w2v.words.training import Progress, Training
+from dcme_w2v.words.vectors import Vectors, save_vectors
+
+TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """The files of a training run.
+
+    Attributes
+    ----------
+    corpus : tuple of str
+        Files, folders, URLs, or ``-`` for standard input.
+    output, output_context : str, optional
+        Where the word vectors and the context vectors go; ``-`` is standard output.
+    save_vocab, read_vocab : str, optional
+        Where the vocabulary goes; where it comes from instead of from the corpus.
+    init : str, optional
+        Vectors to start from; words that are not among them start at random.
+    cache_dir : str, optional
+        Folder for the encoded corpus, 4 bytes a token.
+    log_json : str, optional
+        Where the reporter writes its log; checked here, written there.
+    format : str, optional
+        "text", "binary" or "npy"; by the suffix of the output otherwise.
+    dry_run : bool
+        Stop when it is known what will be needed.
+    """
+
+    corpus: tuple[str, ...]
+    output: str | None = None
+    output_context: str | None = None
+    save_vocab: str | None = None
+    read_vocab: str | None = None
+    init: str | None = None
+    cache_dir: str | None = None
+    log_json: str | None = None
+    format: str | None = None
+    dry_run: bool = False
+
+
+def train(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> dict[str, Any]:
+    """Train word vectors and write them.
+
+    Parameters
+    ----------
+    job : TrainJob
+        What to read and to write.
+    vocabulary : VocabularyOptions
+        Which words are kept.
+    options : TrainOptions
+        How to train; what is None gets its default, see `dcme_w2v.words.defaults`.
+    reporter : Reporter
+        Hears of the progress.
+
+    Returns
+    -------
+    dict
+        The manifest, see `dcme_w2v.words.manifest`; for a dry run, what would be needed.
+
+    Raises
+    ------
+    UsageError
+        Options contradict each other, or a file cannot be written.
+    CorpusError
+        The corpus cannot be read, or nothing in it can be trained on.
+    ResourceError
+        Memory or disk does not suffice.
+    DivergedError
+        Training left the finite numbers.
+    """
+    start = time.monotonic()
+    options = resolved(options)
+    assert options.threads is not None
+    for path in (job.output, job.output_context, job.save_vocab):
+        if path is not None:
+            check_writable(path)
+    known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
+    reporter.stage("reading", None, "bytes")
+    with encode(
+        job.corpus,
+        vocabulary,
+        vocabulary=known,
+        cache_dir=job.cache_dir,
+        threads=options.threads,
+        progress=lambda done, total: reporter.advance(done),
+    ) as corpus:
+        reporter.talk(_corpus_line(corpus))
+        if job.dry_run:
+            return needs(job, corpus, options)
+        _check_resources(job, corpus, options)
+        if job.save_vocab:
+            corpus.vocabulary.save(job.save_vocab)
+        training = Training(corpus.ids, corpus.vocabulary.counts, options)
+        if job.init:
+            _start_from(job.init, training, corpus.vocabulary)
+        began = time.monotonic()
+        last = _run(training, corpus, reporter)
+        seconds = Seconds(
+            count=round(corpus.seconds, 3),
+            train=round(time.monotonic() - began, 3),
+            total=round(time.monotonic() - start, 3),
+        )
+        _save(job, training, corpus.vocabulary)
+        manifest = manifest_of(
+            options=(vocabulary, options),
+            corpus=[(file["path"], file["size"]) for file in corpus.files],
+            vocabulary=len(corpus.vocabulary),
+            tokens=TokenCounts(
+                corpus=corpus.tokens,
+                trained=last.trained,
+                out_of_vocabulary=corpus.out_of_vocabulary * options.epochs,
+                subsampled=last.subsampled,
+                without_context=last.without_context,
+            ),
+            seconds=seconds,
+            loss=last.loss if np.isfinite(last.loss) else None,
+            kernels=training.kernels,
+        )
+        if job.output is not None:
+            write_manifest(manifest, job.output)
+        return manifest
+
+
+def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
+    """Return what a run would take: words, tokens, bytes of memory and of disk."""
+    words = len(corpus.vocabulary)
+    memory = 2 * words * row_stride(options.dim) * 4 + words * 40 + len(corpus.vocabulary.text)
+    if options.objective == "dcme":
+        memory += options.clusters * words * (4 if options.dcme_update == "paper" else 22)
+    files = (job.output is not None) + (job.output_context is not None)
+    number = 4 if job.format in ("binary", "npy") else TEXT_BYTES_A_NUMBER
+    return {
+        "vocabulary": words,
+        "tokens": corpus.tokens,
+        "out_of_vocabulary": corpus.out_of_vocabulary,
+        "memory_bytes": memory,
+        "cache_bytes": len(corpus.ids) * 4,
+        "output_bytes": files * (words * options.dim * number + len(corpus.vocabulary.text)),
+    }
+
+
+def _corpus_line(corpus: EncodedCorpus) -> str:
+    kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
+    line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
+    for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
+        if count:
+            line += f", {count:,} tokens that are not UTF-8 {name}"
+    return line
+
+
+def _check_resources(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> None:
+    """Refuse now what cannot fit, rather than fail after hours."""
+    plan = needs(job, corpus, options)
+    memory = _memory_bytes()
+    if memory is not None and plan["memory_bytes"] > memory:
+        raise ResourceError(
+            f"training needs {plan['memory_bytes']:,} bytes of memory and the machine has "
+            f"{memory:,}: lower --dim, --max-vocab or --clusters, or raise --min-count"
+        )
+    if job.output not in (None, "-"):
+        folder = os.path.dirname(job.output or "") or "."
+        free = shutil.disk_usage(folder).free
+        if plan["output_bytes"] > free:
+            raise ResourceError(
+                f"{folder}: the vectors need about {plan['output_bytes']:,} bytes and {free:,} "
+                "are free: make room or choose another folder"
+            )
+
+
+def _memory_bytes() -> int | None:
+    """Return the machine's memory, where the system tells it."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _start_from(path: str, training: Training, vocabulary: Vocabulary) -> None:
+    """Copy the rows of the words that the given vectors have."""
+    vectors = Vectors.load(path)
+    if vectors.matrix.shape[1] != training.options.dim:
+        raise FormatError(
+            f"{path}: has {vectors.matrix.shape[1]} dimensions and --dim is "
+            f"{training.options.dim}: give --dim {vectors.matrix.shape[1]}"
+        )
+    found = [
+        (here, there)
+        for here, word in enumerate(vocabulary)
+        if (there := vectors.words.index(word)) is not None
+    ]
+    if not found:
+        raise UsageError(f"{path}: has none of the corpus's words; give other vectors to --init")
+    here, there = np.array(found).T
+    training.input[here] = vectors.matrix[there]
+
+
+def _run(training: Training, corpus: EncodedCorpus, reporter: Reporter) -> Progress:
+    """Train all epochs, telling the reporter, and return the progress at the end."""
+    epochs = training.options.epochs
+    reporter.stage("training", corpus.tokens * epochs, "words")
+    for number in range(epochs):
+        start = time.monotonic()
+
+        def watch(progress: Progress, number: int = number) -> None:
+            # out-of-vocabulary tokens are not in the cache: counted in proportion
+            done = progress.done * corpus.tokens // len(corpus.ids)
+            reporter.advance(done, loss=progress.loss, lr=progress.lr)
+
+        progress = training.epoch(number, watch)
+        seconds = round(time.monotonic() - start, 3)
+        reporter.epoch(
+            {"epoch": number + 1, "seconds": seconds, "loss": progress.loss, "lr": progress.lr}
+        )
+    return progress
+
+
+def _save(job: TrainJob, training: Training, vocabulary: Vocabulary) -> None:
+    for path, matrix in ((job.output, training.input), (job.output_context, training.output)):
+        if path is not None:
+            save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=job.format)
