@@ -69,7 +69,9 @@ def room(name: str, folders: list[str]) -> Extension:
     )
 
 
-existing = {name: folders for name, folders in ROOMS.items() if Path(f"dcme_w2v/_core/{name}.pyx").exists()}
+existing = {
+    name: folders for name, folders in ROOMS.items() if Path(f"dcme_w2v/_core/{name}.pyx").exists()
+}
 setup(
     cmdclass={"build_ext": BuildExtension},
     ext_modules=cythonize(

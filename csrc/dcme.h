@@ -30,7 +30,8 @@ typedef struct {
 /* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
 
-/* malloc for `count` items of `size` bytes, NULL on overflow or want of memory; free with free(). */
+/* malloc for `count` items of `size` bytes, NULL on overflow or want of memory; free with free().
+ */
 void *dcme_allocate(int64_t count, int64_t size);
 
 #endif

@@ -34,10 +34,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         Path(aside).chmod(_mode_of(target))
-        os.replace(aside, target)
+        Path(aside).replace(target)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)
+        Path(aside).unlink(missing_ok=True)
         raise
 
 

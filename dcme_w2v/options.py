@@ -149,7 +149,7 @@ class TrainOptions(Checked):
 
     model: str = option(
         "cbow",
-        "predict a word from its context, or each context word",
+        "predict a word from its context, or the context from it",
         choices=("cbow", "skipgram"),
     )
     objective: str = option(

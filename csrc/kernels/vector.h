@@ -7,7 +7,8 @@
  */
 static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) { /* four rows share the loads of h and hide the latency of madd */
+    for (; i + 4 <= count;
+         i += 4) { /* four rows share the loads of h and hide the latency of madd */
         vec a = zero(), b = zero(), c = zero(), e = zero();
         for (int64_t d = 0; d < size; d += LANES) {
             vec x = load(h + d);

@@ -20,9 +20,9 @@
 enum { DCME_ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
 
 typedef struct {
-    real *alpha;  /* (N) centre */
-    int32_t *top; /* (Q) heaviest items, descending */
-    uint8_t *is_top; /* (N) */
+    real *alpha;      /* (N) centre */
+    int32_t *top;     /* (Q) heaviest items, descending */
+    uint8_t *is_top;  /* (N) */
     _Atomic int busy; /* a thread is at its offline update */
 } dcme_cluster;
 
@@ -50,7 +50,8 @@ void dcme_clusters_close(dcme_clusters *clusters);
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const dcme_instance *instance);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model,
+                      const dcme_instance *instance);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */

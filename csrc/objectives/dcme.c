@@ -53,12 +53,12 @@ typedef struct {
 
 typedef struct {
     dcme_clusters clusters;
-    tiers *tiers;     /* (K) */
-    real *unigram;    /* (N) */
-    int64_t heads;    /* items in a head, the top ones included */
-    int32_t draws;    /* S */
-    real log_items;   /* log N */
-    double idle;      /* instances after which an unused cluster starts anew */
+    tiers *tiers;   /* (K) */
+    real *unigram;  /* (N) */
+    int64_t heads;  /* items in a head, the top ones included */
+    int32_t draws;  /* S */
+    real log_items; /* log N */
+    double idle;    /* instances after which an unused cluster starts anew */
 } shared_state;
 
 typedef struct {
@@ -137,8 +137,7 @@ static void refresh_head(shared_state *s, int64_t k, real *scratch) {
     size_t bytes = (size_t)s->clusters.model->stride * sizeof *scratch;
     memset(scratch, 0, bytes);
     for (int64_t i = s->clusters.top_items; i < s->heads; i += DCME_ROWS)
-        refresh(s, k, t->head + i, 0, s->heads - i < DCME_ROWS ? s->heads - i : DCME_ROWS,
-                scratch);
+        refresh(s, k, t->head + i, 0, s->heads - i < DCME_ROWS ? s->heads - i : DCME_ROWS, scratch);
     memcpy(t->u_head, scratch, bytes);
 }
 
@@ -250,7 +249,9 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+static void begin(void *member, uint64_t stream) {
+    ((member_state *)member)->stream = stream;
+}
 
 static void announce(void *member, int32_t target) {
     const dcme_model *model = ((member_state *)member)->shared->clusters.model;
@@ -385,8 +386,8 @@ static void weigh(member_state *me, int64_t z, int64_t count) {
 }
 
 /* The rate of an implicit step (Kulis & Bartlett 2010): a score moves by rate weight |h|^2, and a
- * weight changes by up to `steepness` / 4 for each unit of score, so that an explicit step on a long
- * h would overshoot, and the next one more. */
+ * weight changes by up to `steepness` / 4 for each unit of score, so that an explicit step on a
+ * long h would overshoot, and the next one more. */
 static real implicit_rate(const shared_state *s, int64_t z, const dcme_instance *instance) {
     real *h = (real *)instance->h, square, steepness = 1;
     if (s->draws > 0 && NU / (real)s->draws * s->tiers[z].mass > 1)

@@ -17,7 +17,8 @@ dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t c
     if (!(total > 0) || !isfinite(total))
         return DCME_BAD_ARGUMENT;
     double *share = dcme_allocate(count, sizeof *share);
-    int32_t *order = dcme_allocate(count, sizeof *order); /* small ones from the left, large right */
+    int32_t *order =
+        dcme_allocate(count, sizeof *order); /* small ones from the left, large right */
     if (!share || !order) {
         free(share), free(order);
         return DCME_NO_MEMORY;

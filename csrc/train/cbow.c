@@ -46,9 +46,9 @@ void dcme_learn_cbow(dcme_worker *worker) {
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
         dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};
         trainer->objective->step(worker->member, &instance, &worker->loss);
-        kernels->spread(worker->rows, worker->input_scale * passage->rate *
-                            share(&trainer->options, (real)count), worker->gradient, count,
-                        model->stride);
+        kernels->spread(worker->rows,
+                        worker->input_scale * passage->rate * share(&trainer->options, (real)count),
+                        worker->gradient, count, model->stride);
     }
     worker->trained += passage->length;
 }
@@ -87,8 +87,8 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
                           p < end ? model->input + passage->words[p] * model->stride : NULL);
         if (i < begin)
             continue;
-        real total = (real)(side_weight(i - begin, c, linear) +
-                            side_weight(end - 1 - i, c, linear));
+        real total =
+            (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
         announce(worker, i + 1);
         dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
         dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};

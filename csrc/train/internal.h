@@ -53,12 +53,12 @@ struct dcme_trainer {
     dcme_corpus corpus;
     dcme_model model;
     const dcme_objective *objective;
-    void *shared;           /* the objective's part */
-    uint32_t *keep;         /* (items) a word is kept if 32 random bits are not above this */
-    int64_t *starts;        /* (shards + 1) first id of each shard */
+    void *shared;    /* the objective's part */
+    uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
+    int64_t *starts; /* (shards + 1) first id of each shard */
     int64_t shards;
-    dcme_counters *counters; /* (threads) */
-    dcme_worker *workers;    /* (threads) */
+    dcme_counters *counters;                  /* (threads) */
+    dcme_worker *workers;                     /* (threads) */
     _Alignas(128) _Atomic int64_t next_shard; /* taken once a shard */
     _Alignas(128) _Atomic int stop;           /* read once a passage */
     _Atomic int diverged;

@@ -70,7 +70,7 @@ static void advance_linear(dcme_sliding *s, int64_t t, const real *x) {
     k->axpy(s->near_sum, -1, slot(s, t - 1 - c), size);
     k->axpy(s->right, 1, s->far_sum, size);
     k->axpy(s->right, 1, x, size);
-    k->axpy(s->right, (real)-(c + 1), slot(s, t), size);
+    k->axpy(s->right, (real) - (c + 1), slot(s, t), size);
     k->axpy(s->far_sum, 1, x, size);
     k->axpy(s->far_sum, -1, slot(s, t), size);
 }

@@ -73,7 +73,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     t->options = *options;
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
-    t->model = (dcme_model){corpus->items,  dcme_stride(options->dim), input, output,
+    t->model = (dcme_model){corpus->items,  dcme_stride(options->dim),   input, output,
                             corpus->counts, dcme_kernels_choose(kernels)};
     dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
     if (status != DCME_OK)
@@ -140,9 +140,13 @@ void dcme_trainer_progress(dcme_trainer *t, dcme_progress *progress) {
     }
 }
 
-void dcme_trainer_stop(dcme_trainer *t) { atomic_store(&t->stop, 1); }
+void dcme_trainer_stop(dcme_trainer *t) {
+    atomic_store(&t->stop, 1);
+}
 
-const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
+const char *dcme_trainer_kernels(const dcme_trainer *t) {
+    return t->model.kernels->name;
+}
 
 void dcme_trainer_close(dcme_trainer *t) {
     if (!t)

@@ -6,10 +6,10 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
@@ -184,7 +184,7 @@ def _check_resources(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions
             f"{memory:,}: lower --dim, --max-vocab or --clusters, or raise --min-count"
         )
     if job.output not in (None, "-"):
-        folder = os.path.dirname(job.output or "") or "."
+        folder = Path(job.output or "").parent
         free = shutil.disk_usage(folder).free
         if plan["output_bytes"] > free:
             raise ResourceError(
