@@ -12,27 +12,13 @@
 #define LANES 8
 typedef __m256 vec;
 
-static inline vec zero(void) {
-    return _mm256_setzero_ps();
-}
-static inline vec set1(float a) {
-    return _mm256_set1_ps(a);
-}
-static inline vec load(const float *p) {
-    return _mm256_loadu_ps(p);
-}
-static inline void store(float *p, vec v) {
-    _mm256_storeu_ps(p, v);
-}
-static inline vec add(vec a, vec b) {
-    return _mm256_add_ps(a, b);
-}
-static inline vec mul(vec a, vec b) {
-    return _mm256_mul_ps(a, b);
-}
-static inline vec madd(vec a, vec b, vec c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
+static inline vec zero(void) { return _mm256_setzero_ps(); }
+static inline vec set1(float a) { return _mm256_set1_ps(a); }
+static inline vec load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void store(float *p, vec v) { _mm256_storeu_ps(p, v); }
+static inline vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
+static inline vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+static inline vec madd(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 
 static inline float sum(vec v) {
     __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

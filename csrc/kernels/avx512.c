@@ -12,30 +12,14 @@
 #define LANES 16
 typedef __m512 vec;
 
-static inline vec zero(void) {
-    return _mm512_setzero_ps();
-}
-static inline vec set1(float a) {
-    return _mm512_set1_ps(a);
-}
-static inline vec load(const float *p) {
-    return _mm512_loadu_ps(p);
-}
-static inline void store(float *p, vec v) {
-    _mm512_storeu_ps(p, v);
-}
-static inline vec add(vec a, vec b) {
-    return _mm512_add_ps(a, b);
-}
-static inline vec mul(vec a, vec b) {
-    return _mm512_mul_ps(a, b);
-}
-static inline vec madd(vec a, vec b, vec c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
-static inline float sum(vec v) {
-    return _mm512_reduce_add_ps(v);
-}
+static inline vec zero(void) { return _mm512_setzero_ps(); }
+static inline vec set1(float a) { return _mm512_set1_ps(a); }
+static inline vec load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void store(float *p, vec v) { _mm512_storeu_ps(p, v); }
+static inline vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
+static inline vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+static inline vec madd(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+static inline float sum(vec v) { return _mm512_reduce_add_ps(v); }
 
 static inline vec logistic_lanes(vec x) {
     /* min and max return their second operand where one is NaN: NaN passes through */

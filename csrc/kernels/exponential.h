@@ -7,8 +7,9 @@
 #ifndef DCME_EXPONENTIAL_H
 #define DCME_EXPONENTIAL_H
 
-#define EXP_LIMIT 87.0f /* beyond, exp(x) leaves float's normal range and the logistic is 0 or 1   \
-                         */
+#define EXP_LIMIT                                                                                  \
+    87.0f /* beyond, exp(x) leaves float's normal range and the logistic is 0 or 1                 \
+           */
 #define EXP_PER_LOG2 1.44269504088896341f
 #define EXP_LOG2_HIGH 0.693359375f
 #define EXP_LOG2_LOW (-2.12194440e-4f)

@@ -12,30 +12,14 @@
 #define LANES 4
 typedef float32x4_t vec;
 
-static inline vec zero(void) {
-    return vdupq_n_f32(0);
-}
-static inline vec set1(float a) {
-    return vdupq_n_f32(a);
-}
-static inline vec load(const float *p) {
-    return vld1q_f32(p);
-}
-static inline void store(float *p, vec v) {
-    vst1q_f32(p, v);
-}
-static inline vec add(vec a, vec b) {
-    return vaddq_f32(a, b);
-}
-static inline vec mul(vec a, vec b) {
-    return vmulq_f32(a, b);
-}
-static inline vec madd(vec a, vec b, vec c) {
-    return vfmaq_f32(c, a, b);
-}
-static inline float sum(vec v) {
-    return vaddvq_f32(v);
-}
+static inline vec zero(void) { return vdupq_n_f32(0); }
+static inline vec set1(float a) { return vdupq_n_f32(a); }
+static inline vec load(const float *p) { return vld1q_f32(p); }
+static inline void store(float *p, vec v) { vst1q_f32(p, v); }
+static inline vec add(vec a, vec b) { return vaddq_f32(a, b); }
+static inline vec mul(vec a, vec b) { return vmulq_f32(a, b); }
+static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+static inline float sum(vec v) { return vaddvq_f32(v); }
 
 static inline vec logistic_lanes(vec x) {
     vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), vnegq_f32(x)));

@@ -152,13 +152,9 @@ void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
     pending->count = 0;
 }
 
-int dcme_cluster_take(dcme_cluster *cluster) {
-    return !atomic_exchange(&cluster->busy, 1);
-}
+int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
 
-void dcme_cluster_release(dcme_cluster *cluster) {
-    atomic_store(&cluster->busy, 0);
-}
+void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }
 
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
     int64_t best = 0, best_free = -1;

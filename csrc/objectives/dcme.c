@@ -249,9 +249,7 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) {
-    ((member_state *)member)->stream = stream;
-}
+static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
 
 static void announce(void *member, int32_t target) {
     const dcme_model *model = ((member_state *)member)->shared->clusters.model;

@@ -55,9 +55,7 @@ extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objectiv
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);
 
 /* Whether this instance's loss is wanted. */
-static inline int dcme_loss_wanted(dcme_loss *loss) {
-    return loss->seen++ % DCME_LOSS_EVERY == 0;
-}
+static inline int dcme_loss_wanted(dcme_loss *loss) { return loss->seen++ % DCME_LOSS_EVERY == 0; }
 
 static inline void dcme_loss_add(dcme_loss *loss, double value) {
     loss->sum += value;

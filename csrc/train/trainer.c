@@ -140,13 +140,9 @@ void dcme_trainer_progress(dcme_trainer *t, dcme_progress *progress) {
     }
 }
 
-void dcme_trainer_stop(dcme_trainer *t) {
-    atomic_store(&t->stop, 1);
-}
+void dcme_trainer_stop(dcme_trainer *t) { atomic_store(&t->stop, 1); }
 
-const char *dcme_trainer_kernels(const dcme_trainer *t) {
-    return t->model.kernels->name;
-}
+const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
 
 void dcme_trainer_close(dcme_trainer *t) {
     if (!t)
