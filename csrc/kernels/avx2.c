@@ -26,6 +26,11 @@ static inline float sum(vec v) {
     return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
+    vec abcd = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
+}
+
 static inline vec logistic_lanes(vec x) {
     vec limited = _mm256_min_ps(set1(EXP_LIMIT), _mm256_sub_ps(zero(), x));
     limited = _mm256_max_ps(set1(-EXP_LIMIT), limited);

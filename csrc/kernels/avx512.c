@@ -21,6 +21,16 @@ static inline vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 static inline float sum(vec v) { return _mm512_reduce_add_ps(v); }
 
+static inline __m256 fold(vec v) {
+    return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+}
+
+static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
+    __m256 ab = _mm256_hadd_ps(fold(a), fold(b)), cd = _mm256_hadd_ps(fold(c), fold(d));
+    __m256 abcd = _mm256_hadd_ps(ab, cd);
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
+}
+
 static inline vec logistic_lanes(vec x) {
     /* min and max return their second operand where one is NaN: NaN passes through */
     vec limited = _mm512_min_ps(set1(EXP_LIMIT), _mm512_sub_ps(zero(), x));

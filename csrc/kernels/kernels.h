@@ -53,7 +53,8 @@ typedef struct {
     /* y += a x */
     void (*axpy)(real *y, real a, const real *x, int64_t size);
 
-    /* out[i] = 1 / (1 + exp(-x[i])); out may be x */
+    /* out[i] = 1 / (1 + exp(-x[i])); out may be x. Both have room for dcme_stride(count) numbers,
+     * and what lies beyond count is of no account. */
     void (*logistic)(real *out, const real *x, int64_t count);
 } dcme_kernels;
 

@@ -21,6 +21,10 @@ static inline vec mul(vec a, vec b) { return vmulq_f32(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
 static inline float sum(vec v) { return vaddvq_f32(v); }
 
+static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
+    store(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
+}
+
 static inline vec logistic_lanes(vec x) {
     vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), vnegq_f32(x)));
     vec n = vrndnq_f32(mul(limited, set1(EXP_PER_LOG2)));

@@ -1,14 +1,13 @@
 /* The kernels in terms of one vector type; included by the file of each instruction set, which
  * defines before: NAME, vec, LANES, and zero() set1(a) load(p) store(p, v) add(a, b) mul(a, b)
- * madd(a, b, c) = ab + c, sum(v), logistic_lanes(v).
+ * madd(a, b, c) = ab + c, sum(v), sum4(p, a, b, c, d) for p[0 .. 4), logistic_lanes(v).
  *
  * `size` is a multiple of DCME_PAD and so of LANES. Loops go over a row's chunks outside and over
  * the rows inside, so that a gradient's chunk stays in a register.
  */
 static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
     int64_t i = 0;
-    for (; i + 4 <= count;
-         i += 4) { /* four rows share the loads of h and hide the latency of madd */
+    for (; i + 4 <= count; i += 4) { /* four rows share the loads of h and hide madd's latency */
         vec a = zero(), b = zero(), c = zero(), e = zero();
         for (int64_t d = 0; d < size; d += LANES) {
             vec x = load(h + d);
@@ -17,18 +16,21 @@ static void dots(float *scores, const float *h, float *const *rows, int64_t coun
             c = madd(x, load(rows[i + 2] + d), c);
             e = madd(x, load(rows[i + 3] + d), e);
         }
-        scores[i] = sum(a), scores[i + 1] = sum(b), scores[i + 2] = sum(c), scores[i + 3] = sum(e);
+        sum4(scores + i, a, b, c, e);
     }
-    for (; i < count; i++) {
+    for (; i + 2 <= count; i += 2) {
         vec a = zero(), b = zero();
-        int64_t d = 0;
-        for (; d + 2 * LANES <= size; d += 2 * LANES) {
+        for (int64_t d = 0; d < size; d += LANES) {
             a = madd(load(h + d), load(rows[i] + d), a);
-            b = madd(load(h + d + LANES), load(rows[i] + d + LANES), b);
+            b = madd(load(h + d), load(rows[i + 1] + d), b);
         }
-        if (d < size)
+        scores[i] = sum(a), scores[i + 1] = sum(b);
+    }
+    if (i < count) {
+        vec a = zero();
+        for (int64_t d = 0; d < size; d += LANES)
             a = madd(load(h + d), load(rows[i] + d), a);
-        scores[i] = sum(add(a, b));
+        scores[i] = sum(a);
     }
 }
 
@@ -55,11 +57,10 @@ static void mean(float *out, float scale, float *const *rows, int64_t count, int
 }
 
 static void spread(float *const *rows, float scale, const float *x, int64_t count, int64_t size) {
-    for (int64_t d = 0; d < size; d += LANES) {
-        vec step = mul(set1(scale), load(x + d));
-        for (int64_t i = 0; i < count; i++)
-            store(rows[i] + d, add(load(rows[i] + d), step));
-    }
+    vec factor = set1(scale);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0; d < size; d += LANES)
+            store(rows[i] + d, madd(factor, load(x + d), load(rows[i] + d)));
 }
 
 static void axpy(float *y, float a, const float *x, int64_t size) {
@@ -84,15 +85,8 @@ static void push(float *const *rows, const float *weights, const float *x, int64
         axpy(rows[i], weights[i], x, size);
 }
 static void logistic(float *out, const float *x, int64_t count) {
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
+    for (int64_t i = 0; i < count; i += LANES)
         store(out + i, logistic_lanes(load(x + i)));
-    if (i < count) {
-        float rest[LANES] = {0};
-        memcpy(rest, x + i, (size_t)(count - i) * sizeof *rest);
-        store(rest, logistic_lanes(load(rest)));
-        memcpy(out + i, rest, (size_t)(count - i) * sizeof *rest);
-    }
 }
 
 const dcme_kernels KERNELS = {

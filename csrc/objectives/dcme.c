@@ -69,8 +69,8 @@ typedef struct {
     int64_t instances;
     uint64_t stream;
     real *scores;   /* (K) */
-    real *values;   /* (1 + Q + S) */
-    real *weights;  /* (1 + Q + S) */
+    real *values;   /* dcme_stride(1 + Q + S) */
+    real *weights;  /* dcme_stride(1 + Q + S) */
     real **rows;    /* (1 + Q + S) */
     int32_t *words; /* (1 + Q + S) */
     double *noise;  /* (N) weights of a new alias table */
@@ -229,8 +229,8 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
         me->shared = s;
         me->used = calloc((size_t)clusters, sizeof *me->used);
         me->scores = dcme_allocate(clusters, sizeof *me->scores);
-        me->values = dcme_allocate(rows, sizeof *me->values);
-        me->weights = dcme_allocate(rows, sizeof *me->weights);
+        me->values = calloc((size_t)dcme_stride(rows), sizeof *me->values);
+        me->weights = calloc((size_t)dcme_stride(rows), sizeof *me->weights);
         me->rows = dcme_allocate(rows, sizeof *me->rows);
         me->words = dcme_allocate(rows, sizeof *me->words);
         me->noise = dcme_allocate(s->clusters.model->items, sizeof *me->noise);

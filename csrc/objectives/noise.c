@@ -23,8 +23,8 @@ typedef struct {
     uint64_t stream;
     uint32_t announced, taken; /* samples so far; the one of number n is samples[n % 2] */
     sample samples[2];
-    real *scores;  /* (draws + 1) */
-    real *weights; /* (draws + 1) */
+    real *scores;  /* dcme_stride(draws + 1) */
+    real *weights; /* dcme_stride(draws + 1) */
 } member_state;
 
 static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, int with_offset,
@@ -83,8 +83,8 @@ dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
     }
     if (whole) {
         me->noise = noise;
-        me->scores = dcme_allocate(n, sizeof *me->scores);
-        me->weights = dcme_allocate(n, sizeof *me->weights);
+        me->scores = calloc((size_t)dcme_stride(n), sizeof *me->scores);
+        me->weights = calloc((size_t)dcme_stride(n), sizeof *me->weights);
         whole = me->scores && me->weights;
     }
     if (!whole) {

@@ -18,7 +18,8 @@ dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t c
 static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, uint64_t *stream) {
     uint64_t random = dcme_random(stream);
     int64_t cell = dcme_below(random, count);
-    return (uint32_t)random < cells[cell].threshold ? (int32_t)cell : cells[cell].other;
+    int32_t self = -((uint32_t)random < cells[cell].threshold); /* no branch: it would be a coin */
+    return (int32_t)(((int32_t)cell & self) | (cells[cell].other & ~self));
 }
 
 #endif
