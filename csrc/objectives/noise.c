@@ -4,12 +4,21 @@
  *     log sigma(s_i) + sum_j log sigma(-s_j):
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
+ *
+ * Noise words are drawn from q, but not afresh for each target: a pool holds the last POOL words
+ * drawn, each target adds one and takes its k at random from the pool. So every word that a target
+ * meets has the distribution q, and k - 1 of k rows are in the cache already; fetching rows from
+ * memory is what this loop otherwise waits for. Words are met again hundreds of targets apart, in
+ * other company: unlike words shared by a block of neighbouring targets, this costs no quality (see
+ * the README).
  */
 #include "objectives/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { POOL = 256 }; /* at most 2^16; a power of two */
 
 /* A target and its noise words, drawn ahead so that their rows can be fetched. */
 typedef struct {
@@ -21,6 +30,7 @@ typedef struct {
 typedef struct {
     const dcme_noise *noise;
     uint64_t stream;
+    int32_t pool[POOL];
     uint32_t announced, taken; /* samples so far; the one of number n is samples[n % 2] */
     sample samples[2];
     real *scores;  /* dcme_stride(draws + 1) */
@@ -108,28 +118,42 @@ void dcme_noise_leave(void *member) {
     free(me);
 }
 
+static int32_t draw(member_state *me) {
+    const dcme_noise *noise = me->noise;
+    return dcme_alias_draw(noise->alias, noise->model->items, &me->stream);
+}
+
 void dcme_noise_begin(void *member, uint64_t stream) {
     member_state *me = member;
     me->stream = stream;
     me->announced = me->taken = 0;
+    for (int32_t i = 0; i < POOL; i++)
+        me->pool[i] = draw(me);
 }
 
 static void add(sample *s, const dcme_model *model, int32_t word) {
     s->words[s->count] = word;
-    s->rows[s->count] = model->output + word * model->stride;
-    dcme_prefetch(s->rows[s->count++], model->stride);
+    s->rows[s->count++] = model->output + word * model->stride;
 }
 
 void dcme_noise_announce(void *member, int32_t target) {
     member_state *me = member;
-    const dcme_noise *noise = me->noise;
-    sample *s = &me->samples[me->announced++ % 2];
+    const dcme_model *model = me->noise->model;
+    sample *s = &me->samples[me->announced % 2];
+    int32_t fresh = draw(me);
+    uint64_t random = 0;
+
+    me->pool[me->announced++ % POOL] = fresh;
+    dcme_prefetch(model->output + fresh * model->stride, model->stride);
+    dcme_prefetch(model->output + target * model->stride, model->stride);
     s->count = 0;
-    add(s, noise->model, target);
-    for (int32_t k = 0; k < noise->draws; k++) {
-        int32_t word = dcme_alias_draw(noise->alias, noise->model->items, &me->stream);
+    add(s, model, target);
+    for (int32_t k = 0; k < me->noise->draws; k++, random >>= 16) {
+        if (k % 4 == 0) /* a random number is four places in the pool */
+            random = dcme_random(&me->stream);
+        int32_t word = me->pool[random % POOL];
         if (word != target)
-            add(s, noise->model, word);
+            add(s, model, word);
     }
 }
 
