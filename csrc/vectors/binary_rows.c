@@ -1,0 +1,82 @@
+/* Rows of word2vec's binary format: a word, a space, little-endian floats and, but for some
+ * writers, a line end. */
+#include "vectors.h"
+
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the binary format is copied from and to memory, so the machine must be little-endian"
+#endif
+
+int64_t dcme_write_binary(char *out, const float *matrix, int64_t dim, const char *text,
+                          const int64_t *offsets, int64_t first, int64_t last) {
+    const char *start = out;
+    size_t bytes = (size_t)dim * sizeof(float);
+    for (int64_t row = first; row < last; row++, matrix += dim) {
+        int64_t size = offsets[row + 1] - offsets[row];
+        memcpy(out, text + offsets[row], (size_t)size);
+        out += size;
+        *out++ = ' ';
+        memcpy(out, matrix, bytes);
+        out += bytes;
+        *out++ = '\n';
+    }
+    return out - start;
+}
+
+/* Find the space after the word of the row at `row`; *word: where the word starts, after the line
+ * end of the row before. NULL where the block ends first. */
+static const char *find_space(const char *row, const char *stop, const char **word) {
+    *word = row < stop && *row == '\n' ? row + 1 : row;
+    return memchr(*word, ' ', (size_t)(stop - *word));
+}
+
+int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end) {
+    const char *row = block->bytes, *stop = block->bytes + block->size, *word;
+    int64_t rows = 0, bytes = block->dim * (int64_t)sizeof(float);
+    for (; rows < limit; rows++) {
+        const char *space = find_space(row, stop, &word);
+        if (!space || stop - space - 1 < bytes)
+            break;
+        row = space + 1 + bytes;
+    }
+    *end = row - block->bytes;
+    return rows;
+}
+
+static bool all_finite(const float *values, int64_t count) {
+    uint32_t worst = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits &= 0x7F800000u;
+        worst = bits > worst ? bits : worst;
+    }
+    return worst != 0x7F800000u;
+}
+
+void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
+    const char *start = block->bytes, *stop = start + block->size, *word;
+    size_t bytes = (size_t)block->dim * sizeof(float);
+    int64_t filled = 0;
+    rows->offsets[0] = 0;
+    for (rows->count = 0; rows->count < limit; rows->count++) {
+        int64_t row = rows->count;
+        float *values = rows->matrix + row * rows->step;
+        const char *space = find_space(start, stop, &word);
+        int64_t size = space - word;
+        memcpy(values, space + 1, bytes);
+        dcme_fault_kind kind = dcme_check_word(word, size);
+        if (kind == DCME_NO_FAULT && !all_finite(values, block->dim))
+            kind = DCME_FAULT_FINITE;
+        if (kind != DCME_NO_FAULT) {
+            dcme_note_fault(rows->faults, kind, row, word - block->bytes);
+            if (rows->step)
+                return;
+            size = 0;
+        }
+        memcpy(rows->text + filled, word, (size_t)size);
+        rows->offsets[row + 1] = filled += size;
+        start = space + 1 + bytes;
+    }
+}

@@ -1,0 +1,95 @@
+/* Word vectors as bytes: numbers, rows and words, written, read and checked.
+ *
+ * The functions work on blocks of memory that their caller reads and writes, so that blocks can be
+ * handled by several threads at once and no file need be in memory whole. Called by
+ * dcme_w2v/_core/vectors.pyx. Floats are IEEE 754 binary32.
+ */
+#ifndef DCME_VECTORS_H
+#define DCME_VECTORS_H
+
+#include <stdbool.h>
+
+#include "dcme.h"
+
+/* The most bytes that one number takes in text, with the separator before it. */
+#define DCME_NUMBER_BYTES 20
+
+/* What can be wrong with a row; the names are in dcme_w2v/words/reading.py. */
+typedef enum {
+    DCME_FAULT_DIMENSION, /* not as many numbers as the file's dimension */
+    DCME_FAULT_NUMBER,    /* something that is not a number */
+    DCME_FAULT_FINITE,    /* NaN or infinite */
+    DCME_FAULT_EMPTY,     /* an empty word */
+    DCME_FAULT_ENCODING,  /* a word that is not UTF-8 */
+    DCME_FAULT_SEPARATOR, /* a word with a space, \t \n \r \v or \f in it */
+    DCME_FAULT_NUL,       /* a word with a NUL byte in it */
+    DCME_FAULT_DUPLICATE, /* a word that an earlier row has */
+    DCME_FAULT_COUNT,     /* a word's count that is not a whole number, or is missing */
+    DCME_FAULTS,          /* how many kinds there are */
+    DCME_NO_FAULT = -1
+} dcme_fault_kind;
+
+/* The rows of a block that have one kind of fault. */
+typedef struct {
+    int64_t count;
+    int64_t row;    /* the first such row in the block */
+    int64_t offset; /* where that row starts in the block, in bytes */
+} dcme_fault;
+
+/* A block of rows to be read. */
+typedef struct {
+    const char *bytes;
+    int64_t size;
+    int64_t dim;
+} dcme_block;
+
+/* Where rows are read to. A `step` of `dim` keeps all rows in `matrix`, and reading stops at the
+ * first faulty one; with a step of 0 every row is checked and none is kept, and a faulty row leaves
+ * an empty word. `text` has room for the block's size; `offsets` (where each word starts in
+ * `text`, and the last one ends) for its rows and one more, `counts` (which only dcme_read_counts
+ * fills; -1: none) for its rows. */
+typedef struct {
+    float *matrix;
+    int64_t step;
+    char *text;
+    int64_t *offsets;
+    int64_t *counts;
+    dcme_fault *faults; /* DCME_FAULTS of them */
+    int64_t count;      /* how many rows were read */
+} dcme_rows;
+
+/* Numbers. dcme_write_number writes the shortest decimal that reads back to the same float, the
+ * nearest one where several are equally short, and returns its length (value: finite).
+ * dcme_read_number reads a decimal number (or nan, inf) rounded to the nearest float, ties to even;
+ * returns where it ends, or NULL where there is none. Neither depends on the locale. */
+int dcme_write_number(char *out, float value);
+const char *dcme_read_number(const char *start, const char *end, float *value);
+
+/* Writing rows first..last-1; `matrix` starts at row `first`. Both return the bytes written. */
+int64_t dcme_write_text(char *out, const float *matrix, int64_t dim, const char *text,
+                        const int64_t *offsets, int64_t first, int64_t last);
+int64_t dcme_write_binary(char *out, const float *matrix, int64_t dim, const char *text,
+                          const int64_t *offsets, int64_t first, int64_t last);
+
+/* How many whole rows (at most `limit`) a block starts with; *end: the bytes that they take.
+ * For text, `final` says that the last row needs no line end and that blank lines at the end are
+ * nothing. */
+int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_t *end);
+int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end);
+
+/* Read the `limit` rows that a block was found to hold. dcme_read_counts reads lines of "word" or
+ * "word count" and sets *counted to how many had a count. */
+void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
+void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
+void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted);
+
+/* Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
+ * the words of a list; find those that an earlier word equals (*earlier: the first one's equal).
+ * Empty words are not compared. */
+void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
+dcme_fault_kind dcme_check_word(const char *word, int64_t size);
+void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
+dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
+                                 dcme_fault *faults, int64_t *earlier, dcme_error *error);
+
+#endif

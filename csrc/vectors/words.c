@@ -1,0 +1,198 @@
+/* Words as bytes: what is wrong with one, which ones repeat, and the lines of a .vocab file. */
+#include "vectors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset) {
+    dcme_fault *fault = &faults[kind];
+    if (fault->count++ == 0) {
+        fault->row = row;
+        fault->offset = offset;
+    }
+}
+
+/* The length of the UTF-8 code point at `c`, whose first byte is not ASCII; 0 where there is none.
+ * Overlong forms, surrogates and what lies beyond U+10FFFF are none (Unicode, table 3-7). */
+static int code_point_size(const unsigned char *c, const unsigned char *end) {
+    int size = c[0] >= 0xF0 ? 4 : c[0] >= 0xE0 ? 3 : 2;
+    unsigned char least = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned char most = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
+    if (c[0] < 0xC2 || c[0] > 0xF4 || end - c < size || c[1] < least || c[1] > most)
+        return 0;
+    for (int i = 2; i < size; i++)
+        if ((c[i] & 0xC0) != 0x80)
+            return 0;
+    return size;
+}
+
+dcme_fault_kind dcme_check_word(const char *word, int64_t size) {
+    const unsigned char *c = (const unsigned char *)word, *end = c + size;
+    if (size == 0)
+        return DCME_FAULT_EMPTY;
+    while (c < end) {
+        if (*c == ' ' || (*c >= '\t' && *c <= '\r'))
+            return DCME_FAULT_SEPARATOR;
+        if (*c == 0)
+            return DCME_FAULT_NUL;
+        int step = *c < 0x80 ? 1 : code_point_size(c, end);
+        if (step == 0)
+            return DCME_FAULT_ENCODING;
+        c += step;
+    }
+    return DCME_NO_FAULT;
+}
+
+void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults) {
+    for (int64_t i = 0; i < count; i++) {
+        dcme_fault_kind kind = dcme_check_word(text + offsets[i], offsets[i + 1] - offsets[i]);
+        if (kind != DCME_NO_FAULT)
+            dcme_note_fault(faults, kind, i, offsets[i]);
+    }
+}
+
+/* ---- words that repeat ---- */
+
+#define ROWS_AT_ONCE 64
+
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address, 1)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
+typedef struct {
+    uint32_t hash;
+    uint32_t row; /* plus one; 0: free */
+} slot;
+
+static uint64_t hash_word(const char *word, int64_t size) {
+    const uint64_t odd = 0x9E3779B97F4A7C15u;
+    uint64_t hash = (uint64_t)size * odd;
+    for (; size > 0; word += 8, size -= 8) {
+        uint64_t part = 0;
+        memcpy(&part, word, size < 8 ? (size_t)size : 8);
+        hash = (hash ^ part) * odd;
+        hash ^= hash >> 32;
+    }
+    return hash * odd;
+}
+
+typedef struct {
+    const char *text;
+    const int64_t *offsets;
+    slot *slots;
+    uint64_t mask;
+} word_table;
+
+/* Find the slot of the equal word that came before, or the free slot for this one. */
+static slot *find_slot(const word_table *table, int64_t row, uint64_t hash) {
+    const int64_t *offsets = table->offsets;
+    int64_t size = offsets[row + 1] - offsets[row];
+    for (uint64_t i = hash >> 32;; i++) {
+        slot *at = &table->slots[i & table->mask];
+        if (at->row == 0)
+            return at;
+        int64_t other = (int64_t)at->row - 1;
+        if (at->hash == (uint32_t)hash && offsets[other + 1] - offsets[other] == size &&
+            memcmp(table->text + offsets[other], table->text + offsets[row], (size_t)size) == 0)
+            return at;
+    }
+}
+
+/* Enter some rows: first all their slots are asked for, so that the memory fetches overlap. */
+static void enter_rows(word_table *table, int64_t first, int64_t last, dcme_fault *faults,
+                       int64_t *earlier) {
+    uint64_t hashes[ROWS_AT_ONCE];
+    const int64_t *offsets = table->offsets;
+    for (int64_t row = first; row < last; row++) {
+        uint64_t hash = hash_word(table->text + offsets[row], offsets[row + 1] - offsets[row]);
+        hashes[row - first] = hash;
+        PREFETCH(&table->slots[(hash >> 32) & table->mask]);
+    }
+    for (int64_t row = first; row < last; row++) {
+        uint64_t hash = hashes[row - first];
+        if (offsets[row + 1] == offsets[row])
+            continue;
+        slot *at = find_slot(table, row, hash);
+        if (at->row == 0) {
+            *at = (slot){(uint32_t)hash, (uint32_t)(row + 1)};
+            continue;
+        }
+        if (faults[DCME_FAULT_DUPLICATE].count == 0)
+            *earlier = (int64_t)at->row - 1;
+        dcme_note_fault(faults, DCME_FAULT_DUPLICATE, row, offsets[row]);
+    }
+}
+
+dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
+                                 dcme_fault *faults, int64_t *earlier, dcme_error *error) {
+    uint64_t slots = 16;
+    while (slots < (uint64_t)count * 2)
+        slots *= 2;
+    word_table table = {text, offsets, calloc(slots, sizeof(slot)), slots - 1};
+    if (!table.slots)
+        return dcme_fail(error, DCME_NO_MEMORY, (int64_t)(slots * sizeof(slot)),
+                         "no memory to look for repeated words among %lld", (long long)count);
+    for (int64_t row = 0; row < count; row += ROWS_AT_ONCE)
+        enter_rows(&table, row, row + ROWS_AT_ONCE < count ? row + ROWS_AT_ONCE : count, faults,
+                   earlier);
+    free(table.slots);
+    return DCME_OK;
+}
+
+/* ---- lines of "word" or "word count" ---- */
+
+/* Read a count that fills start..end; -1 where it is none. */
+static int64_t read_count(const char *start, const char *end) {
+    int64_t value = 0;
+    if (start == end || end - start > 18)
+        return -1;
+    for (; start < end; start++) {
+        if (*start < '0' || *start > '9')
+            return -1;
+        value = value * 10 + (*start - '0');
+    }
+    return value;
+}
+
+static dcme_fault_kind read_count_line(const char *line, const char *end, int64_t *word_size,
+                                       int64_t *count) {
+    const char *space = memchr(line, ' ', (size_t)(end - line)), *last = space;
+    *word_size = (space ? space : end) - line;
+    *count = -1;
+    for (const char *c = space; c && c < end; c++)
+        if (*c == ' ')
+            last = c;
+    if (space) {
+        *count = read_count(last + 1, end);
+        if (*count < 0)
+            return DCME_FAULT_COUNT;
+        if (last != space)
+            return DCME_FAULT_SEPARATOR;
+    }
+    return dcme_check_word(line, *word_size);
+}
+
+void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted) {
+    const char *line = block->bytes, *stop = block->bytes + block->size;
+    int64_t filled = 0;
+    *counted = 0;
+    rows->offsets[0] = 0;
+    for (rows->count = 0; rows->count < limit; rows->count++) {
+        const char *next = memchr(line, '\n', (size_t)(stop - line));
+        const char *end = next ? next : stop;
+        int64_t size, row = rows->count;
+        if (end > line && end[-1] == '\r')
+            end--;
+        dcme_fault_kind kind = read_count_line(line, end, &size, &rows->counts[row]);
+        if (kind != DCME_NO_FAULT) {
+            dcme_note_fault(rows->faults, kind, row, line - block->bytes);
+            size = 0;
+        }
+        memcpy(rows->text + filled, line, (size_t)size);
+        rows->offsets[row + 1] = filled += size;
+        *counted += rows->counts[row] >= 0;
+        line = next ? next + 1 : stop;
+    }
+}

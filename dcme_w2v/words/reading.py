@@ -1,0 +1,262 @@
+"""Rows of word2vec's text and binary files, read block by block.
+
+`open_rows` tells the format from the content, and reads what the world writes: with and without a
+line end after a binary vector, a final line end, a header, blanks at line ends. It allocates by
+what the file holds, never by what its header says. Used by words/vectors.py, which stops at the
+first fault, and words/check.py, which counts them all.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
+from dcme_w2v.errors import FormatError, ResourceError
+from dcme_w2v.files import STANDARD
+from dcme_w2v.words.ordered import ordered_map
+
+BLOCK = 8 << 20  # bytes read at a time; no row is longer
+MAX_ROWS = 1 << 31
+MAX_DIM = 1 << 18
+
+# The kinds of faults that rows can have, in the order of csrc/vectors/vectors.h.
+FAULT_NAMES = (
+    "wrong dimension",
+    "not a number",
+    "NaN or infinite number",
+    "empty word",
+    "invalid UTF-8 in a word",
+    "separator in a word",
+    "NUL byte in a word",
+    "duplicate word",
+    "bad count",
+)
+DUPLICATE = FAULT_NAMES.index("duplicate word")
+COUNT = FAULT_NAMES.index("bad count")
+assert len(FAULT_NAMES) == FAULT_KINDS
+
+_HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+def no_faults() -> NDArray[np.int64]:
+    """Return an empty record of faults: for each kind the count, the first row and its offset."""
+    return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+
+
+@dataclass
+class Part:
+    """Some rows of a file, with their faults."""
+
+    block: NDArray[np.uint8]
+    first: int  # the first row's number in the file
+    offset: int  # where it starts in the file, in bytes
+    count: int
+    matrix: NDArray[np.float32] = field(init=False)
+    text: NDArray[np.uint8] = field(init=False)
+    offsets: NDArray[np.int64] = field(init=False)
+    faults: NDArray[np.int64] = field(default_factory=no_faults)
+
+
+class RowReader:
+    """The rows of one text or binary file.
+
+    Attributes
+    ----------
+    path : str
+    binary : bool
+    dim : int
+    promised : int or None
+        The rows that the header announces; None where there is no header.
+    rows : int
+        The rows found; known when `parts` has ended.
+    left : int
+        The bytes after the last whole row; known when `parts` has ended.
+    """
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self.path = path
+        self._file = file
+        self._final = False
+        self.rows = self.left = 0
+        self.promised: int | None = None
+        block = self._refill(np.empty(0, dtype=np.uint8))
+        if not len(block):
+            raise FormatError(f"{path}: the file is empty; write it again")
+        self._start = self._read_header(block)
+        self._block = block[self._start :]
+        self.binary = self.promised is not None and self._looks_binary()
+
+    def _read_header(self, block: NDArray[np.uint8]) -> int:
+        """Set `promised` and `dim`; return where the first row starts."""
+        start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
+        line, newline, _ = block.tobytes().partition(b"\n")
+        if not newline and not self._final:
+            raise FormatError(f"{self.path}:1: no line end in {BLOCK} bytes: not word vectors")
+        header = _HEADER.fullmatch(line[start:])
+        if header is None:
+            self.dim = len(line.split()) - 1
+            if self.dim < 1 or not _is_number(line.split()[-1]):
+                raise FormatError(
+                    f"{self.path}:1: neither a header (rows and dimension) nor a word and its "
+                    "numbers; give a file of word vectors"
+                )
+        else:
+            self.promised, self.dim = int(header[1]), int(header[2])
+            start = len(line) + len(newline)
+        if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
+            raise FormatError(
+                f"{self.path}:1: a header of {self.promised or 0} rows and {self.dim} dimensions "
+                f"cannot be (at most {MAX_ROWS} and {MAX_DIM}); mend or write again"
+            )
+        return start
+
+    def _looks_binary(self) -> bool:
+        """Tell binary from text by the first row, and by the whole first block where it is both."""
+        block = self._block
+        line = np.frombuffer(block.tobytes().partition(b"\n")[0] + b"\n", dtype=np.uint8)
+        text = not self.promised or self._reads(False, line, 1)
+        rows, end = cut_rows(True, block, self.dim, self.promised or 0, self._final)
+        whole = rows == self.promised or (rows > 0 and not self._final)
+        binary = whole and self._reads(True, block[:end], rows)
+        if text and binary:
+            rows, end = cut_rows(False, block, self.dim, self.promised or 0, self._final)
+            return not self._reads(False, block[:end], rows)
+        return not text and (binary or not _is_text(block[:65536].tobytes()))
+
+    def _reads(self, binary: bool, data: NDArray[np.uint8], rows: int) -> bool:
+        """Tell whether `data` are rows of a format: numbers, and in binary words, as they ought."""
+        faults = no_faults()
+        if rows:
+            read_rows(binary, data, self.dim, rows, False, faults)
+        return not (faults if binary else faults[:2])[:, 0].any()
+
+    def _refill(self, carried: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return a new block: what was carried over, and as much of the file as fits."""
+        block = np.empty(BLOCK, dtype=np.uint8)
+        filled = len(carried)
+        block[:filled] = carried
+        view = memoryview(block)
+        while filled < BLOCK and not self._final:
+            try:
+                got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
+            except (EOFError, lzma.LZMAError, zlib.error) as error:
+                raise FormatError(f"{self.path}: damaged packing ({error}); pack again") from error
+            filled += got
+            self._final = got == 0
+        return block[:filled]
+
+    def parts(self, *, keep: bool, limit: int | None = None) -> Iterator[Part]:
+        """Read the rows; with `keep` their matrix too, and each part only up to its first fault.
+
+        The rows that the header does not announce, if any, start a part of their own.
+        """
+
+        def read(part: Part) -> Part:
+            part.matrix, part.text, part.offsets = read_rows(
+                self.binary, part.block, self.dim, part.count, keep, part.faults
+            )
+            return part
+
+        return ordered_map(read, self._cut(MAX_ROWS if limit is None else limit))
+
+    def _cut(self, limit: int) -> Iterator[Part]:
+        block, offset = self._block, self._start
+        while self.rows < limit:
+            announced = (self.promised or 0) - self.rows
+            most = min(limit - self.rows, announced if announced > 0 else MAX_ROWS)
+            count, end = cut_rows(self.binary, block, self.dim, most, self._final)
+            if count:
+                yield Part(block[:end], self.rows, offset, count)
+            self.rows += count
+            offset += end
+            block = block[end:]
+            if count == 0 and self._final:
+                break
+            if count == 0 and len(block) == BLOCK:
+                raise FormatError(
+                    f"{self.place(self.rows, offset)}: no row ends within {BLOCK} bytes; "
+                    f"run dcme-w2v check {self.path}"
+                )
+            if count < most and not self._final:
+                block = self._refill(block)
+        self.left = 0 if self.binary and block[:2].tobytes() == b"\n" else len(block)
+
+    def place(self, row: int, offset: int) -> str:
+        """Name the place of a row: a line of a text file, a byte of a binary one."""
+        if self.binary:
+            return f"{self.path}: row {row + 1}, byte {offset}"
+        return f"{self.path}:{row + 1 + (self.promised is not None)}"
+
+    def place_in(self, part: Part, kind: int) -> str:
+        """Name the place of the first fault of a kind in a part."""
+        _, row, offset = part.faults[kind].tolist()
+        return self.place(part.first + row, part.offset + offset)
+
+
+@contextlib.contextmanager
+def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
+    """Open a text or binary file of vectors, packed or plain; ``-`` is standard input."""
+    name = os.fspath(path)
+    with contextlib.ExitStack() as stack:
+        if name == STANDARD:
+            file = cast(io.BufferedReader, sys.stdin.buffer)
+        else:
+            file = stack.enter_context(open(name, "rb"))  # noqa: PTH123
+        yield RowReader(name, stack.enter_context(_unpacked(name, file)))
+
+
+@contextlib.contextmanager
+def _unpacked(name: str, file: io.BufferedReader) -> Iterator[BinaryIO]:
+    """Return a file's bytes, unpacked where its first bytes say so."""
+    magic = file.peek(6)[:6]
+    if magic.startswith(b"\x1f\x8b"):
+        yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    elif magic.startswith(b"BZh"):
+        yield cast(BinaryIO, bz2.BZ2File(file))
+    elif magic.startswith(b"\xfd7zXZ\x00"):
+        yield cast(BinaryIO, lzma.LZMAFile(file))
+    elif magic.startswith(b"\x28\xb5\x2f\xfd"):
+        try:
+            import zstandard
+        except ImportError as error:
+            raise ResourceError(
+                f"{name}: packed with zstd; install zstandard or unpack it"
+            ) from error
+        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as stream:
+            yield cast(BinaryIO, stream)
+    else:
+        yield file
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(sample: bytes) -> bool:
+    if _CONTROL.search(sample):
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
