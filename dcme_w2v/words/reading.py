@@ -20,7 +20,8 @@ import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,11 @@ from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
 from dcme_w2v.errors import FormatError, ResourceError
 from dcme_w2v.files import STANDARD
 from dcme_w2v.words.ordered import ordered_map
+
+try:
+    import zstandard
+except ImportError:
+    zstandard = None  # type: ignore[assignment]
 
 BLOCK = 8 << 20  # bytes read at a time; no row is longer
 MAX_ROWS = 1 << 31
@@ -51,6 +57,13 @@ COUNT = FAULT_NAMES.index("bad count")
 assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
+_DAMAGED_PACKING = (
+    EOFError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    *([zstandard.ZstdError] if zstandard else []),
+)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
@@ -151,12 +164,9 @@ class RowReader:
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
-        view = memoryview(block)
+        view = block.data
         while filled < BLOCK and not self._final:
-            try:
-                got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
-            except (EOFError, lzma.LZMAError, zlib.error) as error:
-                raise FormatError(f"{self.path}: damaged packing ({error}); pack again") from error
+            got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
             filled += got
             self._final = got == 0
         return block[:filled]
@@ -214,34 +224,43 @@ def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
     """Open a text or binary file of vectors, packed or plain; ``-`` is standard input."""
     name = os.fspath(path)
     with contextlib.ExitStack() as stack:
+        file: io.BufferedReader
         if name == STANDARD:
-            file = cast(io.BufferedReader, sys.stdin.buffer)
+            file = io.BufferedReader(cast(Any, sys.stdin.buffer))
+            stack.callback(file.detach)  # or it would close standard input at the end
         else:
-            file = stack.enter_context(open(name, "rb"))  # noqa: PTH123
+            file = stack.enter_context(Path(name).open("rb"))
         yield RowReader(name, stack.enter_context(_unpacked(name, file)))
 
 
 @contextlib.contextmanager
 def _unpacked(name: str, file: io.BufferedReader) -> Iterator[BinaryIO]:
     """Return a file's bytes, unpacked where its first bytes say so."""
+    with contextlib.ExitStack() as stack:
+        try:
+            yield _unpacking(name, file, stack)
+        except _DAMAGED_PACKING as error:
+            raise FormatError(f"{name}: damaged packing ({error}); pack it again") from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise FormatError(f"{name}: damaged packing ({error}); pack it again") from error
+
+
+def _unpacking(name: str, file: io.BufferedReader, stack: contextlib.ExitStack) -> BinaryIO:
     magic = file.peek(6)[:6]
     if magic.startswith(b"\x1f\x8b"):
-        yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    elif magic.startswith(b"BZh"):
-        yield cast(BinaryIO, bz2.BZ2File(file))
-    elif magic.startswith(b"\xfd7zXZ\x00"):
-        yield cast(BinaryIO, lzma.LZMAFile(file))
-    elif magic.startswith(b"\x28\xb5\x2f\xfd"):
-        try:
-            import zstandard
-        except ImportError as error:
-            raise ResourceError(
-                f"{name}: packed with zstd; install zstandard or unpack it"
-            ) from error
-        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as stream:
-            yield cast(BinaryIO, stream)
-    else:
-        yield file
+        return cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=file)))
+    if magic.startswith(b"BZh"):
+        return cast(BinaryIO, stack.enter_context(bz2.BZ2File(file)))
+    if magic.startswith(b"\xfd7zXZ\x00"):
+        return cast(BinaryIO, stack.enter_context(lzma.LZMAFile(file)))
+    if magic.startswith(b"\x28\xb5\x2f\xfd"):
+        if zstandard is None:
+            raise ResourceError(f"{name}: packed with zstd; install zstandard or unpack it first")
+        stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return cast(BinaryIO, stack.enter_context(stream))
+    return file
 
 
 def _is_number(field: bytes) -> bool:

@@ -21,7 +21,15 @@ from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, wr
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.ordered import ordered_map
-from dcme_w2v.words.reading import COUNT, DUPLICATE, FAULT_NAMES, MAX_ROWS, RowReader, no_faults, open_rows
+from dcme_w2v.words.reading import (
+    COUNT,
+    DUPLICATE,
+    FAULT_NAMES,
+    MAX_ROWS,
+    RowReader,
+    no_faults,
+    open_rows,
+)
 
 FORMATS = ("text", "binary", "npy")
 NPY_MAGIC = b"\x93NUMPY"
@@ -56,7 +64,8 @@ class Vectors:
 
         Text and binary files may be packed (gz, bz2, xz, zst), without a header (text, as GloVe's)
         or without the line end after each vector (binary); ``-`` is standard input. An npy file is
-        memory-mapped: its words are read and checked, its numbers are not (``dcme-w2v check`` does).
+        memory-mapped: its words are read, but neither its numbers nor repeated words are looked for
+        (``dcme-w2v check`` does).
 
         Parameters
         ----------
@@ -70,7 +79,7 @@ class Vectors:
             The file is not what its header says, or has something that no file of vectors may
             have; the message names the first place.
         """
-        if _is_npy(path):
+        if is_npy(path):
             return _load_npy(Path(path), limit)
         with open_rows(path) as reader:
             return _load_rows(reader, limit)
@@ -121,7 +130,7 @@ def save_vectors(
     with files.replacing(path) as file:
         file.write(b"%d %d\n" % matrix.shape)
         for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
-            file.write(block)
+            file.write(block.data)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -160,7 +169,7 @@ def _save_npy(
     with files.replacing(path) as numbers, files.replacing(vocabulary_path(path)) as vocabulary:
         np.lib.format.write_array_header_1_0(numbers, header)
         for _, block in blocks_of(matrix):
-            numbers.write(memoryview(block).cast("B"))
+            numbers.write(block.data.cast("B"))
         if counts is None:
             vocabulary.writelines(f"{word}\n".encode() for word in words)
         else:
@@ -190,8 +199,9 @@ def _check_before_writing(
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
         word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
+        shown = ascii(word.decode("utf-8", "backslashreplace"))
         raise FormatError(
-            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({_shown(word)}) in row {row + 1}; "
+            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
             "nothing was written; mend the list of words"
         )
     for first, block in blocks_of(matrix):
@@ -199,19 +209,16 @@ def _check_before_writing(
         if not finite.all():
             row = first + int(np.argmin(finite.all(axis=1)))
             raise FormatError(
-                f"{os.fspath(path)}: the vector of {_shown(words[row].encode())} (row {row + 1}) is "
-                "NaN or infinite; nothing was written; train with a lower learning rate"
+                f"{os.fspath(path)}: the vector of {words[row]!a} in row {row + 1} is NaN or "
+                "infinite; nothing was written; train with a lower learning rate"
             )
-
-
-def _shown(word: bytes) -> str:
-    return ascii(word.decode("utf-8", "backslashreplace"))
 
 
 # ---- reading ----
 
 
-def _is_npy(path: str | os.PathLike[str]) -> bool:
+def is_npy(path: str | os.PathLike[str]) -> bool:
+    """Tell by its first bytes whether a file is in numpy's format."""
     if os.fspath(path) == files.STANDARD:
         return False
     with Path(path).open("rb") as file:
@@ -235,7 +242,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Vectors:
     if faults[DUPLICATE, 0]:
         row = int(faults[DUPLICATE, 1])
         place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
-        raise _damaged(place, f"duplicate word {ascii(words[row])}", reader.path)
+        raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
     return Vectors(words, _joined(matrices, reader.dim))
 
 
@@ -254,7 +261,9 @@ def _check_total(reader: RowReader) -> None:
     promised = reader.promised
     if promised is not None and reader.rows != promised:
         raise _damaged(
-            f"{reader.path}:1", f"the header says {promised} rows, there are {reader.rows}", reader.path
+            f"{reader.path}:1",
+            f"the header says {promised} rows, there are {reader.rows}",
+            reader.path,
         )
     if reader.left:
         raise _damaged(reader.path, f"{reader.left} bytes too many at the end", reader.path)

@@ -1,0 +1,49 @@
+"""`dcme-w2v check`: what is wrong with a file of word vectors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from dcme_w2v.words.check import Report, check_vectors
+
+
+@click.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def check(context: click.Context, file: str, as_json: bool) -> None:
+    r"""Check a file of word vectors: text, binary or npy, packed or not.
+
+    Prints the format, the rows and the dimension, then each kind of fault with its count and its
+    first place. Exits with 0 where there is no fault, with 1 where there is one.
+
+    \b
+    Faults that are named:
+      wrong number of rows      the header and the rows disagree
+      wrong dimension           a row has more or fewer numbers than the header says
+      not a number              something else where a number should be
+      NaN or infinite number
+      duplicate word            a word that an earlier row has
+      empty word
+      invalid UTF-8 in a word   half a code point, for example
+      separator in a word       space, tab, line end, vertical tab or form feed
+      NUL byte in a word
+      bad count                 in the .vocab of an npy file
+      trailing junk             bytes after the last row
+      unreadable                not word vectors at all: the reason is given
+    """
+    report = check_vectors(file)
+    click.echo(json.dumps(report.as_dict()) if as_json else as_text(report))
+    context.exit(1 if report.faults else 0)
+
+
+def as_text(report: Report) -> str:
+    """Return a report as lines of text."""
+    lines = [f"{report.file}: {report.format or 'unknown format'}"]
+    lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
+    for fault in report.faults:
+        detail = f" ({fault.detail})" if fault.detail else ""
+        lines.append(f"{fault.kind}: {fault.count}, first at {fault.place}{detail}")
+    return "\n".join(lines if report.faults else [*lines, "OK"])

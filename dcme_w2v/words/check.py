@@ -1,0 +1,188 @@
+"""Every fault of a file of word vectors, counted, with the first place of each kind.
+
+Called by cli/check.py. It reads a file as words/vectors.py does, but goes on after a fault wherever
+rows can still be told apart.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.vectors import find_duplicates
+from dcme_w2v.errors import FormatError
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.reading import DUPLICATE, FAULT_NAMES, RowReader, no_faults, open_rows
+from dcme_w2v.words.vectors import blocks_of, is_npy, load_vocabulary, map_npy, vocabulary_path
+
+UNREADABLE = "unreadable"
+ROW_COUNT = "wrong number of rows"
+TRAILING = "trailing junk"
+FINITE = FAULT_NAMES.index("NaN or infinite number")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault: how often it occurs, and where first."""
+
+    kind: str
+    count: int
+    place: str
+    detail: str = ""
+
+
+@dataclass
+class Report:
+    """What a file of word vectors holds, and what is wrong with it."""
+
+    file: str
+    format: str | None = None
+    rows: int = 0
+    dimension: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON has it."""
+        return {**asdict(self), "ok": not self.faults}
+
+
+def check_vectors(path: str | os.PathLike[str]) -> Report:
+    """Read a file of word vectors and report all its faults.
+
+    Parameters
+    ----------
+    path : path
+        Text or binary, packed or not, or npy with its .vocab beside it; ``-`` is standard input.
+
+    Returns
+    -------
+    Report
+        With no faults where `Vectors.load` would read the file and `save_vectors` could have
+        written it. A file that cannot be read as vectors at all has the one fault "unreadable".
+    """
+    report = Report(os.fspath(path))
+    try:
+        if is_npy(path):
+            _check_npy(report, Path(path))
+        else:
+            with open_rows(path) as reader:
+                _check_rows(report, reader)
+    except FormatError as error:
+        report.faults.append(Fault(UNREADABLE, 1, report.file, str(error)))
+    return report
+
+
+class _Tally:
+    """Faults of the parts of a file, added up."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * len(FAULT_NAMES)
+        self.places = [""] * len(FAULT_NAMES)
+
+    def add(self, kind: int, count: int, place: str) -> None:
+        """Add some faults of a kind, of which the first is at a place."""
+        self.places[kind] = self.places[kind] or place
+        self.counts[kind] += count
+
+    def faults(self, details: dict[int, str]) -> list[Fault]:
+        """Return the kinds that occurred."""
+        kinds = [kind for kind, count in enumerate(self.counts) if count]
+        return [
+            Fault(FAULT_NAMES[kind], self.counts[kind], self.places[kind], details.get(kind, ""))
+            for kind in kinds
+        ]
+
+
+def _check_rows(report: Report, reader: RowReader) -> None:
+    report.format = "binary" if reader.binary else "text"
+    report.dimension = reader.dim
+    tally, beyond = _Tally(), _Tally()
+    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    end = 0  # where the announced rows end
+    for part in reader.parts(keep=False):
+        announced = reader.promised is None or part.first < reader.promised
+        for kind in np.flatnonzero(part.faults[:, 0]).tolist():
+            place = reader.place_in(part, kind)
+            (tally if announced else beyond).add(kind, int(part.faults[kind, 0]), place)
+        if announced:
+            texts.append(part.text)
+            lengths.append(np.diff(part.offsets))
+            end = part.offset + len(part.block)
+    report.rows = reader.rows
+    words = Words(_concatenated(texts), np.cumsum(np.concatenate(lengths)))
+    details = _add_duplicates(tally, words, reader)
+    report.faults += tally.faults(details)
+    _check_end(report, reader, whole=not any(beyond.counts), end=end)
+
+
+def _check_end(report: Report, reader: RowReader, *, whole: bool, end: int) -> None:
+    """Compare the rows with the header's; `whole`: what follows the announced rows are rows."""
+    promised = reader.promised
+    if promised is None:
+        return
+    if reader.rows > promised and not (whole and reader.left == 0):
+        report.rows = promised
+        place = reader.place(promised, end)
+        report.faults.append(Fault(TRAILING, 1, place, f"what follows row {promised} are no rows"))
+    elif reader.rows >= promised and reader.left:
+        place = reader.place(reader.rows, end)
+        report.faults.append(Fault(TRAILING, 1, place, f"{reader.left} bytes"))
+    elif reader.rows != promised:
+        detail = f"the header says {promised}, there are {reader.rows}"
+        if reader.left:
+            detail += f" and {reader.left} bytes of another"
+        report.faults.append(Fault(ROW_COUNT, 1, f"{reader.path}:1", detail))
+
+
+def _add_duplicates(tally: _Tally, words: Words, reader: RowReader) -> dict[int, str]:
+    faults = no_faults()
+    earlier = find_duplicates(words.text, words.offsets, faults)
+    count, row, _ = faults[DUPLICATE].tolist()
+    if not count:
+        return {}
+    place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
+    tally.add(DUPLICATE, count, place)
+    return {DUPLICATE: f"{words[row]!a} is in row {earlier + 1} too"}
+
+
+def _concatenated(texts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    return np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
+
+
+def _check_npy(report: Report, path: Path) -> None:
+    report.format = "npy"
+    matrix = map_npy(path)
+    report.rows, report.dimension = matrix.shape
+    tally = _Tally()
+    for first, block in blocks_of(matrix):
+        good = np.isfinite(block).all(axis=1)
+        if not good.all():
+            place = f"{path}: row {first + int(np.argmin(good)) + 1}"
+            tally.add(FINITE, int((~good).sum()), place)
+    vocabulary = vocabulary_path(path)
+    words, _, faults = load_vocabulary(vocabulary)
+    earlier = find_duplicates(words.text, words.offsets, faults)
+    details = {}
+    for kind in np.flatnonzero(faults[:, 0]).tolist():
+        count, row, _ = faults[kind].tolist()
+        tally.add(kind, count, f"{vocabulary}:{row + 1}")
+        if kind == DUPLICATE:
+            details[kind] = f"{words[row]!a} is in line {earlier + 1} too"
+    report.faults += tally.faults(details)
+    if len(words) != len(matrix):
+        detail = f"{len(words)} words for {len(matrix)} rows"
+        report.faults.append(Fault(ROW_COUNT, 1, str(vocabulary), detail))
+    _check_npy_end(report, path, matrix)
+
+
+def _check_npy_end(report: Report, path: Path, matrix: NDArray[np.float32]) -> None:
+    assert isinstance(matrix, np.memmap)
+    left = path.stat().st_size - matrix.offset - matrix.nbytes
+    if left:
+        place = f"{path}: byte {matrix.offset + matrix.nbytes}"
+        report.faults.append(Fault(TRAILING, 1, place, f"{left} bytes"))

@@ -1,0 +1,140 @@
+"""Each fault of a file of word vectors, planted alone, is found, counted and placed."""
+
+import numpy as np
+import pytest
+
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.vectors import FORMATS, save_vectors
+
+ONE = b" \0\0\x80\x3f"
+
+# name -> content, kind, count, the end of the first place
+PLANTED = {
+    "rows missing": (b"4 1\na 1\nb 2\n", "wrong number of rows", 1, ":1"),
+    "rows too many": (b"1 1\na 1\nb 2\nc 3\n", "wrong number of rows", 1, ":1"),
+    "dimension": (b"4 2\na 1 2\nb 3\nc 1 2\nd 1 2 3\n", "wrong dimension", 2, ":3"),
+    "dimension without header": (b"a 1 2\nb 1\n", "wrong dimension", 1, ":2"),
+    "not a number": (b"3 2\na 1 2\nb 1,5 2\nc x y\n", "not a number", 2, ":3"),
+    "nan": (b"3 2\na nan 2\nb 1 2\nc 1 inf\n", "NaN or infinite number", 2, ":2"),
+    "duplicate": (b"4 1\na 1\nb 1\na 1\na 2\n", "duplicate word", 2, ":4"),
+    "empty": (b"3 1\na 1\n 1\n 2\n", "empty word", 2, ":3"),
+    "half": (b"2 1\na 1\nb\xe3\x81 1\n", "invalid UTF-8 in a word", 1, ":3"),
+    "separator": (b"3 1\na 1\n. . . 1\nb\fc 1\n", "separator in a word", 2, ":3"),
+    "NUL": (b"2 1\na\0 1\nb 1\n", "NUL byte in a word", 1, ":2"),
+    "trailing text": (b"2 1\na 1\nb 1\nwritten in 2024 by me\n", "trailing junk", 1, ":4"),
+    "binary rows missing": (
+        b"3 1\na" + ONE + b"\nb" + ONE + b"\n",
+        "wrong number of rows",
+        1,
+        ":1",
+    ),
+    "binary row cut": (b"2 1\na" + ONE + b"\nb" + ONE[:-1], "wrong number of rows", 1, ":1"),
+    "binary rows too many": (b"1 1\na" + ONE + b"\nb" + ONE, "wrong number of rows", 1, ":1"),
+    "binary junk": (b"1 1\na" + ONE + b"\n\0junk\0", "trailing junk", 1, "byte 10"),
+    "binary nan": (
+        b"3 1\na" + ONE + b"\nb \0\0\xc0\x7f\nc \0\0\x80\x7f\n",
+        "NaN or infinite number",
+        2,
+        "row 2, byte 11",
+    ),
+    "binary duplicate": (b"2 1\na" + ONE + b"a" + ONE, "duplicate word", 1, "row 2"),
+    "binary empty": (b"2 1\na" + ONE + b"\n" + ONE + b"\n", "empty word", 1, "row 2, byte 11"),
+    "binary half": (b"2 1\n\xc3" + ONE + b"\nb" + ONE, "invalid UTF-8 in a word", 1, "byte 4"),
+    "binary separator": (b"2 1\na" + ONE + b"\nb\n" + ONE, "separator in a word", 1, "byte 11"),
+    "binary NUL": (b"2 1\na" + ONE + b"\nb\0" + ONE, "NUL byte in a word", 1, "byte 11"),
+    "nothing": (b"", "unreadable", 1, "v"),
+    "prose": (b"Call me Ishmael.\n", "unreadable", 1, "v"),
+    "huge header": (b"99999999999 1\na 1\n", "unreadable", 1, "v"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_the_one_reported(tmp_path, name):
+    content, kind, count, place = PLANTED[name]
+    (tmp_path / "v").write_bytes(content)
+    report = check_vectors(tmp_path / "v")
+    assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
+    assert report.faults[0].place.startswith(str(tmp_path / "v"))
+    assert report.faults[0].place.endswith(place)
+
+
+def write_npy(path, matrix, vocabulary):
+    np.save(path, np.asarray(matrix, dtype=np.float32))
+    path.with_suffix(".vocab").write_bytes(vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "vocabulary", "kind", "count", "place"),
+    [
+        (
+            [[1, np.nan], [2, 3], [np.inf, 1]],
+            b"a\nb\nc\n",
+            "NaN or infinite number",
+            2,
+            "npy: row 1",
+        ),
+        ([[1, 2]], b"a\nb\n", "wrong number of rows", 1, ".vocab"),
+        ([[1], [2], [3]], b"a 9\nb 8\na 7\n", "duplicate word", 1, ".vocab:3"),
+        ([[1], [2]], b"a 9\nb x\n", "bad count", 1, ".vocab:2"),
+        ([[1], [2]], b"a 9\nb\n", "bad count", 1, ".vocab:2"),
+        ([[1], [2]], b"a b 9\nb 8\n", "separator in a word", 1, ".vocab:1"),
+        ([[1], [2]], b"a 9\n 8\n", "empty word", 1, ".vocab:2"),
+        ([[1], [2]], b"a\n\xe3\x81\n", "invalid UTF-8 in a word", 1, ".vocab:2"),
+        ([[1], [2]], b"a\nb\0\n", "NUL byte in a word", 1, ".vocab:2"),
+        ([1, 2], b"a\nb\n", "unreadable", 1, "npy"),
+    ],
+)
+def test_faults_of_npy_files(tmp_path, matrix, vocabulary, kind, count, place):
+    write_npy(tmp_path / "v.npy", matrix, vocabulary)
+    report = check_vectors(tmp_path / "v.npy")
+    assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
+    assert report.faults[0].place.endswith(place)
+
+
+def test_junk_after_an_npy_matrix(tmp_path):
+    write_npy(tmp_path / "v.npy", [[1], [2]], b"a\nb\n")
+    with (tmp_path / "v.npy").open("ab") as file:
+        file.write(b"junk")
+    faults = check_vectors(tmp_path / "v.npy").faults
+    assert [(fault.kind, fault.detail) for fault in faults] == [("trailing junk", "4 bytes")]
+
+
+def test_all_kinds_of_faults_are_found_at_once(tmp_path):
+    (tmp_path / "v").write_bytes(
+        b"9 2\na 1 2\nb 1\nc 1 x\nd nan 1\na 1 1\n 1 2\n\xff 1 2\nw w 1 2\ng\0 1 2\n"
+    )
+    report = check_vectors(tmp_path / "v")
+    assert (report.format, report.rows, report.dimension) == ("text", 9, 2)
+    assert {fault.kind: fault.count for fault in report.faults} == {
+        "wrong dimension": 1,
+        "not a number": 1,
+        "NaN or infinite number": 1,
+        "empty word": 1,
+        "invalid UTF-8 in a word": 1,
+        "separator in a word": 1,
+        "NUL byte in a word": 1,
+        "duplicate word": 1,
+    }
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_we_write_has_no_fault(tmp_path, format):
+    matrix = np.random.default_rng(1).standard_normal((500, 3)).astype(np.float32)
+    words = Words.from_words(f"wörd{i}" for i in range(500))
+    path = tmp_path / ("v.npy" if format == "npy" else "v")
+    save_vectors(path, words, matrix, format=format)
+    report = check_vectors(path)
+    assert (report.format, report.rows, report.dimension, report.faults) == (format, 500, 3, [])
+
+
+@pytest.mark.parametrize("name", ["trailing blanks", "no newlines", "no header", "crlf"])
+def test_tolerated_variants_have_no_fault(tmp_path, name):
+    content = {
+        "trailing blanks": b"2 1\na 1 \nb 2 \n",
+        "no newlines": b"2 1\na" + ONE + b"b" + ONE,
+        "no header": b"a 1 2\nb 1 2\n",
+        "crlf": b"2 1\r\na 1\r\nb 2\r\n",
+    }[name]
+    (tmp_path / "v").write_bytes(content)
+    assert check_vectors(tmp_path / "v").faults == []

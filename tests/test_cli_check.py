@@ -1,0 +1,56 @@
+"""`dcme-w2v check`: exit codes, text and JSON; its help names every fault."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dcme_w2v.cli.main import program, run
+from dcme_w2v.words.check import ROW_COUNT, TRAILING, UNREADABLE
+from dcme_w2v.words.reading import FAULT_NAMES
+
+
+def test_a_healthy_file_is_ok(tmp_path, capsys):
+    (tmp_path / "v").write_bytes(b"2 3\na 1 2 3\nb 4 5 6\n")
+    assert run(["check", str(tmp_path / "v")]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path / 'v'}: text",
+        "rows: 2",
+        "dimension: 3",
+        "OK",
+    ]
+
+
+def test_faults_are_listed_and_fail(tmp_path, capsys):
+    (tmp_path / "v").write_bytes(b"4 1\na 1\na 2\na nan\n")
+    assert run(["check", str(tmp_path / "v")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    place = tmp_path / "v"
+    assert f"duplicate word: 1, first at {place}:3 ('a' is in row 1 too)" in lines
+    assert f"NaN or infinite number: 1, first at {place}:4" in lines
+    assert f"wrong number of rows: 1, first at {place}:1 (the header says 4, there are 3)" in lines
+    assert "OK" not in lines
+
+
+def test_json_has_the_same_report(tmp_path):
+    (tmp_path / "v").write_bytes(b"1 1\na x\n")
+    result = CliRunner().invoke(program, ["check", str(tmp_path / "v"), "--json"])
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (report["format"], report["rows"], report["dimension"]) == ("text", 1, 1)
+    assert report["ok"] is False
+    assert [(fault["kind"], fault["count"]) for fault in report["faults"]] == [("not a number", 1)]
+
+
+def test_a_missing_file_is_an_error_of_one_line(tmp_path, capsys):
+    assert run(["check", str(tmp_path / "none")]) == 1
+    output = capsys.readouterr()
+    assert (
+        output.out == ""
+        and output.err == f"error: {tmp_path / 'none'}: No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize("kind", [*FAULT_NAMES, ROW_COUNT, TRAILING, UNREADABLE])
+def test_the_help_names_every_fault(kind):
+    assert kind in CliRunner().invoke(program, ["check", "--help"]).output
