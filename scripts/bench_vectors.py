@@ -60,7 +60,7 @@ def make(rows: int, dim: int) -> tuple[Vectors, KeyedVectors]:
     """Make the same random vectors for both."""
     matrix = np.random.default_rng(1).standard_normal((rows, dim), dtype=np.float32) * 0.3
     names = [f"word{number}" for number in range(rows)]
-    theirs = KeyedVectors(dim, count=rows)
+    theirs = KeyedVectors(dim)
     theirs.add_vectors(names, matrix)
     return Vectors(Words.from_words(names), matrix), theirs
 

@@ -40,10 +40,8 @@ static const uint64_t POWERS[] = {
     0xB35DBF821AE4F38C,
 };
 
-static const char PAIRS[] = "00010203040506070809101112131415161718192021222324"
-                            "25262728293031323334353637383940414243444546474849"
-                            "50515253545556575859606162636465666768697071727374"
-                            "75767778798081828384858687888990919293949596979899";
+static const uint32_t TENS[] = {1,      10,      100,      1000,      10000,
+                                100000, 1000000, 10000000, 100000000, 1000000000};
 
 typedef struct {
     uint32_t digits;
@@ -82,83 +80,85 @@ static decimal shortest(uint32_t fraction, uint32_t biased_exponent) {
     uint32_t low = multiply_to_odd(power, (4 * c - (narrow ? 1 : 2)) << shift) + odd;
     uint32_t high = multiply_to_odd(power, (4 * c + 2) << shift) - odd;
 
-    uint32_t tens = value / 40;
-    bool below = low <= 40 * tens, above = 40 * tens + 40 <= high;
-    if (below != above) {
-        decimal result = {tens + above, k + 1};
-        while (result.digits % 10 == 0) {
-            result.digits /= 10;
-            result.exponent++;
-        }
-        return result;
-    }
-    uint32_t ones = value / 4;
-    below = low <= 4 * ones;
-    above = 4 * ones + 4 <= high;
-    if (below != above)
-        return (decimal){ones + above, k};
-    uint32_t middle = 4 * ones + 2;
-    bool up = value > middle || (value == middle && (ones & 1));
-    return (decimal){ones + up, k};
+    /* Both candidates are worked out, and one is chosen without a branch that none could predict.
+     */
+    uint32_t tens = value / 40, ones = value / 4, middle = 4 * ones + 2;
+    bool ten_below = low <= 40 * tens, ten_above = 40 * tens + 40 <= high;
+    bool one_below = low <= 4 * ones, one_above = 4 * ones + 4 <= high;
+    bool nearest_above = (value > middle) | ((value == middle) & (ones & 1));
+    bool up = one_below != one_above ? one_above : nearest_above;
+    bool shorter = ten_below != ten_above;
+    return (decimal){shorter ? tens + ten_above : ones + up, k + shorter};
 }
 
 static int count_digits(uint32_t n) {
-    if (n >= 10000000)
-        return n >= 100000000 ? 9 : 8;
-    if (n >= 100000)
-        return n >= 1000000 ? 7 : 6;
-    if (n >= 1000)
-        return n >= 10000 ? 5 : 4;
-    return n >= 100 ? 3 : n >= 10 ? 2 : 1;
+    int below = (32 - __builtin_clz(n)) * 1233 >> 12; /* log10(2) is about 1233/4096 */
+    return below + (n >= TENS[below]);
 }
 
-/* Write exactly `count` digits of n, from the last one. */
-static void write_digits(char *out, uint32_t n, int count) {
-    for (; count >= 2; count -= 2, n /= 100)
-        memcpy(out + count - 2, PAIRS + 2 * (n % 100), 2);
-    if (count)
-        out[0] = (char)('0' + n % 10);
+/* Eight digits of n < 10^8, one a byte, the first one lowest: halves, then pairs, then digits, each
+ * in lanes of their own, with n/100 as n x 10486 >> 20 and n/10 as n x 103 >> 10. */
+static uint64_t eight_digits(uint32_t n) {
+    uint64_t halves = n / 10000 | (uint64_t)(n % 10000) << 32;
+    uint64_t hundreds = halves * 10486 >> 20 & 0x0000007F0000007Fu;
+    uint64_t pairs = hundreds | (halves - 100 * hundreds) << 16;
+    uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
+    return tens | (pairs - 10 * tens) << 8;
+}
+
+/* Nine digits, zeros added at the end; returns how many there are without zeros at the end. */
+static int write_digits(char *out, uint32_t nine) {
+    uint32_t rest = nine % 100000000;
+    uint64_t digits = eight_digits(rest), ascii = digits + 0x3030303030303030u;
+    out[0] = (char)('0' + nine / 100000000);
+    memcpy(out + 1, &ascii, 8);
+    return digits ? 9 - __builtin_clzll(digits) / 8 : 1;
 }
 
 /* d.ddde-07: at least two digits of exponent, as in C and Python. */
-static char *write_scientific(char *out, decimal number, int count) {
-    int exponent = number.exponent + count - 1;
-    write_digits(out + 1, number.digits, count);
+static char *write_scientific(char *out, uint32_t nine, int exponent) {
+    int count = write_digits(out + 1, nine), size = exponent < 0 ? -exponent : exponent;
     out[0] = out[1];
     out[1] = '.';
     out += count > 1 ? count + 1 : 1;
     *out++ = 'e';
     *out++ = exponent < 0 ? '-' : '+';
-    memcpy(out, PAIRS + 2 * (exponent < 0 ? -exponent : exponent), 2);
-    return out + 2;
+    *out++ = (char)('0' + size / 10);
+    *out++ = (char)('0' + size % 10);
+    return out;
+}
+
+/* ddd.ddd, with at least one digit after the point. */
+static char *write_mixed(char *out, uint32_t nine, int point) {
+    char digits[17];
+    memset(digits, '0', sizeof digits);
+    int count = write_digits(digits, nine);
+    if (count <= point)
+        count = point + 1;
+    memcpy(out, digits, (size_t)point);
+    out[point] = '.';
+    memcpy(out + point + 1, digits + point, (size_t)(count - point));
+    return out + count + 1;
 }
 
 static char *write_decimal(char *out, decimal number) {
     int count = count_digits(number.digits), point = count + number.exponent;
+    uint32_t nine = number.digits * TENS[9 - count];
     if (point < -3 || point > 16)
-        return write_scientific(out, number, count);
-    if (point <= 0) {
-        memcpy(out, "0.000", 5);
-        write_digits(out + 2 - point, number.digits, count);
-        return out + 2 - point + count;
-    }
-    write_digits(out, number.digits, count);
-    if (point >= count) {
-        memset(out + count, '0', (size_t)(point - count));
-        memcpy(out + point, ".0", 2);
-        return out + point + 2;
-    }
-    memmove(out + point + 1, out + point, (size_t)(count - point));
-    out[point] = '.';
-    return out + count + 1;
+        return write_scientific(out, nine, point - 1);
+    if (point > 0)
+        return write_mixed(out, nine, point);
+    memcpy(out, "0.000", 5);
+    out += 2 - point;
+    return out + write_digits(out, nine);
 }
 
 int dcme_write_number(char *out, float value) {
     char *start = out;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if (bits >> 31)
-        *out++ = '-';
+    *out = '-';
+    out += bits >> 31;
     bits &= 0x7FFFFFFFu;
     if (bits == 0) {
         memcpy(out, "0.0", 3);

@@ -18,9 +18,9 @@ def read_rows(
     data: NDArray[np.uint8],
     dim: int,
     count: int,
-    keep: bool,
+    matrix: NDArray[np.float32] | None,
     faults: NDArray[np.int64],
-) -> tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.int64]]: ...
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 def read_counts(
     data: NDArray[np.uint8], limit: int, faults: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], int]: ...

@@ -97,33 +97,30 @@ def read_rows(
     const uint8_t[::1] data,
     int64_t dim,
     int64_t count,
-    bint keep,
+    matrix,
     int64_t[:, ::1] faults,
 ):
-    """Read the `count` rows of `data`: their matrix, the words' bytes and their offsets.
+    """Read the `count` rows of `data`: return the words' bytes and their offsets.
 
-    With `keep` it stops at the first faulty row; without, it checks all and keeps the words only.
+    The numbers go to `matrix`, as many rows of it as there can be, and reading stops at the first
+    faulty row; with None all rows are checked and their numbers dropped.
     """
     cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
-    # A row's numbers take at least two bytes each: a damaged header gets no more memory than that.
-    room = min(count, data.shape[0] // (2 * dim) + 1) if keep else 1
-    matrix = np.empty((room, dim), dtype=np.float32)
     text = np.empty(data.shape[0], dtype=np.uint8)
     offsets = np.empty(count + 1, dtype=np.int64)
-    cdef float[:, ::1] matrix_view = matrix
+    cdef float[:, ::1] matrix_view = np.empty((1, dim), np.float32) if matrix is None else matrix
     cdef uint8_t[::1] text_view = text
     cdef int64_t[::1] offsets_view = offsets
     cdef dcme_rows rows = dcme_rows(
-        &matrix_view[0, 0], dim if keep else 0, <char *>&text_view[0], &offsets_view[0], NULL,
-        <dcme_fault *>&faults[0, 0], 0,
+        &matrix_view[0, 0], 0 if matrix is None else dim, <char *>&text_view[0], &offsets_view[0],
+        NULL, <dcme_fault *>&faults[0, 0], 0,
     )
     with nogil:
         if binary:
             dcme_read_binary(&block, count, &rows)
         else:
             dcme_read_text(&block, count, &rows)
-    used = offsets[rows.count]
-    return matrix[: rows.count if keep else 0], text[:used].copy(), offsets[: rows.count + 1]
+    return text[: offsets[rows.count]].copy(), offsets[: rows.count + 1]
 
 
 def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):

@@ -80,7 +80,7 @@ class Part:
     first: int  # the first row's number in the file
     offset: int  # where it starts in the file, in bytes
     count: int
-    matrix: NDArray[np.float32] = field(init=False)
+    matrix: NDArray[np.float32] | None = None
     text: NDArray[np.uint8] = field(init=False)
     offsets: NDArray[np.int64] = field(init=False)
     faults: NDArray[np.int64] = field(default_factory=no_faults)
@@ -102,9 +102,10 @@ class RowReader:
         The bytes after the last whole row; known when `parts` has ended.
     """
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
+    def __init__(self, path: str, file: BinaryIO, size: int | None) -> None:
         self.path = path
         self._file = file
+        self._size = size  # None where it is not known
         self._final = False
         self.rows = self.left = 0
         self.promised: int | None = None
@@ -156,7 +157,7 @@ class RowReader:
         """Tell whether `data` are rows of a format: numbers, and in binary words, as they ought."""
         faults = no_faults()
         if rows:
-            read_rows(binary, data, self.dim, rows, False, faults)
+            read_rows(binary, data, self.dim, rows, None, faults)
         return not (faults if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -171,19 +172,51 @@ class RowReader:
             self._final = got == 0
         return block[:filled]
 
-    def parts(self, *, keep: bool, limit: int | None = None) -> Iterator[Part]:
-        """Read the rows; with `keep` their matrix too, and each part only up to its first fault.
+    def room(self, limit: int | None) -> NDArray[np.float32] | None:
+        """Return the matrix that `parts` can fill, if the header and the file's size agree on it.
 
-        The rows that the header does not announce, if any, start a part of their own.
+        None where there is no header, or where the file is packed and its size unknown.
+        """
+        if self.promised is None or self._size is None:
+            return None
+        least = self.promised * self.dim * (4 if self.binary else 2)
+        if least > self._size:
+            raise FormatError(
+                f"{self.path}:1: the header says {self.promised} rows of {self.dim}, which take "
+                f"more than the file's {self._size} bytes; run dcme-w2v check {self.path}"
+            )
+        rows = self.promised if limit is None else min(limit, self.promised)
+        return np.empty((rows, self.dim), dtype=np.float32)
+
+    def parts(
+        self,
+        *,
+        keep: bool,
+        limit: int | None = None,
+        matrix: NDArray[np.float32] | None = None,
+    ) -> Iterator[Part]:
+        """Read the rows; with `keep` their numbers too, and each part only up to its first fault.
+
+        They are put into `matrix`, or into one of each part's own. The rows that the header does
+        not announce, if any, start a part of their own.
         """
 
         def read(part: Part) -> Part:
-            part.matrix, part.text, part.offsets = read_rows(
-                self.binary, part.block, self.dim, part.count, keep, part.faults
+            if keep:
+                part.matrix = self._room_of(part, matrix)
+            part.text, part.offsets = read_rows(
+                self.binary, part.block, self.dim, part.count, part.matrix, part.faults
             )
             return part
 
         return ordered_map(read, self._cut(MAX_ROWS if limit is None else limit))
+
+    def _room_of(self, part: Part, matrix: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        if matrix is not None and part.first + part.count <= len(matrix):
+            return matrix[part.first : part.first + part.count]
+        # A row's numbers take at least two bytes each, so that no more rows than these are read.
+        rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
+        return np.empty((rows, self.dim), dtype=np.float32)
 
     def _cut(self, limit: int) -> Iterator[Part]:
         block, offset = self._block, self._start
@@ -230,7 +263,9 @@ def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
             stack.callback(file.detach)  # or it would close standard input at the end
         else:
             file = stack.enter_context(Path(name).open("rb"))
-        yield RowReader(name, stack.enter_context(_unpacked(name, file)))
+        unpacked = stack.enter_context(_unpacked(name, file))
+        known = unpacked is file and name != STANDARD
+        yield RowReader(name, unpacked, os.fstat(file.fileno()).st_size if known else None)
 
 
 @contextlib.contextmanager

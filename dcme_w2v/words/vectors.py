@@ -226,13 +226,16 @@ def is_npy(path: str | os.PathLike[str]) -> bool:
 
 
 def _load_rows(reader: RowReader, limit: int | None) -> Vectors:
-    matrices, texts, lengths = [], [], [np.zeros(1, dtype=np.int64)]
-    for part in reader.parts(keep=True, limit=limit):
+    matrix = reader.room(limit)
+    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    matrices: list[NDArray[np.float32]] = []
+    for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
             raise _damaged(reader.place_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
-        matrices.append(part.matrix)
         texts.append(part.text)
         lengths.append(np.diff(part.offsets))
+        if matrix is None and part.matrix is not None:
+            matrices.append(part.matrix)
     if limit is None or reader.rows < limit:
         _check_total(reader)
     text = np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
@@ -243,7 +246,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Vectors:
         row = int(faults[DUPLICATE, 1])
         place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
         raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
-    return Vectors(words, _joined(matrices, reader.dim))
+    return Vectors(words, _joined(matrices, reader.dim) if matrix is None else matrix)
 
 
 def _joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
