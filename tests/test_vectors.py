@@ -4,9 +4,12 @@ import bz2
 import gzip
 import io
 import lzma
+import shutil
 import struct
+import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,6 +111,17 @@ def test_text_numbers_have_the_digits_of_numpys_shortest(tmp_path):
     for ours, value in zip(written, values[:, 0], strict=True):
         theirs = Decimal(str(value))
         assert Decimal(ours).normalize().as_tuple() == theirs.normalize().as_tuple()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_numbers_against_the_c_library(tmp_path):
+    root = Path(__file__).parents[1]
+    sources = [*root.glob("csrc/vectors/*.c"), root / "csrc/status.c"]
+    program = tmp_path / "test_decimal"
+    compiler = ["cc", "-std=c11", "-O2", f"-I{root / 'csrc'}", "-o", program]
+    subprocess.run([*compiler, root / "tests/c/test_decimal.c", *sources, "-lm"], check=True)
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
 # ---- there and back ----
