@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static inline bool is_blank(char c) {
-    return c == ' ' || c == '\t';
-}
+static inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 int64_t dcme_write_text(char *out, const float *matrix, int64_t dim, const char *text,
                         const int64_t *offsets, int64_t first, int64_t last) {

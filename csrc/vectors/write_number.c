@@ -49,15 +49,11 @@ typedef struct {
 } decimal;
 
 /* floor(log10(2^q)), floor(log10(3/4 2^q)) and floor(log2(10^e)) for the exponents of floats. */
-static inline int32_t floor_log10_of_power_of_2(int32_t q) {
-    return (q * 1262611) >> 22;
-}
+static inline int32_t floor_log10_of_power_of_2(int32_t q) { return (q * 1262611) >> 22; }
 static inline int32_t floor_log10_of_three_quarters(int32_t q) {
     return (q * 1262611 - 524031) >> 22;
 }
-static inline int32_t floor_log2_of_power_of_10(int32_t e) {
-    return (e * 1741647) >> 19;
-}
+static inline int32_t floor_log2_of_power_of_10(int32_t e) { return (e * 1741647) >> 19; }
 
 /* factor x power / 2^64, rounded to odd. The power is too great by less than one, so the product by
  * less than 2^32; a fraction that small is none, since no float lies so close above an integer. */
