@@ -1,0 +1,362 @@
+"""Score word vectors on analogy questions and on word pairs that people have rated.
+
+Called by `dcme-w2v eval analogies` and `eval similarity`. On the same file the figures equal those
+of gensim 4's `evaluate_word_analogies` and `evaluate_word_pairs` (tests/test_evaluate.py): words
+are compared in upper case, of several spellings of one word the most frequent counts, and only the
+first `restrict` words exist.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.words.neighbors import inverse_lengths
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.vectors import Vectors
+
+METHODS = ("3cosadd", "3cosmul")
+
+# Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
+# equation (4): keeps the quotient finite.
+EPSILON = 0.001
+
+# Floats in one block of scores: 64 MB.
+BLOCK = 2**24
+
+# Of so many best answers, the first that is no word of the question in another case is taken.
+CANDIDATES = 5
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section's questions: how many there are, are covered, are answered right."""
+
+    name: str
+    questions: int
+    covered: int
+    correct: int
+
+    @property
+    def syntactic(self) -> bool:
+        """Whether the section asks for grammar: its name begins with "gram"."""
+        return self.name.startswith("gram")
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the covered questions answered right; None where none is covered."""
+        return self.correct / self.covered if self.covered else None
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the questions whose four words are known; None where there is none."""
+        return self.covered / self.questions if self.questions else None
+
+
+@dataclass(frozen=True)
+class AnalogyScore:
+    """The result of `analogies`."""
+
+    sections: tuple[Section, ...]
+    method: str
+    restrict: int
+    skipped_lines: int
+
+    @property
+    def total(self) -> Section:
+        """All sections as one."""
+        return _joined("total", self.sections)
+
+    @property
+    def semantic(self) -> Section:
+        """The sections that do not ask for grammar."""
+        return _joined("semantic", [part for part in self.sections if not part.syntactic])
+
+    @property
+    def syntactic(self) -> Section:
+        """The sections that ask for grammar."""
+        return _joined("syntactic", [part for part in self.sections if part.syntactic])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures under their names, for JSON."""
+        return {
+            "accuracy": self.total.accuracy,
+            "semantic_accuracy": self.semantic.accuracy,
+            "syntactic_accuracy": self.syntactic.accuracy,
+            "coverage": self.total.coverage,
+            "questions": self.total.questions,
+            "covered": self.total.covered,
+            "correct": self.total.correct,
+            "skipped_lines": self.skipped_lines,
+            "method": self.method,
+            "restrict": self.restrict,
+            "sections": [
+                {**vars(part), "accuracy": part.accuracy, "coverage": part.coverage}
+                for part in self.sections
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class SimilarityScore:
+    """The result of `similarity`: rank and linear correlation, and what they rest on."""
+
+    spearman: float
+    pearson: float
+    pairs: int
+    covered: int
+    skipped_lines: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures under their names, for JSON."""
+        return {
+            "spearman": self.spearman,
+            "pearson": self.pearson,
+            "coverage": self.covered / self.pairs,
+            "pairs": self.pairs,
+            "covered": self.covered,
+            "skipped_lines": self.skipped_lines,
+        }
+
+
+def analogies(
+    vectors: Vectors,
+    path: str | os.PathLike[str],
+    restrict: int = 30_000,
+    method: str = "3cosadd",
+) -> AnalogyScore:
+    """Answer "a is to b as c is to ?" for every question of a file.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Words in descending frequency and their vectors.
+    path : path
+        word2vec's questions: four words a line, ": NAME" opens a section. Lines of any other
+        number of words are counted and skipped.
+    restrict : int
+        Only the first so many words may be asked for or answer.
+    method : {"3cosadd", "3cosmul"}
+        Mikolov et al. 2013, or Levy and Goldberg 2014, equation (4), cosines shifted to [0, 1].
+
+    Raises
+    ------
+    FormatError
+        No question is covered, or the file is not UTF-8.
+    """
+    if method not in METHODS:
+        raise UsageError(f"--method {method}: give one of {', '.join(METHODS)}")
+    spelled, first = _upper_case(vectors, restrict)
+    names, section_of, questions, skipped = _read_questions(path)
+    numbers = np.array([[spelled.get(word, -1) for word in four] for four in questions], dtype=int)
+    numbers = numbers.reshape(-1, 4)
+    covered = (numbers >= 0).all(axis=1)
+    if not covered.any():
+        raise FormatError(
+            f"{path}: none of {len(questions)} questions has its four words among the first"
+            f" {len(first):,}; check case and language, or raise --restrict"
+        )
+    answers = np.full(len(numbers), -1)
+    answers[covered] = _answers(vectors.matrix[: len(first)], first, numbers[covered], method)
+    right = covered & (answers == numbers[:, 3])
+    counts = [
+        np.bincount(section_of[chosen], minlength=len(names)).tolist()
+        for chosen in (np.ones_like(covered), covered, right)
+    ]
+    sections = tuple(
+        Section(name, *three) for name, three in zip(names, zip(*counts, strict=True), strict=True)
+    )
+    return AnalogyScore(sections, method, restrict, skipped)
+
+
+def similarity(
+    vectors: Vectors, path: str | os.PathLike[str], restrict: int = 300_000
+) -> SimilarityScore:
+    """Correlate cosines with people's ratings of word pairs.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Words in descending frequency and their vectors.
+    path : path
+        Lines "word TAB word TAB number", or the three separated by spaces; ``#`` opens a comment.
+        Lines that are neither, such as a heading, are counted and skipped.
+    restrict : int
+        Only the first so many words are known.
+
+    Raises
+    ------
+    FormatError
+        Fewer than two pairs are covered or all have one rating, or the file is not UTF-8.
+    """
+    spelled, _ = _upper_case(vectors, restrict)
+    pairs, ratings, skipped = _read_pairs(path)
+    numbers = np.array([[spelled.get(word, -1) for word in pair] for pair in pairs], dtype=int)
+    numbers = numbers.reshape(-1, 2)
+    covered = (numbers >= 0).all(axis=1)
+    gold = np.array(ratings)[covered]
+    if len(set(gold.tolist())) < 2:
+        raise FormatError(
+            f"{path}: {len(gold)} of {len(pairs)} pairs have both words among the first"
+            f" {min(restrict, len(vectors.words)):,}; a correlation needs two that are rated apart"
+        )
+    left, right = (vectors.matrix[numbers[covered, side]].astype(np.float64) for side in (0, 1))
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
+    return SimilarityScore(
+        float(stats.spearmanr(gold, cosines).statistic),
+        float(stats.pearsonr(gold, cosines).statistic),
+        len(pairs),
+        len(gold),
+        skipped,
+    )
+
+
+def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
+    return Section(
+        name,
+        sum(part.questions for part in parts),
+        sum(part.covered for part in parts),
+        sum(part.correct for part in parts),
+    )
+
+
+def _upper_case(vectors: Vectors, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
+    """Return each upper-case spelling's first word, and for each word the first spelled alike."""
+    if restrict < 1:
+        raise UsageError(f"--restrict {restrict}: give at least 1")
+    spelled: dict[str, int] = {}
+    first = [
+        spelled.setdefault(word.upper(), number)
+        for number, word in enumerate(itertools.islice(vectors.words, restrict))
+    ]
+    return spelled, np.array(first, dtype=np.int64)
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    try:
+        with Path(path).open(encoding="utf-8-sig") as file:
+            yield from file
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: is not UTF-8 ({error.reason}); convert it first") from error
+
+
+def _read_questions(
+    path: str | os.PathLike[str],
+) -> tuple[list[str], NDArray[np.int64], list[list[str]], int]:
+    """Return the sections' names, each question's section and words, and the lines skipped."""
+    names: list[str] = []
+    section_of, questions, skipped = [], [], 0
+    for line in _lines(path):
+        if line.startswith(":"):
+            names.append(line[1:].strip())
+            continue
+        words = line.upper().split()
+        if len(words) != 4:
+            skipped += bool(words)
+            continue
+        if not names:
+            names.append("questions")
+        section_of.append(len(names) - 1)
+        questions.append(words)
+    return names, np.array(section_of, dtype=np.int64), questions, skipped
+
+
+def _read_pairs(path: str | os.PathLike[str]) -> tuple[list[list[str]], list[float], int]:
+    """Return the pairs in upper case, their ratings, and the number of lines skipped."""
+    pairs, ratings, skipped = [], [], 0
+    for line in _lines(path):
+        if line.startswith("#") or not line.strip():
+            continue
+        *words, rating = line.rstrip("\r\n").split("\t" if "\t" in line else None)
+        try:
+            number = float(rating)
+        except ValueError:
+            number = np.nan
+        if len(words) != 2 or not np.isfinite(number):
+            skipped += 1
+            continue
+        pairs.append([word.upper() for word in words])
+        ratings.append(number)
+    return pairs, ratings, skipped
+
+
+def _answers(
+    matrix: NDArray[np.float32],
+    first: NDArray[np.int64],
+    questions: NDArray[np.int64],
+    method: str,
+) -> NDArray[np.int64]:
+    """Answer questions (q, 4), block by block; return numbers of first spellings, shape (q,)."""
+    inverse = inverse_lengths(matrix)
+    size = max(1, BLOCK // len(matrix))
+    answers = np.empty(len(questions), dtype=np.int64)
+    for start in range(0, len(questions), size):
+        given = questions[start : start + size, :3]
+        unit = matrix[given] * inverse[given][:, :, None]
+        scores = (_cosadd if method == "3cosadd" else _cosmul)(matrix, inverse, unit)
+        answers[start : start + size] = _best(scores, first, given)
+    return answers
+
+
+def _cosadd(
+    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return cos(x, b - a + c) for each row x, up to a factor: (q, n) from unit rows (q, 3, d)."""
+    scores = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
+    scores *= inverse
+    return scores
+
+
+def _cosmul(
+    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return cos(x, b) cos(x, c) / (cos(x, a) + epsilon), each cosine shifted to [0, 1]."""
+    scores = _shifted_cosine(matrix, inverse, unit[:, 1])
+    scores *= _shifted_cosine(matrix, inverse, unit[:, 2])
+    divisor = _shifted_cosine(matrix, inverse, unit[:, 0])
+    divisor += np.float32(EPSILON)
+    scores /= divisor
+    return scores
+
+
+def _shifted_cosine(
+    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    cosine = unit @ matrix.T
+    cosine *= inverse
+    cosine += 1
+    cosine /= 2
+    return cosine
+
+
+def _best(
+    scores: NDArray[np.float32], first: NDArray[np.int64], given: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the best answer of each row of scores (q, n) that is none of the given (q, 3).
+
+    A word of the question in another case is passed over, but only `CANDIDATES` answers are
+    looked at, as gensim does. Overwrites `scores`.
+    """
+    np.put_along_axis(scores, given, -np.inf, axis=1)
+    best = np.full(len(scores), -1)
+    rows = np.arange(len(scores))
+    for _ in range(CANDIDATES):
+        choice = scores[rows].argmax(axis=1) if len(rows) < len(scores) else scores.argmax(axis=1)
+        left = scores[rows, choice] > -np.inf
+        rows, choice = rows[left], choice[left]
+        best[rows] = first[choice]
+        again = (best[rows][:, None] == given[rows]).any(axis=1)
+        rows, choice = rows[again], choice[again]
+        scores[rows, choice] = -np.inf
+    return best
