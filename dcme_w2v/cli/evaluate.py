@@ -1,0 +1,95 @@
+"""`dcme-w2v eval analogies` and `eval similarity`: score vectors against published test sets."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from dcme_w2v.cli.options import Group
+from dcme_w2v.words import evaluate as scores
+from dcme_w2v.words.evaluate import METHODS, AnalogyScore, Section, SimilarityScore
+from dcme_w2v.words.vectors import Vectors
+
+
+@click.group(cls=Group)
+def evaluate() -> None:
+    """Score word vectors on analogies or on rated word pairs."""
+
+
+@evaluate.command("analogies")
+@click.argument("vectors")
+@click.argument("questions")
+@click.option(
+    "--restrict",
+    default=30_000,
+    show_default=True,
+    metavar="N",
+    help="Only the N most frequent words may be asked for or answer.",
+)
+@click.option(
+    "--method",
+    default=METHODS[0],
+    show_default=True,
+    metavar="|".join(METHODS),
+    help="Score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
+    """Answer the analogy QUESTIONS ("a b c d" a line, ": NAME" opens a section) with VECTORS.
+
+    Words are compared in upper case. A question counts as covered when its four words are among
+    the first N; accuracy is the share of the covered questions answered right.
+    """
+    score = scores.analogies(Vectors.load(vectors, limit=restrict), questions, restrict, method)
+    click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
+    _talk_of_skipped(questions, score.skipped_lines)
+
+
+@evaluate.command("similarity")
+@click.argument("vectors")
+@click.argument("pairs")
+@click.option(
+    "--restrict",
+    default=300_000,
+    show_default=True,
+    metavar="N",
+    help="Only the N most frequent words are known.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
+    """Correlate the cosines of VECTORS with people's ratings of word PAIRS.
+
+    PAIRS has a line "word TAB word TAB number" a pair; words are compared in upper case.
+    """
+    score = scores.similarity(Vectors.load(vectors, limit=restrict), pairs, restrict)
+    click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
+    _talk_of_skipped(pairs, score.skipped_lines)
+
+
+def _analogy_table(score: AnalogyScore) -> str:
+    parts = [*score.sections, score.semantic, score.syntactic, score.total]
+    width = max(len(part.name) for part in parts)
+    head = f"{'section':{width}}  {'right':>7}  {'covered':>7}  {'asked':>7}  accuracy  coverage"
+    return "\n".join([head, *(_analogy_row(part, width) for part in parts)])
+
+
+def _analogy_row(part: Section, width: int) -> str:
+    counts = "  ".join(f"{count:7,}" for count in (part.correct, part.covered, part.questions))
+    return f"{part.name:{width}}  {counts}  {_share(part.accuracy)}  {_share(part.coverage)}"
+
+
+def _share(value: float | None) -> str:
+    return f"{'-':>8}" if value is None else f"{value:8.4f}"
+
+
+def _similarity_table(score: SimilarityScore) -> str:
+    return (
+        f"spearman {score.spearman:.4f}\npearson  {score.pearson:.4f}\n"
+        f"coverage {score.covered / score.pairs:.4f} ({score.covered} of {score.pairs} pairs)"
+    )
+
+
+def _talk_of_skipped(path: str, lines: int) -> None:
+    if lines:
+        click.echo(f"{path}: skipped {lines} lines that are not of the format", err=True)

@@ -1,0 +1,146 @@
+"""The evaluation commands: what they print, what they say on stderr, their exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.words import evaluate
+from dcme_w2v.words.neighbors import neighbors
+from dcme_w2v.words.vectors import Vectors
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """Words whose vectors make man : woman = king : queen and paris : france = rome : italy."""
+    rows = {
+        "king": [1, 1, 0, 0, 0],
+        "queen": [1, 0, 1, 0, 0],
+        "man": [0, 1, 0, 0.1, 0],
+        "woman": [0, 0, 1, 0.1, 0],
+        "paris": [0, 0, 0.1, 1, 0],
+        "france": [0, 0, 0.1, 1, 1],
+        "rome": [0.2, 0, 0, 1, 0],
+        "italy": [0.2, 0, 0, 1, 1],
+    }
+    path = tmp_path / "vectors.txt"
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in rows.items()]
+    path.write_text(f"{len(rows)} 5\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def questions(tmp_path):
+    path = tmp_path / "questions.txt"
+    path.write_text(
+        ": family\nMan Woman King Queen\nMan Woman Boy Girl\nthree words only\n"
+        ": gram-nothing\nParis France Rome Italy\nParis Rome France King\n",
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+def test_analogies_as_json(vectors, questions, capsys):
+    assert run(["eval", "analogies", vectors, questions, "--json"]) == 0
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert result["accuracy"] == 2 / 3
+    assert result["semantic_accuracy"] == 1
+    assert result["syntactic_accuracy"] == 0.5
+    assert result["coverage"] == 0.75
+    assert [part["covered"] for part in result["sections"]] == [1, 2]
+    assert "skipped 1 line" in err
+
+
+def test_analogies_as_a_table(vectors, questions, capsys):
+    assert run(["eval", "analogies", vectors, questions, "--method", "3cosmul"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows[1:]] == [
+        "family", "gram-nothing", "semantic", "syntactic", "total",
+    ]  # fmt: skip
+    assert rows[-1][1:4] == ["2", "3", "4"]
+
+
+def test_restrict_limits_who_may_be_asked(vectors, questions, capsys):
+    assert run(["eval", "analogies", vectors, questions, "--restrict", "4", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["covered"], result["restrict"]) == (1, 4)
+    assert run(["eval", "analogies", vectors, questions, "--restrict", "3"]) == 1
+    assert "among the first 3" in capsys.readouterr().err
+
+
+def test_similarity(vectors, tmp_path, capsys):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("Paris\trome\t9\nking\tman\t6\nking\titaly\t1\nking\tx\t1\n", encoding="utf-8")
+    assert run(["eval", "similarity", vectors, str(pairs), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    expected = evaluate.similarity(Vectors.load(vectors), pairs)
+    assert (result["spearman"], result["pearson"]) == (1.0, expected.pearson)
+    assert result["coverage"] == 0.75
+    assert run(["eval", "similarity", vectors, str(pairs)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "spearman 1.0000"
+
+
+def test_neighbors_are_data_on_stdout_and_missing_words_talk_on_stderr(vectors, capsys):
+    assert run(["neighbors", vectors, "rome", "atlantis", "king", "-k", "2"]) == 0
+    out, err = capsys.readouterr()
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == ["rome", "rome", "king", "king"]
+    expected = neighbors(Vectors.load(vectors), "rome", 2)
+    assert [row[1] for row in rows[:2]] == [near.word for near in expected]
+    np.testing.assert_allclose(
+        [float(row[2]) for row in rows[:2]], [near.similarity for near in expected], atol=1e-6
+    )
+    assert "has no atlantis" in err
+
+
+def test_neighbors_as_json(vectors, capsys):
+    assert run(["neighbors", vectors, "rome", "atlantis", "-k1", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["missing"] == ["atlantis"]
+    assert [near["word"] for near in result["neighbors"]["rome"]] == ["paris"]
+
+
+def test_no_known_word_is_a_failure(vectors, capsys):
+    assert run(["neighbors", vectors, "atlantis", "Rome"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert "atlantis, Rome" in err
+    assert err.count("\n") == 1
+
+
+def test_analogy(vectors, capsys):
+    assert run(["analogy", vectors, "man", "woman", "king", "-k", "1"]) == 0
+    assert capsys.readouterr().out.split("\t")[0] == "queen"
+    assert run(["analogy", vectors, "paris", "france", "rome", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"][0]["word"] == "italy"
+    assert run(["analogy", vectors, "man", "atlantis", "king"]) == 1
+    assert "atlantis" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["neighbors", "{vectors}", "king", "-k", "0"],
+        ["neighbors", "{vectors}", "king", "-k", "many"],
+        ["neighbors", "{vectors}"],
+        ["eval", "analogies", "{vectors}", "{questions}", "--method", "cosine"],
+        ["eval", "analogies", "{vectors}", "{questions}", "--restrict", "0"],
+        ["eval", "analogies", "{vectors}", "{questions}", "--restricted", "5"],
+        ["eval", "analogy", "{vectors}"],
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(arguments, vectors, questions, capsys):
+    named = [item.format(vectors=vectors, questions=questions) for item in arguments]
+    assert run(named) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["analogies", "similarity"])
+def test_a_file_that_is_not_there(command, vectors, capsys):
+    assert run(["eval", command, vectors, "nowhere.txt"]) == 1
+    assert "nowhere.txt: No such file" in capsys.readouterr().err
