@@ -1,6 +1,9 @@
 """The evaluation commands: what they print, what they say on stderr, their exit codes."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -109,6 +112,15 @@ def test_no_known_word_is_a_failure(vectors, capsys):
     assert err.startswith("error: ")
     assert "atlantis, Rome" in err
     assert err.count("\n") == 1
+
+
+def test_a_reader_who_has_seen_enough_is_no_failure(vectors):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "dcme_w2v", "neighbors", vectors, "king"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_analogy(vectors, capsys):

@@ -25,21 +25,22 @@ def evaluate() -> None:
     default=30_000,
     show_default=True,
     metavar="N",
-    help="Only the N most frequent words may be asked for or answer.",
+    help="only the N most frequent words may be asked for or answer",
 )
 @click.option(
     "--method",
     default=METHODS[0],
     show_default=True,
     metavar="|".join(METHODS),
-    help="Score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a).",
+    help="score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a)",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
-    """Answer the analogy QUESTIONS ("a b c d" a line, ": NAME" opens a section) with VECTORS.
+    """Answer analogy questions with VECTORS.
 
-    Words are compared in upper case. A question counts as covered when its four words are among
-    the first N; accuracy is the share of the covered questions answered right.
+    QUESTIONS has a line "a b c d" a question, and ": NAME" opens a section. Words are compared in
+    upper case. A question is covered when its four words are among the first N; accuracy is the
+    share of the covered questions answered right.
     """
     score = scores.analogies(Vectors.load(vectors, limit=restrict), questions, restrict, method)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
@@ -54,11 +55,11 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     default=300_000,
     show_default=True,
     metavar="N",
-    help="Only the N most frequent words are known.",
+    help="only the N most frequent words are known",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
-    """Correlate the cosines of VECTORS with people's ratings of word PAIRS.
+    """Correlate cosines with people's ratings.
 
     PAIRS has a line "word TAB word TAB number" a pair; words are compared in upper case.
     """

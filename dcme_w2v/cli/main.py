@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from dcme_w2v import __version__
+from dcme_w2v.cli.options import Group
 from dcme_w2v.errors import DcmeError
 
 # Name of a command -> "module:object"; a module is imported only when its command is used.
@@ -25,7 +26,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports a command when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,10 +42,18 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a reader of stdout that has seen enough, as `head`, is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dcme-w2v")
-@click.option("--debug", "traceback_wanted", is_flag=True, help="Show a traceback with an error.")
+@click.option("--debug", "traceback_wanted", is_flag=True, help="show a traceback with an error")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors and many-class text classification."""
 
@@ -64,14 +73,16 @@ def run(arguments: list[str]) -> int:
         return _report(error, error.format_message(), error.exit_code, arguments)
     except DcmeError as error:
         return _report(error, str(error), error.exit_code, arguments)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _report(error, f"{where}{error.strerror or error}", 1, arguments)
+    except MemoryError as error:
+        return _report(error, "out of memory; lower --dim or raise --min-count", 1, arguments)
     except (KeyboardInterrupt, click.Abort) as error:
         return _report(error, "interrupted", 130, arguments)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
+        return _report(error, told, 1, arguments)
 
 
 def _report(error: BaseException, message: str, code: int, arguments: list[str]) -> int:

@@ -17,12 +17,13 @@ from dcme_w2v.words.vectors import Vectors
 @click.command(cls=Command)
 @click.argument("vectors")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
-@click.option("-k", default=10, show_default=True, metavar="N", help="How many neighbours.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-k", default=10, show_default=True, metavar="N", help="how many neighbours")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
-    """Print the words nearest to each WORD by cosine: word, neighbour, cosine a line.
+    """Print the words nearest to each WORD.
 
-    Words that VECTORS does not have are listed on stderr and skipped.
+    A line is word, neighbour and cosine, parted by tabs. Words that VECTORS does not have are
+    listed on stderr and skipped.
     """
     loaded = Vectors.load(vectors)
     known, missing = _split(loaded, vectors, words)
@@ -41,10 +42,13 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
 @click.argument("a")
 @click.argument("b")
 @click.argument("c")
-@click.option("-k", default=10, show_default=True, metavar="N", help="How many answers.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-k", default=10, show_default=True, metavar="N", help="how many answers")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None:
-    """Print the answers to "A is to B as C is to ?": word and cosine a line, best first."""
+    """Answer "A is to B as C is to ?".
+
+    A line is word and cosine, parted by a tab, best first.
+    """
     answers = nearest.analogy(Vectors.load(vectors), a, b, c, k)
     if as_json:
         click.echo(json.dumps({"analogy": [a, b, c], "answers": _as_dicts(answers)}, indent=2))

@@ -1,0 +1,96 @@
+"""`dcme-w2v train`: train word vectors; takes word2vec.c's command lines too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dcme_w2v.cli.options import Command, collect, options_of
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.words import trainer
+from dcme_w2v.words.manifest import audit_line
+from dcme_w2v.words.progress import reporting
+
+# word2vec.c's switches that are spelled differently here: flag -> our option and its values.
+SWITCHES = {
+    "cbow": ("model", {"0": "skipgram", "1": "cbow"}),
+    "binary": ("format", {"0": "text", "1": "binary"}),
+}
+
+ZERO_ONE = click.Choice(["0", "1"])
+
+
+@click.command(cls=Command)
+@click.argument("corpus", nargs=-1)
+@click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
+@click.option("--output-context", metavar="FILE", help="write the context vectors here")
+@options_of(VocabularyOptions, TrainOptions, OutputOptions)
+@click.option("--save-vocab", "-save-vocab", metavar="FILE", help='write lines "word count" here')
+@click.option("--read-vocab", "-read-vocab", metavar="FILE", help="take the words from this file")
+@click.option("--init", metavar="VECTORS", help="start from these vectors")
+@click.option("--cache-dir", metavar="FOLDER", help="keep the corpus as numbers in this folder")
+@click.option("--log-json", metavar="FILE", help="log start, progress, epochs and end as JSON")
+@click.option("--dry-run", is_flag=True, help="print words, memory and disk needed, then stop")
+@click.option("--quiet", is_flag=True, help="print nothing but errors")
+@click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="word2vec.c's CORPUS")
+@click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --model")
+@click.option("-binary", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --format")
+@click.option("-hs", type=ZERO_ONE, metavar="0", help="hierarchical softmax: not offered")
+@click.option("-debug", type=int, metavar="N", help="0 is --quiet")
+@click.pass_context
+def train(ctx: click.Context, /, **values: Any) -> None:
+    """Train word vectors on text.
+
+    CORPUS: files, folders or - for standard input; gzip, bzip2, xz and zstd are told by their
+    first bytes. A line is a sentence, spaces part the words. Beside the vectors lies VECTORS.json,
+    which says how they were made. word2vec.c's command lines work too. With several threads two
+    runs differ in the last digits.
+    """
+    quiet = _read_word2vec(ctx, values)
+    log_json = values["log_json"]
+    vocabulary = collect(VocabularyOptions, values)
+    options = collect(TrainOptions, values)
+    output = collect(OutputOptions, values)
+    job = trainer.TrainJob(**values, format=output.format)
+    _check(job)
+    with reporting(quiet, log_json) as reporter:
+        manifest = trainer.train(job, vocabulary, options, reporter)
+        if not job.dry_run:
+            reporter.talk(audit_line(manifest))
+            reporter.talk(f"vectors: {job.output}")
+    if job.dry_run:
+        for name, value in manifest.items():
+            shown = f"{value:,}" if isinstance(value, (int, float)) else value
+            click.echo(f"{name.replace('_', ' ')}: {shown}")
+
+
+def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
+    """Put what word2vec.c's flags say under our options' names; return whether to be quiet."""
+    values["corpus"] += values.pop("corpus_too")
+    if values.pop("hs") == "1":
+        raise UsageError("-hs 1: hierarchical softmax is not offered; use --objective ns")
+    for flag, (name, meanings) in SWITCHES.items():
+        given = values.pop(flag)
+        if given is None:
+            continue
+        said = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if said and values[name] != meanings[given]:
+            raise UsageError(f"-{flag} {given} and --{name} {values[name]} disagree; give one")
+        values[name] = meanings[given]
+    debug = values.pop("debug")
+    return bool(values.pop("quiet")) or debug == 0
+
+
+def _check(job: trainer.TrainJob) -> None:
+    if not job.corpus:
+        raise UsageError("no corpus; name files or folders, or - for standard input")
+    if job.output is None and not job.dry_run:
+        raise UsageError("no --output; name the file for the vectors, or give --dry-run")
+    written = (job.output, job.output_context, job.save_vocab, job.log_json)
+    given = [path for path in written if path is not None]
+    for path in given:
+        if given.count(path) > 1:
+            raise UsageError(f"{path}: named for two outputs; give each a file of its own")

@@ -1,0 +1,121 @@
+"""The manifest beside the vectors: how a file of vectors was made, and what it cost.
+
+The trainer builds it at the end and writes it as VECTORS.json; scripts rely on its keys, which are
+listed in `manifest_of`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dcme_w2v import __version__
+from dcme_w2v.files import STANDARD, replacing
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """Where every token went: `corpus` times epochs is the sum of the other four.
+
+    Attributes
+    ----------
+    corpus : int
+        Tokens of one pass over the corpus, before anything is left out.
+    trained, out_of_vocabulary, subsampled, without_context : int
+        Over all epochs: targets that were trained; tokens that are not in the vocabulary; tokens
+        that subsampling left out; targets with no word beside them.
+    """
+
+    corpus: int
+    trained: int
+    out_of_vocabulary: int
+    subsampled: int
+    without_context: int
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall-clock time: counting words, training, and everything."""
+
+    count: float
+    train: float
+    total: float
+
+
+def manifest_of(
+    options: Iterable[Any],
+    corpus: Iterable[tuple[str, int | None]],
+    vocabulary: int,
+    tokens: TokenCounts,
+    seconds: Seconds,
+    loss: float | None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Build the manifest.
+
+    Parameters
+    ----------
+    options : iterable of dataclass objects
+        The options as used: no None where a value was derived.
+    corpus : iterable of (path, bytes)
+        The files that were read, and their sizes; None where there is none, as for stdin.
+    vocabulary : int
+        Words kept.
+    tokens : TokenCounts
+        Where every token went.
+    seconds : Seconds
+        What it took.
+    loss : float, optional
+        The last epoch's average.
+    **more
+        Further keys, such as what held-out text scored.
+    """
+    return {
+        "version": __version__,
+        "options": {
+            name: value for part in options for name, value in dataclasses.asdict(part).items()
+        },
+        "corpus": [{"path": path, "bytes": size} for path, size in corpus],
+        "vocabulary": vocabulary,
+        "tokens": dataclasses.asdict(tokens),
+        "count_seconds": seconds.count,
+        "train_seconds": seconds.train,
+        "total_seconds": seconds.total,
+        "peak_memory_bytes": peak_memory_bytes(),
+        "loss": loss,
+        "argv": sys.argv,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **more,
+    }
+
+
+def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str]) -> None:
+    """Write the manifest beside the vectors as VECTORS.json; not when those go to stdout."""
+    if os.fspath(vectors) == STANDARD:
+        return
+    with replacing(f"{os.fspath(vectors)}.json") as file:
+        file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
+
+
+def peak_memory_bytes() -> int:
+    """Return the most memory that this process has held; macOS counts bytes, Linux kilobytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def audit_line(manifest: Mapping[str, Any]) -> str:
+    """Return the account of the tokens as one line that adds up, or says that it does not."""
+    tokens = manifest["tokens"]
+    read = tokens["corpus"] * manifest["options"]["epochs"]
+    parts = ("trained", "out_of_vocabulary", "subsampled", "without_context")
+    account = " + ".join(f"{tokens[part]:,} {part.replace('_', ' ')}" for part in parts)
+    lost = read - sum(tokens[part] for part in parts)
+    return f"tokens: {read:,} read = {account}" + (f" + {lost:,} unaccounted for" if lost else "")

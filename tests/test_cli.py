@@ -1,0 +1,149 @@
+"""The program as a whole: exit codes, one-line errors, word2vec.c's command lines."""
+
+import click
+import pytest
+
+from dcme_w2v import __version__
+from dcme_w2v.cli import main
+from dcme_w2v.cli.main import COMMANDS, program, run
+from dcme_w2v.cli.options import Command, Group
+from dcme_w2v.errors import ResourceError
+
+
+def walk(command, name):
+    """Yield every command and group under one, with its full name."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from walk(found, f"{name} {child}")
+
+
+ALL = dict(walk(program, "dcme-w2v"))
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Replace the command `check` by one that raises what the test says."""
+
+    def install(error):
+        @click.command(cls=Command)
+        def check():
+            raise error
+
+        monkeypatch.setattr(program, "get_command", lambda context, name: check)
+
+    return install
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_help_and_names_the_nearest_flag(name, capsys):
+    command = ALL[name]
+    assert isinstance(command, Command | Group), "use cls=Command or cls=Group of cli/options.py"
+    assert run([*name.split()[1:], "--help"]) == 0
+    assert command.help
+    out, err = capsys.readouterr()
+    assert out.startswith(f"Usage: {name}")
+    assert err == ""
+    assert run([*name.split()[1:], "--hlep"]) == 2
+    assert capsys.readouterr().err == "error: unknown option --hlep; did you mean --help?\n"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_option_has_help_and_no_letter_stands_alone(name):
+    for param in ALL[name].params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+            assert all(len(flag) > 2 or flag == "-k" for flag in param.opts), param.opts
+
+
+def test_the_contract_flags_of_train_are_there():
+    flags = {flag for param in ALL["dcme-w2v train"].params for flag in param.opts}
+    word2vec = ["train", "output", "debug", "size", "window", "sample", "hs", "negative",
+                "threads", "iter", "min-count", "alpha", "binary", "cbow",
+                "save-vocab", "read-vocab"]  # fmt: skip
+    assert {f"-{flag}" for flag in word2vec} <= flags
+    ours = ["output", "model", "objective", "dim", "window", "window-mode", "negative",
+            "noise-power", "clusters", "top-items", "beta", "dcme-update", "epochs", "sample",
+            "min-count", "max-vocab", "lr", "min-lr", "gradient", "threads", "seed", "format",
+            "output-context", "save-vocab", "read-vocab", "init", "log-json", "cache-dir",
+            "dry-run", "quiet"]  # fmt: skip
+    assert {f"--{flag}" for flag in ours} <= flags
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no corpus; name files or folders, or - for standard input"),
+        (["text"], "no --output; name the file for the vectors, or give --dry-run"),
+        (["-train", "text", "-output", "v", "-hs", "1"], "use --objective ns"),
+        (["text", "--output", "v", "-cbow", "0", "--model", "cbow"],
+         "-cbow 0 and --model cbow disagree; give one"),
+        (["text", "-output", "v", "-binary", "1", "--format", "text"],
+         "-binary 1 and --format text disagree; give one"),
+        (["text", "--output", "v", "--save-vocab", "v"], "v: named for two outputs"),
+        (["text", "--output", "v", "-window", "0"], "--window 0: give at least 1"),
+        (["text", "--output"], "requires an argument"),
+        (["text", "--output", "v", "-cbow", "2"], "not one of"),
+        (["text", "--output", "v", "-objectve", "ns"], "did you mean --objective?"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_of_train_is_one_line_and_writes_nothing(
+    arguments, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(["train", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_no_command_shows_the_help_as_talk_and_fails(capsys):
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert all(command in err for command in COMMANDS)
+
+
+def test_an_unknown_command_names_the_nearest(capsys):
+    assert run(["trian"]) == 2
+    assert capsys.readouterr().err == "error: unknown command trian; did you mean train?\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (ResourceError("disk full"), 1, "error: disk full\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.txt"), 1,
+         "error: x.txt: No such file or directory\n"),
+        (MemoryError(), 1, "error: out of memory; lower --dim or raise --min-count\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (ValueError("odd\nthing"), 1,
+         "error: ValueError: odd thing; a bug, please report what --debug prints\n"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_and_a_traceback_only_with_debug(failing, capsys, error, code, line):
+    failing(error)
+    assert run(["check"]) == code
+    assert capsys.readouterr().err.lstrip("\n") == line
+    assert run(["--debug", "check"]) == code
+    err = capsys.readouterr().err
+    assert err.lstrip("\n").startswith("Traceback")
+    assert err.endswith(line)
+
+
+def test_main_exits_with_the_code(monkeypatch):
+    monkeypatch.setattr(main, "run", lambda arguments: 7)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["check"])
+    assert caught.value.code == 7

@@ -1,0 +1,82 @@
+"""The manifest beside the vectors: its keys, its account of the tokens, how it is written."""
+
+import json
+import os
+
+import pytest
+
+from dcme_w2v import __version__
+from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.words.manifest import (
+    Seconds,
+    TokenCounts,
+    audit_line,
+    manifest_of,
+    peak_memory_bytes,
+    write_manifest,
+)
+
+
+def make_manifest(trained=60, epochs=2, **more):
+    return manifest_of(
+        [VocabularyOptions(), TrainOptions(epochs=epochs), OutputOptions()],
+        [("a.txt", 1000), ("-", None)],
+        42,
+        TokenCounts(5000, trained, 9000, 900, 40),
+        Seconds(1.0, 2.0, 3.5),
+        0.75,
+        **more,
+    )
+
+
+def test_the_contract_keys_and_every_option_are_there():
+    manifest = make_manifest(heldout_log_probability=-7.0)
+    contract = {
+        "version", "options", "corpus", "vocabulary", "tokens", "count_seconds", "train_seconds",
+        "total_seconds", "peak_memory_bytes", "loss",
+    }  # fmt: skip
+    assert contract <= manifest.keys()
+    assert manifest["version"] == __version__
+    assert manifest["options"]["seed"] == 1
+    assert manifest["options"]["epochs"] == 2
+    assert manifest["options"]["min_count"] == 5
+    assert manifest["corpus"][0] == {"path": "a.txt", "bytes": 1000}
+    assert manifest["tokens"]["out_of_vocabulary"] == 9000
+    assert manifest["heldout_log_probability"] == -7.0
+
+
+def test_the_audit_line_adds_up_or_says_what_is_missing():
+    assert audit_line(make_manifest(trained=60)) == (
+        "tokens: 10,000 read = 60 trained + 9,000 out of vocabulary + 900 subsampled"
+        " + 40 without context"
+    )
+    assert audit_line(make_manifest(trained=50)).endswith(" + 10 unaccounted for")
+
+
+def test_the_manifest_is_written_beside_the_vectors(tmp_path):
+    manifest = make_manifest()
+    write_manifest(manifest, tmp_path / "vectors.txt")
+    text = (tmp_path / "vectors.txt.json").read_text(encoding="utf-8")
+    assert json.loads(text) == manifest
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors.txt.json"]
+
+
+def test_a_manifest_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    write_manifest(make_manifest(), tmp_path / "v")
+    before = (tmp_path / "v.json").read_bytes()
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_manifest(make_manifest(extra=float("nan")), tmp_path / "v")
+    assert (tmp_path / "v.json").read_bytes() == before
+
+
+def test_no_manifest_for_vectors_on_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_manifest(make_manifest(), "-")
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().out == ""
+
+
+def test_peak_memory_is_in_bytes():
+    """In kilobytes it would be less than an interpreter needs, times 1,024 more than all."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 5_000_000 < peak_memory_bytes() < physical

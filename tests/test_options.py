@@ -1,0 +1,156 @@
+"""Options become flags, flags become options; what is wrong is one line that says what to do."""
+
+from dataclasses import dataclass, fields
+
+import click
+import pytest
+
+from dcme_w2v.cli.options import Command, Group, collect, options_of, spellings
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import (
+    Checked,
+    OutputOptions,
+    TrainOptions,
+    VocabularyOptions,
+    declaration_of,
+    option,
+    types_of,
+)
+
+CLASSES = (VocabularyOptions, TrainOptions, OutputOptions)
+
+
+def parse(arguments, *classes):
+    """Run a command that has the options of the classes, and return the objects it makes."""
+
+    @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.argument("rest", nargs=-1)
+    @click.option("-k", type=int, default=3)
+    @options_of(*classes)
+    def command(rest, k, **values):
+        objects = [collect(cls, values) for cls in classes]
+        assert not values
+        return [rest, k, *objects]
+
+    return command.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
+
+
+def train_options(*arguments):
+    return parse(list(arguments), TrainOptions)[2]
+
+
+def test_without_flags_the_defaults_of_the_dataclasses_hold():
+    assert parse([], *CLASSES)[2:] == [cls() for cls in CLASSES]
+
+
+@pytest.mark.parametrize("item", [item for cls in CLASSES for item in fields(cls)],
+                         ids=lambda item: item.name)  # fmt: skip
+def test_every_spelling_of_every_option_sets_its_field(item):
+    cls = next(cls for cls in CLASSES if item in fields(cls))
+    kind, _ = types_of(cls)[item.name]
+    value = {int: 7, float: 0.25, str: declaration_of(item).choices[-1:]}[kind]
+    value = value[0] if kind is str else value
+    for flag in spellings(item):
+        found = [getattr(made, item.name, None) for made in parse([flag, str(value)], *CLASSES)[2:]]
+        assert value in found
+        assert parse([f"{flag}={value}"], *CLASSES) == parse([flag, str(value)], *CLASSES)
+
+
+def test_word2vec_spellings():
+    flags = ["-size", "9", "-iter", "2", "-alpha", ".5", "-window", "3", "-sample", "0",
+             "-negative", "8", "-threads", "2", "-min-count", "4"]  # fmt: skip
+    _, _, vocabulary, options = parse(flags, VocabularyOptions, TrainOptions)
+    assert vocabulary.min_count == 4
+    assert options == TrainOptions(
+        dim=9, epochs=2, lr=0.5, window=3, sample=0.0, negative=8, threads=2
+    )
+    assert train_options("--size", "9", "--iter", "2", "--alpha", "0.5").dim == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dim", "0"], "--dim 0: give at least 1"),
+        (["-size", "x"], "--dim 'x': give a whole number"),
+        (["--dim", "1.5"], "--dim '1.5': give a whole number"),
+        (["--sample", "2"], "--sample 2.0: give at most 1"),
+        (["--lr", "0"], "--lr 0.0: give more than 0"),
+        (["--lr", "nan"], "--lr nan: give a number"),
+        (["--model", "glove"], "--model glove: give one of cbow, skipgram"),
+    ],
+)
+def test_the_dataclass_judges_values(arguments, message):
+    with pytest.raises(UsageError) as caught:
+        train_options(*arguments)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("flag", "nearest"),
+    [
+        ("--min-cuont", "--min-count"),
+        ("-min-cuont", "-min-count"),
+        ("--min_count", "--min-count"),
+        ("-minCount", "-min-count"),
+        ("-epoch", "--epochs"),
+        ("-dims", "--dim"),
+        ("-thread=4", "-threads"),
+        ("-hz", "-h"),
+        ("--windows", "--window"),
+    ],
+)
+def test_an_unknown_flag_names_the_nearest(flag, nearest):
+    with pytest.raises(UsageError) as caught:
+        parse([flag, "3"], *CLASSES)
+    name = flag.partition("=")[0]
+    assert str(caught.value) == f"unknown option {name}; did you mean {nearest}?"
+
+
+def test_a_flag_like_no_other_points_to_the_help():
+    with pytest.raises(UsageError, match="unknown option -zzqq; see dcme-w2v --help"):
+        parse(["-zzqq"], *CLASSES)
+
+
+def test_values_and_words_may_begin_with_a_dash():
+    rest, k, options = parse(["-", "--noise-power", "-0.5", "-k12", "--", "-hz"], TrainOptions)
+    assert (rest, k, options.noise_power) == (("-", "-hz"), 12, -0.5)
+
+
+def test_help_shows_bounds_defaults_and_choices(capsys):
+    parse(["--help"], *CLASSES)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--window-mode shrink|fixed|linear" in text
+    assert "--size N dimensions of a vector [default: 100]" in text
+
+
+def test_a_switch_takes_no_value():
+    @dataclass(frozen=True)
+    class Switches(Checked):
+        loud: bool = option(False, "say more")
+
+    assert parse(["--loud", "word"], Switches) == [("word",), 3, Switches(loud=True)]
+    assert parse([], Switches)[2] == Switches(loud=False)
+
+
+def test_a_group_names_the_nearest_command_and_flag(capsys):
+    @click.group(cls=Group)
+    def program():
+        pass
+
+    @program.command("similarity")
+    @click.option("--verbose", is_flag=True)
+    def similarity(verbose):
+        return verbose
+
+    def call(*arguments):
+        return program.main(list(arguments), prog_name="dcme-w2v", standalone_mode=False)
+
+    assert call("similarity", "--verbose") is True
+    with pytest.raises(UsageError, match=r"unknown command similiarity; did you mean similarity?"):
+        call("similiarity")
+    with pytest.raises(UsageError, match=r"unknown option --verbos; did you mean --verbose?"):
+        call("similarity", "--verbos")
+    assert call() == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "similarity" in err

@@ -1,0 +1,153 @@
+"""What a training run tells: on a terminal, in a log file, as JSON lines, quietly."""
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from dcme_w2v.errors import ResourceError
+from dcme_w2v.words.progress import JsonLog, Lines, Terminal, reporting
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_lines_come_every_ten_seconds_with_speed_loss_and_time_left():
+    clock, out = Clock(), io.StringIO()
+    lines = Lines(out, clock=clock)
+    lines.stage("training", 4000, "words")
+    for second in range(1, 21):
+        clock.now += 1
+        lines.advance(100 * second, loss=0.5, lr=0.025)
+    shown = out.getvalue().splitlines()
+    assert shown == [
+        "training: 25.0 %, 1,000 words, 100 words/s, loss 0.5, lr 0.025, 30 s left",
+        "training: 50.0 %, 2,000 words, 100 words/s, loss 0.5, lr 0.025, 20 s left",
+    ]
+
+
+def test_lines_without_a_total_promise_no_end():
+    clock, out = Clock(), io.StringIO()
+    lines = Lines(out, clock=clock)
+    lines.stage("counting", None, "bytes")
+    clock.now += 10
+    lines.advance(500)
+    assert out.getvalue() == "counting: 500 bytes, 50 bytes/s\n"
+
+
+def test_a_terminal_gets_a_bar_and_whole_lines_above_it():
+    screen = Screen()
+    bar = Terminal(screen)
+    bar.stage("counting", 10, "bytes")
+    bar.advance(10)
+    bar.stage("training", 1000, "words")
+    bar.advance(400, loss=0.123456, lr=0.05, words_per_second=3.0)
+    bar.advance(1000, loss=0.1, lr=0.0)
+    bar.epoch({"epoch": 1, "loss": 0.25, "seconds": 2.0, "heldout_log_probability": -3.5})
+    bar.close()
+    drawn = screen.getvalue()
+    assert "counting: 100%" in drawn
+    assert "training: 100%" in drawn
+    assert "epoch 1: loss 0.25, heldout log probability -3.5, 2.0 s\n" in drawn
+
+
+def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
+    for stream, carriage_returns in ((Screen(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with reporting() as reporter:
+            reporter.stage("training", 10, "words")
+            reporter.advance(10)
+            reporter.talk("done")
+        assert "done\n" in stream.getvalue()
+        assert ("\r" in stream.getvalue()) is carriage_returns
+
+
+def test_quiet_says_nothing_but_still_logs(tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    with reporting(quiet=True, log_json=str(log)) as reporter:
+        reporter.stage("training", 10, "words")
+        reporter.advance(10, loss=1.0)
+        reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
+        reporter.talk("done")
+    assert capsys.readouterr() == ("", "")
+    events = [record["event"] for record in records(log)]
+    assert events == ["start", "progress", "epoch", "message", "end"]
+
+
+def test_the_log_has_the_promised_keys_and_can_be_read_while_it_grows(tmp_path):
+    clock, path = Clock(), tmp_path / "log.jsonl"
+    log = JsonLog(str(path), clock=clock)
+    log.stage("training", 10, "words")
+    assert records(path) == [
+        {"event": "start", "seconds": 0, "stage": "training", "total": 10, "unit": "words"}
+    ]
+    for _ in range(30):
+        clock.now += 0.1
+        log.advance(3, loss=2.0, lr=0.1)
+    log.epoch({"epoch": 1, "seconds": 0.25, "loss": 1.5})
+    written = records(path)
+    progress = [record for record in written if record["event"] == "progress"]
+    assert 3 <= len(progress) <= 4
+    assert {"done", "loss", "lr", "stage", "seconds"} <= progress[0].keys()
+    assert written[-1] == {"event": "epoch", "epoch": 1, "seconds": 0.25, "loss": 1.5}
+    log.close()
+    assert records(path)[-1]["event"] == "end"
+
+
+def test_numbers_that_are_not_finite_are_null(tmp_path):
+    path = tmp_path / "log.jsonl"
+    log = JsonLog(str(path))
+    log.epoch({"epoch": 1, "seconds": 0.5, "loss": math.nan, "heldout_log_probability": -math.inf})
+    log.close()
+    assert records(path)[0]["loss"] is None
+    assert records(path)[0]["heldout_log_probability"] is None
+
+
+def test_an_error_ends_the_log_and_goes_on_to_the_caller(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with pytest.raises(ValueError, match="boom"), reporting(True, str(path)):
+        raise ValueError("boom")
+    assert records(path)[-1]["error"] == "boom"
+    with pytest.raises(KeyboardInterrupt), reporting(True, str(path)):
+        raise KeyboardInterrupt
+    assert records(path)[-1]["error"] == "KeyboardInterrupt"
+
+
+def test_a_log_that_cannot_be_opened_stops_before_any_work(tmp_path):
+    with pytest.raises(FileNotFoundError), reporting(True, str(tmp_path / "none" / "log.jsonl")):
+        pytest.fail("work was done")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_does_not_stop_training_but_is_told_at_the_end():
+    worked = []
+    with pytest.raises(ResourceError, match="/dev/full: the log breaks off"):  # noqa: SIM117
+        with reporting(True, "/dev/full") as reporter:
+            reporter.stage("training", 10, "words")
+            reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
+            worked.append(True)
+    assert worked == [True]
+
+
+def test_a_log_to_standard_output(capsys):
+    with reporting(True, "-") as reporter:
+        reporter.talk("hello")
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["message", "end"]
