@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import click
 import pytest
 
-from dcme_w2v.cli.options import Command, Group, collect, options_of, spellings
+from dcme_w2v.cli.options import Group, collect, options_of, spellings
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import (
     Checked,
@@ -23,16 +23,20 @@ CLASSES = (VocabularyOptions, TrainOptions, OutputOptions)
 def parse(arguments, *classes):
     """Run a command that has the options of the classes, and return the objects it makes."""
 
-    @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+    def program():
+        pass
+
+    @program.command()
     @click.argument("rest", nargs=-1)
     @click.option("-k", type=int, default=3)
     @options_of(*classes)
-    def command(rest, k, **values):
+    def make(rest, k, **values):
         objects = [collect(cls, values) for cls in classes]
         assert not values
         return [rest, k, *objects]
 
-    return command.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
+    return program.main(["make", *arguments], prog_name="dcme-w2v", standalone_mode=False)
 
 
 def train_options(*arguments):
@@ -107,7 +111,7 @@ def test_an_unknown_flag_names_the_nearest(flag, nearest):
 
 
 def test_a_flag_like_no_other_points_to_the_help():
-    with pytest.raises(UsageError, match="unknown option -zzqq; see dcme-w2v --help"):
+    with pytest.raises(UsageError, match="unknown option -zzqq; see dcme-w2v make --help"):
         parse(["-zzqq"], *CLASSES)
 
 

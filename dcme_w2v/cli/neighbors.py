@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import click
 
-from dcme_w2v.cli.options import Command
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.words import neighbors as nearest
 from dcme_w2v.words.neighbors import Neighbor
 from dcme_w2v.words.vectors import Vectors
 
 
-@click.command(cls=Command)
+@click.command()
 @click.argument("vectors")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @click.option("-k", default=10, show_default=True, metavar="N", help="how many neighbours")
@@ -37,7 +36,7 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
             click.echo(f"{word}\t{item.word}\t{item.similarity:.6f}")
 
 
-@click.command(cls=Command)
+@click.command()
 @click.argument("vectors")
 @click.argument("a")
 @click.argument("b")

@@ -1,7 +1,7 @@
 """Turns the option dataclasses into flags of a click command, and flags back into objects.
 
-Every command uses the `Command` or `Group` class below, so that an unknown flag or command is one
-line that names the nearest. Bounds, types and choices are checked in one place only: by the
+Every group is of the class `Group` below, so that an unknown flag or command is one line that
+names the nearest. Bounds, types and choices are checked in one place only: by the
 dataclass (dcme_w2v/options.py) when `collect` makes it.
 """
 
@@ -22,39 +22,31 @@ T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class _NearestFlag(click.Command):
-    """Refuses an unknown flag before click, which would read ``-hx`` as ``-h -x``, sees it."""
+class Group(click.Group):
+    """A group that names the nearest for an unknown command, or flag of itself or a command.
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Check the flags, then parse as click does."""
-        _check_flags(self, ctx, args)
-        return super().parse_args(ctx, args)
-
-
-class Command(_NearestFlag):
-    """A command whose unknown flags are errors that name the nearest flag."""
-
-
-class Group(_NearestFlag, click.Group):
-    """A group whose unknown flags and commands are errors that name the nearest."""
-
-    command_class = Command
+    It looks at the flags before click does, which would read ``-hx`` as ``-h -x``.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, or where there is nothing to parse show the help, which is wrong usage."""
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
+        _check_flags(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names."""
+        """Find the command that the first argument names, and check its flags."""
         known = self.list_commands(ctx)
-        if args[0] not in known:
+        if args[0] not in known and not ctx.resilient_parsing:
             raise UsageError(f"unknown command {args[0]}; {_hint(args[0], known, ctx)}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _check_flags(command, click.Context(command, ctx, name), rest)
+        return name, command, rest
 
 
 def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
@@ -141,7 +133,7 @@ def _check_flags(command: click.Command, ctx: click.Context, args: list[str]) ->
     }
     rest = iter(args)
     for argument in rest:
-        if argument == "--" or (argument[:1] != "-" and not ctx.allow_interspersed_args):
+        if argument == "--" or (argument[:1] != "-" and not command.allow_interspersed_args):
             return
         if argument[:1] != "-" or argument == "-":
             continue

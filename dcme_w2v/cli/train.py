@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.cli.options import Command, collect, options_of
+from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.words import trainer
@@ -23,7 +23,7 @@ SWITCHES = {
 ZERO_ONE = click.Choice(["0", "1"])
 
 
-@click.command(cls=Command)
+@click.command()
 @click.argument("corpus", nargs=-1)
 @click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
 @click.option("--output-context", metavar="FILE", help="write the context vectors here")

@@ -1,0 +1,117 @@
+# The two commands of the README, and what contributors and CI need. Everything is set up in .venv
+# on the first call, and again when the sources of the extension change.
+
+PYTHON ?= python3
+CORPUS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet
+C_SOURCES := $(shell find csrc -name '*.c' 2>/dev/null)
+C_FILES := $(shell find csrc tests/c -name '*.[ch]' 2>/dev/null)
+BUILD_SOURCES := setup.py pyproject.toml $(C_SOURCES) \
+    $(shell find csrc -name '*.h') $(shell find dcme_w2v/_core -name '*.pyx' -o -name '*.pxd')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.NOTPARALLEL: # the two stamps below build the same extension
+.PHONY: help demo test test-slow lint bench ctest wheel clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or on CORPUS=FILE
+	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
+
+test: $(VENV)/.dev $(VENV)/.built ctest ## run the tests, Python's and C's
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
+	@$(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/.dev ## check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
+	@$(BIN)/python scripts/readme_tables.py --check
+
+bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes long
+	@$(PIP) '.[bench]'
+	@for script in scripts/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+wheel: $(VENV)/.made ## build a wheel into dist/
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) build dist .demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f dcme_w2v/_core/*.so $(patsubst %.pyx,%.c,$(wildcard dcme_w2v/_core/*.pyx))
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up ---------------------------------------------------------------------------------
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON); install Python 3.10 or later, or name one: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "error: $(PYTHON) is older than 3.10; name another: make PYTHON=python3.12" >&2; exit 1; }
+	@command -v $(firstword $(CC)) >/dev/null || { echo "error: no C compiler $(CC); install gcc or clang, or name one: make CC=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { echo "error: $(PYTHON) has no Python.h; install its headers (python3-dev)" >&2; exit 1; }
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { echo "error: $(PYTHON) cannot make a virtual environment; install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
+	@echo "building the extension ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	@echo "building the extension, installing the tools ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.built
+
+# ---- C tests --------------------------------------------------------------------------------
+# A test is linked with the whole core, under the sanitizers where the compiler has them; one whose
+# name ends in _double sees the core compiled with DCME_REAL=double.
+
+C_BUILD := build/ctest
+C_TESTS := $(patsubst tests/c/%.c,$(C_BUILD)/%,$(wildcard tests/c/*.c))
+C_TESTS_DOUBLE := $(filter %_double,$(C_TESTS))
+C_TESTS_SINGLE := $(filter-out %_double,$(C_TESTS))
+C_OBJECTS_SINGLE := $(C_SOURCES:%.c=$(C_BUILD)/single/%.o)
+C_OBJECTS_DOUBLE := $(C_SOURCES:%.c=$(C_BUILD)/double/%.o)
+C_FLAGS := -std=c11 -O1 -g -Wall -Wextra -Wno-unused-parameter -ffp-contract=off -pthread -Icsrc
+
+# As in setup.py: a kernel file is compiled for the instruction set that its name ends in.
+ifneq ($(filter x86_64 amd64,$(shell uname -m)),)
+isa = $(if $(filter %avx2.c,$1),-mavx2 -mfma -mf16c) \
+    $(if $(filter %avx512.c,$1),-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
+endif
+
+ifneq ($(filter ctest test,$(MAKECMDGOALS)),)
+SANITIZE := $(shell mkdir -p $(C_BUILD) && echo 'int main(void) { return 0; }' > $(C_BUILD)/probe.c && \
+    $(CC) -fsanitize=address,undefined $(C_BUILD)/probe.c -o $(C_BUILD)/probe 2>/dev/null && \
+    $(C_BUILD)/probe && echo -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+endif
+
+ctest: $(C_TESTS) ## run the C tests under the sanitizers
+	@$(if $(SANITIZE),,echo "$(CC) has no sanitizers: C tests run without";) \
+	for test in $(C_TESTS); do "$$test" || { echo "error: $$test failed" >&2; exit 1; }; done; \
+	echo "C tests: $(words $(C_TESTS)) programs passed"
+
+$(C_BUILD)/single/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(C_FLAGS) $(SANITIZE) $(call isa,$<) -MMD -c $< -o $@
+
+$(C_BUILD)/double/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(C_FLAGS) $(SANITIZE) $(call isa,$<) -DDCME_REAL=double -MMD -c $< -o $@
+
+$(C_TESTS_SINGLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_SINGLE)
+	@$(CC) $(C_FLAGS) $(SANITIZE) $^ -o $@ -lm
+
+$(C_TESTS_DOUBLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_DOUBLE)
+	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double $^ -o $@ -lm
+
+.SECONDARY: $(C_OBJECTS_SINGLE) $(C_OBJECTS_DOUBLE)
+-include $(C_OBJECTS_SINGLE:.o=.d) $(C_OBJECTS_DOUBLE:.o=.d)

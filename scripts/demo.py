@@ -1,0 +1,126 @@
+"""Train on real text within a minute and show what the vectors know: `make demo`.
+
+The text is what every machine with this package has: the documentation inside the files of
+Python's standard library, numpy and scipy, read without importing them. With a file as argument
+(`make demo CORPUS=FILE`) that text is taken instead. Everything lands in .demo/.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path(".demo")
+VECTORS = FOLDER / "vectors.txt"
+VOCABULARY = FOLDER / "vocabulary.txt"
+
+# Words to show neighbours of, where the text has them.
+SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
+
+LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
+
+WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+
+
+def main() -> None:
+    """Collect text if none is given, train, and print the neighbours of some words."""
+    start = time.monotonic()
+    FOLDER.mkdir(exist_ok=True)
+    given = sys.argv[1:]
+    corpus = given or [str(collect(FOLDER / "corpus.txt"))]
+    epochs = [] if given else ["--epochs", "15"]
+    run("train", *corpus, "--output", str(VECTORS), "--save-vocab", str(VOCABULARY), *epochs)
+    show_neighbors(VECTORS, chosen_words(VOCABULARY))
+    print(f"\nvectors: {VECTORS}, made from nothing in {time.monotonic() - start:.0f} s")
+
+
+def collect(target: Path) -> Path:
+    """Write the distinct paragraphs of the installed documentation, one a line."""
+    folders = [Path(sysconfig.get_path("stdlib"))]
+    folders += [Path(sysconfig.get_path("platlib"), name) for name in ("numpy", "scipy")]
+    words, seen = 0, set()
+    with target.open("w", encoding="utf-8") as file:
+        for folder in folders:
+            for text in texts(folder):
+                for line in paragraphs(text):
+                    if line not in seen:
+                        seen.add(line)
+                        words += line.count(" ") + 1
+                        file.write(line + "\n")
+    print(f"{target}: {words:,} words of the documentation of Python, numpy and scipy", flush=True)
+    return target
+
+
+def texts(folder: Path) -> Iterator[str]:
+    """Yield the text files below a folder, and the strings inside its Python files."""
+    for path in sorted(folder.rglob("*")):
+        if LEFT_OUT.intersection(path.relative_to(folder).parts):
+            continue
+        if path.suffix in (".txt", ".rst", ".md"):
+            yield path.read_text(encoding="utf-8", errors="replace")
+        elif path.suffix in (".py", ".pyi"):
+            yield from strings(path)
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yield the strings of a Python file, documentation above all; none if it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Yield a text's paragraphs of five words or more, in lower case, without examples of code."""
+    for block in re.split(r"\n\s*\n", text):
+        lines = [
+            line for line in block.splitlines() if not line.lstrip().startswith((">>>", "..."))
+        ]
+        words = WORD.findall(" ".join(lines).lower())
+        if len(words) >= 5:
+            yield " ".join(words)
+
+
+def chosen_words(vocabulary: Path) -> list[str]:
+    """Return the words of `SHOWN` that were trained, or else frequent ones that are not short."""
+    lines = vocabulary.read_text(encoding="utf-8").split("\n")
+    trained = [line.rpartition(" ")[0] for line in lines]
+    return [word for word in SHOWN if word in trained] or [w for w in trained if len(w) > 5][:8]
+
+
+def show_neighbors(vectors: Path, words: list[str]) -> None:
+    """Print a line for each word: its five nearest."""
+    printed = run("neighbors", str(vectors), *words, "-k", "5", "--json", capture=True)
+    for word, near in json.loads(printed)["neighbors"].items():
+        print(
+            f"{word:>12}:", ", ".join(f"{item['word']} {item['similarity']:.2f}" for item in near)
+        )
+
+
+def run(*arguments: str, capture: bool = False) -> str:
+    """Show and run a command of dcme-w2v; end with its exit code if it fails."""
+    print("\n$ dcme-w2v", *arguments, flush=True)
+    command = [sys.executable, "-m", "dcme_w2v", *arguments]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE if capture else None, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+    return done.stdout or ""
+
+
+if __name__ == "__main__":
+    main()
