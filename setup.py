@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 import sys
-from glob import glob
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -57,12 +56,12 @@ class BuildExtension(build_ext):
 
 def room(name: str, folders: list[str]) -> Extension:
     """Describe the extension of one room."""
-    sources = [source for folder in folders for source in sorted(glob(f"csrc/{folder}/*.c"))]
+    sources = [source for folder in folders for source in sorted(Path("csrc", folder).glob("*.c"))]
     return Extension(
         f"dcme_w2v._core.{name}",
-        [f"dcme_w2v/_core/{name}.pyx", "csrc/status.c", *sources],
+        [f"dcme_w2v/_core/{name}.pyx", "csrc/status.c", *map(str, sources)],
         include_dirs=["csrc"],
-        depends=glob("csrc/**/*.h", recursive=True),
+        depends=[str(header) for header in Path("csrc").rglob("*.h")],
         extra_compile_args=FLAGS + WARNINGS,
         extra_link_args=["-pthread"] if sys.platform != "win32" else [],
         libraries=["m"] if sys.platform != "win32" else [],

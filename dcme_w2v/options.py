@@ -104,7 +104,7 @@ class Checked:
         return cls(**values)
 
 
-def _check(name: str, value: Any, kind: type, declared: Declaration) -> None:
+def _check(name: str, value: Any, kind: Any, declared: Declaration) -> None:
     flag = flag_of(name)
     if kind is float and type(value) is int:
         value = float(value)
