@@ -313,7 +313,7 @@ def _cosadd(
     matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return cos(x, b - a + c) for each row x, up to a factor: (q, n) from unit rows (q, 3, d)."""
-    scores = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
+    scores: NDArray[np.float32] = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
     scores *= inverse
     return scores
 
@@ -333,7 +333,7 @@ def _cosmul(
 def _shifted_cosine(
     matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    cosine = unit @ matrix.T
+    cosine: NDArray[np.float32] = unit @ matrix.T
     cosine *= inverse
     cosine += 1
     cosine /= 2

@@ -63,7 +63,7 @@ def analogy(vectors: Vectors, a: str, b: str, c: str, k: int = 10) -> list[Neigh
 
 def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return 1 / length of every row of a matrix (n, d), shape (n,); 0 for a row of zeros."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    lengths: NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     inverse = np.zeros_like(lengths)
     np.divide(1, lengths, out=inverse, where=lengths > 0)
     return inverse
@@ -77,8 +77,9 @@ def _number_of(vectors: Vectors, word: str) -> int:
 
 
 def _unit_rows(vectors: Vectors, numbers: Sequence[int]) -> NDArray[np.float32]:
-    rows = vectors.matrix[list(numbers)]
-    return rows * inverse_lengths(rows)[:, None]
+    rows: NDArray[np.float32] = vectors.matrix[list(numbers)]
+    rows = rows * inverse_lengths(rows)[:, None]
+    return rows
 
 
 def _nearest(
