@@ -42,7 +42,7 @@ def resolved(options: TrainOptions) -> TrainOptions:
     assert options.lr is not None
     if options.min_lr is None:
         options = dataclasses.replace(options, min_lr=options.lr / 10_000)
-    assert options.min_lr is not None
+    assert options.lr is not None and options.min_lr is not None
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr {options.min_lr:g}: give at most --lr, {options.lr:g}")
     return options
