@@ -50,8 +50,7 @@ void dcme_clusters_close(dcme_clusters *clusters);
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model,
-                      const dcme_instance *instance);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */

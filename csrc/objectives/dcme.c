@@ -28,11 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { EXTRA = 3 }; /* products that a step takes beside those of its items: u_head, u_tail, h */
 enum { HEAD_ITEMS = 2000, HEAD_INTERVAL = 150, IDLE_CHECK = 1024 };
 static const real NU = 20;        /* virtual draws; more make the weights closer to a softmax */
 static const real UNIGRAM = 0.1f; /* share of the unigram distribution in every centre */
 static const real STEP_MAX = 0.5; /* nats that an offline step may move a score at the mean */
-static const double IDLE = 4;     /* a cluster unused for IDLE K beta N instances starts anew */
+static const real SCALE_MAX = 0.7f;
+static const double IDLE = 4; /* a cluster unused for IDLE K beta N instances starts anew */
 
 /* What an item is to a cluster. */
 typedef struct {
@@ -49,6 +51,9 @@ typedef struct {
     real *mean;        /* (stride) mean context when the centre was made */
     real *u_head;      /* (stride) sum of e_zj v_j over the head, without the top items */
     real *u_tail;      /* (stride) and over the tail */
+    real e_head;       /* sum of e_zj over the head, without the top items */
+    real e_tail;       /* and over the tail */
+    real u_mean;       /* (u_head + u_tail) . mean */
 } tiers;
 
 typedef struct {
@@ -69,9 +74,9 @@ typedef struct {
     int64_t instances;
     uint64_t stream;
     real *scores;   /* (K) */
-    real *values;   /* dcme_stride(1 + Q + S) */
-    real *weights;  /* dcme_stride(1 + Q + S) */
-    real **rows;    /* (1 + Q + S) */
+    real *values;   /* dcme_stride(1 + Q + S + EXTRA) */
+    real *weights;  /* dcme_stride(1 + Q + S + EXTRA) */
+    real **rows;    /* (1 + Q + S + EXTRA) */
     int32_t *words; /* (1 + Q + S) */
     double *noise;  /* (N) weights of a new alias table */
     real *scratch;  /* for dcme_cluster_move() and new sums u */
@@ -106,13 +111,13 @@ static dcme_status open_tiers(tiers *t, const shared_state *s) {
 }
 
 /* Put b, sigma and u of the items `list[0 .. count)`, or of j .. j + count without a list, in line
- * with the rows as they are; top items stay out of u. */
-static void refresh(shared_state *s, int64_t k, const int32_t *list, int64_t j, int64_t count,
+ * with the rows as they are; top items stay out of u. Returns the sum of their e. */
+static real refresh(shared_state *s, int64_t k, const int32_t *list, int64_t j, int64_t count,
                     real *u) {
     const dcme_model *model = s->clusters.model;
     const dcme_cluster *cluster = &s->clusters.clusters[k];
     tiers *t = &s->tiers[k];
-    real *rows[DCME_ROWS] = {NULL}, weights[DCME_ROWS] = {0};
+    real *rows[DCME_ROWS] = {NULL}, weights[DCME_ROWS] = {0}, sum = 0;
     for (int64_t i = 0; i < count; i++)
         rows[i] = model->output + (list ? list[i] : j + i) * model->stride;
     model->kernels->dots(weights, t->mean, rows, count, model->stride);
@@ -128,17 +133,24 @@ static void refresh(shared_state *s, int64_t k, const int32_t *list, int64_t j, 
         weights[i] *= NU * cluster->alpha[word];
         if (cluster->is_top[word] || (!list && t->is_head[word]))
             weights[i] = 0;
+        sum += weights[i];
     }
     model->kernels->combine(u, rows, weights, count, model->stride);
+    return sum;
 }
 
 static void refresh_head(shared_state *s, int64_t k, real *scratch) {
     tiers *t = &s->tiers[k];
-    size_t bytes = (size_t)s->clusters.model->stride * sizeof *scratch;
-    memset(scratch, 0, bytes);
+    int64_t stride = s->clusters.model->stride;
+    real *rows[2] = {t->u_head, t->u_tail}, along[2], sum = 0;
+    memset(scratch, 0, (size_t)stride * sizeof *scratch);
     for (int64_t i = s->clusters.top_items; i < s->heads; i += DCME_ROWS)
-        refresh(s, k, t->head + i, 0, s->heads - i < DCME_ROWS ? s->heads - i : DCME_ROWS, scratch);
-    memcpy(t->u_head, scratch, bytes);
+        sum += refresh(s, k, t->head + i, 0, s->heads - i < DCME_ROWS ? s->heads - i : DCME_ROWS,
+                       scratch);
+    memcpy(t->u_head, scratch, (size_t)stride * sizeof *scratch);
+    t->e_head = sum;
+    s->clusters.model->kernels->dots(along, t->mean, rows, 2, stride);
+    t->u_mean = along[0] + along[1];
 }
 
 /* All that follows from a new centre and a new mean. */
@@ -147,6 +159,7 @@ static dcme_status renew(shared_state *s, int64_t k, double *noise, real *scratc
     const dcme_cluster *cluster = &s->clusters.clusters[k];
     tiers *t = &s->tiers[k];
     double mass = 0;
+    real sum = 0;
     for (int64_t i = 0; i < s->heads; i++)
         t->is_head[t->head[i]] = 0;
     for (int64_t j = 0; j < model->items; j++)
@@ -159,9 +172,10 @@ static dcme_status renew(shared_state *s, int64_t k, double *noise, real *scratc
     t->mass = (real)mass;
     memset(scratch, 0, (size_t)model->stride * sizeof *scratch);
     for (int64_t j = 0; j < model->items; j += DCME_ROWS)
-        refresh(s, k, NULL, j, model->items - j < DCME_ROWS ? model->items - j : DCME_ROWS,
-                scratch);
+        sum += refresh(s, k, NULL, j, model->items - j < DCME_ROWS ? model->items - j : DCME_ROWS,
+                       scratch);
     memcpy(t->u_tail, scratch, (size_t)model->stride * sizeof *scratch);
+    t->e_tail = sum;
     refresh_head(s, k, scratch);
     return mass > 0 ? dcme_alias_build(t->noise, noise, model->items) : DCME_OK;
 }
@@ -222,7 +236,7 @@ static void leave(void *member) {
 
 static dcme_status join(void **member, void *shared, dcme_error *error) {
     shared_state *s = shared;
-    int64_t clusters = s->clusters.count, rows = 1 + s->clusters.top_items + s->draws;
+    int64_t clusters = s->clusters.count, rows = 1 + s->clusters.top_items + s->draws + EXTRA;
     member_state *me = calloc(1, sizeof *me);
     dcme_status status = me ? DCME_OK : DCME_NO_MEMORY;
     if (me) {
@@ -343,7 +357,7 @@ static void revive(member_state *me, const dcme_instance *instance) {
         if (!dcme_cluster_take(&s->clusters.clusters[k]))
             continue;
         dcme_pending_clear(&me->pending[k], s->clusters.model);
-        dcme_pending_add(&me->pending[k], s->clusters.model, instance);
+        dcme_pending_add(&me->pending[k], s->clusters.model, instance->h, 0);
         move_centre(me, k);
         dcme_cluster_release(&s->clusters.clusters[k]);
         return;
@@ -368,8 +382,16 @@ static int64_t gather(member_state *me, int64_t z, int32_t target) {
     return count;
 }
 
+/* How much of the cluster's expected weights an instance gets: the factor by which they change to
+ * first order when the scores move, on average by (u . h - u . mean) / e, from those at the mean.
+ * Without it nothing holds the contexts back between two draws: u is fixed until it is renewed. */
+static real scale_of(const tiers *t, real along) {
+    real e = t->e_head + t->e_tail, moved = e > 0 ? (along - t->u_mean) / e : 0;
+    return (real)exp((double)(moved < SCALE_MAX ? moved : SCALE_MAX));
+}
+
 /* The weights of the rows from their scores, as in the head of this file. */
-static void weigh(member_state *me, int64_t z, int64_t count) {
+static void weigh(member_state *me, int64_t z, int64_t count, real scale) {
     const shared_state *s = me->shared;
     const tiers *t = &s->tiers[z];
     real draw = s->draws > 0 ? NU / (real)s->draws * t->mass : 0;
@@ -380,18 +402,15 @@ static void weigh(member_state *me, int64_t z, int64_t count) {
     for (int64_t i = 1; i <= s->clusters.top_items; i++)
         me->weights[i] *= -NU * s->clusters.clusters[z].alpha[me->words[i]];
     for (int64_t i = 1 + s->clusters.top_items; i < count; i++)
-        me->weights[i] = -draw * (me->weights[i] - t->items[me->words[i]].sigma);
+        me->weights[i] = -draw * (me->weights[i] - scale * t->items[me->words[i]].sigma);
 }
 
 /* The rate of an implicit step (Kulis & Bartlett 2010): a score moves by rate weight |h|^2, and a
  * weight changes by up to `steepness` / 4 for each unit of score, so that an explicit step on a
  * long h would overshoot, and the next one more. */
-static real implicit_rate(const shared_state *s, int64_t z, const dcme_instance *instance) {
-    real *h = (real *)instance->h, square, steepness = 1;
-    if (s->draws > 0 && NU / (real)s->draws * s->tiers[z].mass > 1)
-        steepness = NU / (real)s->draws * s->tiers[z].mass;
-    s->clusters.model->kernels->dots(&square, h, &h, 1, s->clusters.model->stride);
-    return instance->rate / (1 + instance->rate * steepness / 4 * square);
+static real implicit_rate(const shared_state *s, int64_t z, real rate, real square) {
+    real steepness = s->draws > 0 ? NU / (real)s->draws * s->tiers[z].mass : 0;
+    return rate / (1 + rate * (steepness > 1 ? steepness : 1) / 4 * square);
 }
 
 static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
@@ -400,19 +419,25 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     const dcme_model *model = s->clusters.model;
     int64_t stride = model->stride, z = dcme_clusters_decode(&s->clusters, instance->h, me->scores);
     int64_t count = gather(me, z, instance->target);
+    const tiers *t = &s->tiers[z];
 
-    model->kernels->dots(me->values, instance->h, me->rows, count, stride);
+    me->rows[count] = t->u_head;
+    me->rows[count + 1] = t->u_tail;
+    me->rows[count + 2] = (real *)instance->h;
+    model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, stride);
+    real scale = scale_of(t, me->values[count] + me->values[count + 1]);
+    real rate = implicit_rate(s, z, instance->rate, me->values[count + 2]);
     if (dcme_loss_wanted(loss)) /* -Q_t of (8) at the pure centre */
         dcme_loss_add(loss, (double)(me->scores[z] - me->values[0]));
-    weigh(me, z, count);
+    weigh(me, z, count, scale);
     memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
-    model->kernels->axpy(instance->gradient, -1, s->tiers[z].u_head, stride);
-    model->kernels->axpy(instance->gradient, -1, s->tiers[z].u_tail, stride);
-    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights,
-                           implicit_rate(s, z, instance), count, stride);
+    model->kernels->axpy(instance->gradient, -scale, t->u_head, stride);
+    model->kernels->axpy(instance->gradient, -scale, t->u_tail, stride);
+    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, count,
+                           stride);
 
-    dcme_pending_add(&me->pending[z], model, instance);
-    dcme_pending_add(&me->head_pending[z], model, instance);
+    dcme_pending_add(&me->pending[z], model, instance->h, scale * instance->rate);
+    dcme_pending_add(&me->head_pending[z], model, instance->h, scale * instance->rate);
     me->used[z] = ++me->instances;
     update_offline(me, z);
     if (me->instances % IDLE_CHECK == 0)

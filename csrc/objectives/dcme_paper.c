@@ -130,7 +130,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     }
     if (clusters->top_items > 0)
         kernels->axpy(u, instance->rate * follow, instance->h, stride);
-    dcme_pending_add(&me->pending[z], model, instance);
+    dcme_pending_add(&me->pending[z], model, instance->h, instance->rate);
     if ((double)me->pending[z].count >= clusters->threshold)
         update_offline(me, z);
 }
