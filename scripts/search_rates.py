@@ -76,7 +76,7 @@ def measure(words, train, held, options: TrainOptions, data: Path) -> str:  # ty
     except DivergedError:
         return "diverged | | |"
     vectors = Vectors(words, np.ascontiguousarray(training.input))
-    right = analogies(vectors, data / "analogies" / "questions-words.txt").accuracy
+    right = analogies(vectors, data / "analogies" / "questions-words.txt").total.accuracy
     pairs = [
         similarity(vectors, data / "wordsim" / f"{name}.txt").spearman
         for name in ("ws353", "simlex999")

@@ -97,9 +97,7 @@ def train(
     start = time.monotonic()
     options = resolved(options)
     assert options.threads is not None
-    for path in (job.output, job.output_context, job.save_vocab):
-        if path is not None:
-            check_writable(path)
+    _check_outputs(job)
     known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
     reporter.stage("reading", None, "bytes")
     with encode(
@@ -145,6 +143,17 @@ def train(
         if job.output is not None:
             write_manifest(manifest, job.output)
         return manifest
+
+
+def _check_outputs(job: TrainJob) -> None:
+    """Raise before any work if an output cannot be written, or is also read."""
+    read = [Path(path) for path in (*job.corpus, job.read_vocab, job.init) if path is not None]
+    for path in (job.output, job.output_context, job.save_vocab):
+        if path is None:
+            continue
+        check_writable(path)
+        if Path(path).exists() and any(one.exists() and one.samefile(path) for one in read):
+            raise UsageError(f"{path}: is read, too (corpus, --read-vocab or --init); name another")
 
 
 def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:

@@ -1,0 +1,200 @@
+"""`dcme-w2v train` from text to files, through the program's own entry point."""
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.vectors import Vectors
+
+PARTS = ("trained", "out_of_vocabulary", "subsampled", "without_context")
+
+
+def write_corpus(path, lines=400, seed=0, end="\n"):
+    """Two topics whose words keep to themselves, common words, rare words and odd lines."""
+    chance = random.Random(seed)
+    topics = [[f"{name}{i}" for i in range(20)] for name in ("fish", "wheel")]
+    common = ["the", "of", "and"]
+    text = []
+    for number in range(lines):
+        words = chance.choices(topics[number % 2] + common, k=chance.randint(0, 14))
+        if number % 50 == 0:
+            words.append(f"rare{number}")
+        text.append(" ".join(words))
+    path.write_text(end.join(text), encoding="utf-8", newline="")
+    return str(path)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write_corpus(tmp_path / "corpus.txt")
+
+
+def train(corpus, output, *flags):
+    return run(["train", corpus, "--output", str(output), "--dim", "16", "--quiet", *flags])
+
+
+def manifest(output):
+    return json.loads(output.with_name(output.name + ".json").read_text())
+
+
+@pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_learns_which_words_belong_together(tmp_path, corpus, model, objective):
+    output = tmp_path / "v.txt"
+    flags = ("--epochs", "30", "--sample", "0", "--lr", "0.1", "--threads", "1")
+    assert train(corpus, output, "--model", model, "--objective", objective, *flags) == 0
+    vectors = Vectors.load(output)
+    rows = {
+        name: np.array(
+            [vectors.matrix[i] for i, word in enumerate(vectors.words) if word.startswith(name)]
+        )
+        for name in ("fish", "wheel")
+    }
+    unit = {name: part / np.linalg.norm(part, axis=1)[:, None] for name, part in rows.items()}
+    own = np.mean([(part @ part.T).mean() for part in unit.values()])
+    other = (unit["fish"] @ unit["wheel"].T).mean()
+    assert own > other + 0.3
+
+
+@pytest.mark.parametrize("threads", range(1, 9))
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", " "])
+def test_every_token_is_accounted_for(tmp_path, threads, end):
+    corpus = tmp_path / "corpus.txt"
+    write_corpus(corpus, seed=threads, end=end)
+    output = tmp_path / "v.bin"
+    flags = ("--threads", str(threads), "--epochs", "3", "--sample", "0.01")
+    assert train(str(corpus), output, *flags) == 0
+    tokens = manifest(output)["tokens"]
+    assert tokens["corpus"] == len(corpus.read_text().split())
+    assert tokens["corpus"] * 3 == sum(tokens[part] for part in PARTS)
+    assert all(tokens[part] > 0 for part in PARTS[:3])
+
+
+def test_same_seed_same_bytes(tmp_path, corpus):
+    written = {}
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        output = tmp_path / f"{name}.bin"
+        assert train(corpus, output, "--threads", "1", "--seed", str(seed)) == 0
+        written[name] = output.read_bytes()
+    assert written["a"] == written["b"] != written["c"]
+
+
+def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):
+    direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
+    assert train(corpus, direct, "--threads", "1") == 0
+    text = io.BytesIO(Path(corpus).read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(text))
+    assert train("-", piped, "--threads", "1") == 0
+    assert manifest(piped)["options"]["epochs"] == 5
+    assert piped.read_bytes() == direct.read_bytes()
+
+
+def test_files_of_a_run(tmp_path, corpus):
+    output, context = tmp_path / "v.npy", tmp_path / "c.txt"
+    vocabulary, log = tmp_path / "words.txt", tmp_path / "log.json"
+    flags = ["--output-context", str(context), "--save-vocab", str(vocabulary)]
+    assert train(corpus, output, *flags, "--log-json", str(log)) == 0
+    matrix = np.load(output)
+    assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
+    lines = [line.split(" ") for line in vocabulary.read_text().splitlines()]
+    counts = [int(count) for _, count in lines]
+    assert counts == sorted(counts, reverse=True)
+    assert [word for word, _ in lines] == list(Vectors.load(output).words)
+    assert not np.array_equal(Vectors.load(context).matrix, matrix)
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    epochs = [event for event in events if event["event"] == "epoch"]
+    assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
+    assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)
+    assert run(["check", str(context)]) == 0
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {
+        "corpus.txt", "v.npy", "v.vocab", "v.npy.json", "c.txt", "words.txt", "log.json",
+    }  # fmt: skip
+
+
+def test_gensim_loads_what_was_trained(tmp_path, corpus):
+    models = pytest.importorskip("gensim.models")
+    for name, binary in (("v.txt", False), ("v.bin", True)):
+        output = tmp_path / name
+        assert train(corpus, output) == 0
+        ours = Vectors.load(output)
+        theirs = models.KeyedVectors.load_word2vec_format(str(output), binary=binary)
+        assert theirs.index_to_key == list(ours.words)
+        assert np.array_equal(theirs.vectors, ours.matrix)
+
+
+def test_read_vocab_and_init(tmp_path, corpus):
+    words, first, second = tmp_path / "words.txt", tmp_path / "a.bin", tmp_path / "b.bin"
+    words.write_text("wheel1 9\nfish1 9\nfish2 9\nnowhere 9\n")
+    assert train(corpus, first, "--read-vocab", str(words)) == 0
+    assert list(Vectors.load(first).words) == ["wheel1", "fish1", "fish2", "nowhere"]
+    assert train(corpus, second, "--init", str(first), "--lr", "1e-9") == 0
+    before, after = Vectors.load(first), Vectors.load(second)
+    for word in ("wheel1", "fish2"):
+        row = before.matrix[before.words.index(word)]
+        assert np.allclose(after.matrix[after.words.index(word)], row, atol=1e-6)
+
+
+def test_dry_run_tells_and_writes_nothing(tmp_path, corpus, capsys):
+    assert run(["train", corpus, "--dry-run"]) == 0
+    assert "vocabulary: 43" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
+
+
+def test_word2vec_command_line(tmp_path, corpus):
+    output = tmp_path / "v.bin"
+    line = f"-train {corpus} -output {output} -size 8 -window 3 -sample 1e-2 -hs 0 -negative 3"
+    line += " -threads 1 -iter 2 -min-count 2 -alpha 0.03 -binary 1 -cbow 0 -debug 0"
+    assert run(["train", *line.split()]) == 0
+    options = manifest(output)["options"]
+    assert options["model"] == "skipgram" and options["dim"] == 8 and options["lr"] == 0.03
+    assert output.read_bytes().startswith(b"43 8\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--lr", "0"], 2, "--lr"),
+        (["--min-lr", "9"], 2, "--min-lr"),
+        (["--objective", "ns", "--negative", "0"], 2, "--negative"),
+        (["--min-count", "100000"], 1, "--min-count"),
+        (["--windw", "3"], 2, "--window"),
+        (["--init", "CORPUS"], 1, "error"),
+        (["--read-vocab", "/nowhere/words.txt"], 1, "/nowhere/words.txt"),
+        (["--objective", "dcme", "--dcme-update", "paper", "--lr", "50"], 1, "--lr 50"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, corpus, capsys, flags, code, said):
+    output = tmp_path / "v.bin"
+    output.write_bytes(b"old")
+    assert train(corpus, output, *[corpus if flag == "CORPUS" else flag for flag in flags]) == code
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and said in error
+    assert output.read_bytes() == b"old"
+
+
+def test_output_is_tested_before_the_work(tmp_path, corpus, capsys):
+    assert train(corpus, tmp_path / "nowhere" / "v.bin") == 2
+    assert str(tmp_path / "nowhere") in capsys.readouterr().err
+    assert train(corpus, corpus) == 2
+    assert "corpus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "\n\n \n", "a b c\n", "one\n" * 20])
+def test_nothing_to_train_on(tmp_path, capsys, text):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text(text)
+    code = train(str(corpus), tmp_path / "v.bin")
+    if text.startswith("one"):
+        # every token is alone in its line: counted, and the vector stays as it began
+        assert code == 0
+        assert manifest(tmp_path / "v.bin")["tokens"]["without_context"] > 0
+    else:
+        assert code == 1
+        assert capsys.readouterr().err.startswith("error: ")
