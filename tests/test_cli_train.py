@@ -102,6 +102,7 @@ def test_files_of_a_run(tmp_path, corpus):
     assert train(corpus, output, *flags, "--log-json", str(log)) == 0
     matrix = np.load(output)
     assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
+    assert manifest(output)["options"]["format"] == "npy"
     lines = [line.split(" ") for line in vocabulary.read_text().splitlines()]
     counts = [int(count) for _, count in lines]
     assert counts == sorted(counts, reverse=True)

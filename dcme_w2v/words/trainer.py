@@ -14,14 +14,14 @@ import numpy as np
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.files import check_writable
-from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.manifest import Seconds, TokenCounts, manifest_of, write_manifest
 from dcme_w2v.words.progress import Reporter
 from dcme_w2v.words.training import Progress, Training
-from dcme_w2v.words.vectors import Vectors, save_vectors
+from dcme_w2v.words.vectors import Vectors, format_of, save_vectors
 
 TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
 
@@ -126,7 +126,7 @@ def train(
         )
         _save(job, training, corpus.vocabulary)
         manifest = manifest_of(
-            options=(vocabulary, options),
+            options=(vocabulary, options, OutputOptions(format=_format(job))),
             corpus=[(file["path"], file["size"]) for file in corpus.files],
             vocabulary=len(corpus.vocabulary),
             tokens=TokenCounts(
@@ -163,7 +163,7 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     if options.objective == "dcme":
         memory += options.clusters * words * (4 if options.dcme_update == "paper" else 22)
     files = (job.output is not None) + (job.output_context is not None)
-    number = 4 if job.format in ("binary", "npy") else TEXT_BYTES_A_NUMBER
+    number = TEXT_BYTES_A_NUMBER if _format(job) == "text" else 4
     return {
         "vocabulary": words,
         "tokens": corpus.tokens,
@@ -172,6 +172,11 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
         "cache_bytes": len(corpus.ids) * 4,
         "output_bytes": files * (words * options.dim * number + len(corpus.vocabulary.text)),
     }
+
+
+def _format(job: TrainJob) -> str | None:
+    """Return the format of the vectors: the one asked for, or the suffix's."""
+    return job.format or (format_of(job.output) if job.output is not None else None)
 
 
 def _corpus_line(corpus: EncodedCorpus) -> str:
