@@ -76,7 +76,7 @@ def main() -> None:
 
 def print_table(results: dict[str, list[dict[str, float]]]) -> None:
     """Print means over the seeds, and speed against gensim's row of the same model."""
-    print("| | analogies, top 30,000 | whole vocabulary | WS-353 | SimLex | speed, × gensim |")
+    print("| | analogies, top 30,000 | whole vocabulary | WS-353 | SimLex | speed over gensim |")
     print("|---|---|---|---|---|---|")
     for name, runs in results.items():
         model = "skipgram" if "skipgram" in name else "cbow"
