@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     const dcme_noise *noise;
     uint64_t stream;
+    uint64_t drawn; /* random number of the next draw; its cell has been asked for */
     int32_t pool[POOL];
     uint32_t announced, taken; /* samples so far; the one of number n is samples[n % 2] */
     sample samples[2];
@@ -118,15 +119,21 @@ void dcme_noise_leave(void *member) {
     free(me);
 }
 
+/* The word whose cell was asked for last time; asks for the next one's. */
 static int32_t draw(member_state *me) {
     const dcme_noise *noise = me->noise;
-    return dcme_alias_draw(noise->alias, noise->model->items, &me->stream);
+    int64_t items = noise->model->items;
+    uint64_t random = me->drawn;
+    me->drawn = dcme_random(&me->stream);
+    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->drawn, items)]);
+    return dcme_alias_pick(noise->alias, dcme_alias_cell(random, items), random);
 }
 
 void dcme_noise_begin(void *member, uint64_t stream) {
     member_state *me = member;
     me->stream = stream;
     me->announced = me->taken = 0;
+    me->drawn = dcme_random(&me->stream);
     for (int32_t i = 0; i < POOL; i++)
         me->pool[i] = draw(me);
 }

@@ -15,11 +15,19 @@ typedef struct {
  * weights must be finite and above 0. */
 dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t count);
 
-static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, uint64_t *stream) {
-    uint64_t random = dcme_random(stream);
-    int64_t cell = dcme_below(random, count);
+/* A draw in two parts, so that the cell can be on its way from memory in between. */
+static inline int64_t dcme_alias_cell(uint64_t random, int64_t count) {
+    return dcme_below(random, count);
+}
+
+static inline int32_t dcme_alias_pick(const dcme_alias *cells, int64_t cell, uint64_t random) {
     int32_t self = -((uint32_t)random < cells[cell].threshold); /* no branch: it would be a coin */
     return (int32_t)(((int32_t)cell & self) | (cells[cell].other & ~self));
+}
+
+static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, uint64_t *stream) {
+    uint64_t random = dcme_random(stream);
+    return dcme_alias_pick(cells, dcme_alias_cell(random, count), random);
 }
 
 #endif
