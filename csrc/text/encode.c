@@ -1,0 +1,154 @@
+/* The encoder: finds the words of a block, counts them and writes their ids.
+ *
+ * 64 bytes at a time become one bit mask of separators and one of newlines; the places where the
+ * separator bit changes are the borders of words. Words are looked up in batches: first all the
+ * hashes, each with a prefetch of its slot, then all the slots, so that cache misses overlap.
+ */
+#include "text/table.h"
+
+#include "text/utf8.h"
+
+enum { STEP = 64, BATCH = 256, ROOM = BATCH + STEP };
+
+typedef struct {
+    int64_t borders[2 * ROOM]; /* start, end, start, end, ... as offsets into the block */
+    int64_t n;                 /* of borders; odd inside of a word */
+    uint64_t hashes[ROOM];
+    uint32_t last[ROOM]; /* DCME_LAST where a line ends behind the word */
+} batch;
+
+typedef struct {
+    dcme_vocabulary *vocabulary;
+    const char *text;
+    int64_t length;
+    int32_t strict;
+    uint32_t *ids;
+    dcme_block *block;
+    dcme_error *error;
+    batch batch;
+} encoder;
+
+static inline uint64_t every(uint8_t byte) { return UINT64_C(0x0101010101010101) * byte; }
+
+/* Bit 7 of each byte tells whether the low seven bits of x, in `low`, are at least `least`. */
+static inline uint64_t at_least(uint64_t low, uint8_t least) {
+    return low + every((uint8_t)(0x80 - least));
+}
+
+/* Gather bit 7 of each of eight bytes into one byte. */
+static inline uint64_t gather(uint64_t flags) {
+    return ((flags & every(0x80)) >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/* Set the bits of 64 bytes that are separators, and those that are newlines. */
+static inline void classify(const char *text, uint64_t *separators, uint64_t *newlines) {
+    *separators = *newlines = 0;
+    for (int i = 0; i < STEP; i += 8) {
+        uint64_t x = dcme_load(text + i), low = x & every(0x7f);
+        uint64_t control = at_least(low, '\t') & ~at_least(low, '\r' + 1);
+        uint64_t space = at_least(low, ' ') & ~at_least(low, ' ' + 1);
+        uint64_t newline = at_least(low, '\n') & ~at_least(low, '\n' + 1);
+        *separators |= gather((control | space) & ~x) << i;
+        *newlines |= gather(newline & ~x) << i;
+    }
+}
+
+/* A new word may have to be refused: sets block->bad. */
+static dcme_status check_word(encoder *e, int64_t start, int64_t length) {
+    const char *word = e->text + start, *nul = memchr(word, 0, (size_t)length);
+    int64_t valid = e->strict ? dcme_utf8_valid(word, length) : length;
+    if (!nul && valid == length)
+        return DCME_OK;
+    e->block->bad = start + (nul ? nul - word : valid);
+    return dcme_fail(e->error, DCME_BAD_ENCODING, e->block->bad, "the text is not UTF-8");
+}
+
+static dcme_status look_up(encoder *e, int64_t i) {
+    dcme_vocabulary *v = e->vocabulary;
+    batch *b = &e->batch;
+    int64_t start = b->borders[2 * i], length = b->borders[2 * i + 1] - start;
+    const char *word = e->text + start;
+    dcme_slot *slot = dcme_find(v, word, length, b->hashes[i]);
+    if (slot->length == 0) {
+        dcme_status status = check_word(e, start, length);
+        if (status == DCME_OK)
+            status = dcme_insert(v, slot, word, length, b->hashes[i], e->error);
+        if (status != DCME_OK)
+            return status;
+    }
+    v->counts[slot->id]++;
+    if (e->ids)
+        e->ids[e->block->tokens] = slot->id | b->last[i];
+    e->block->tokens++;
+    return DCME_OK;
+}
+
+/* Look up all whole words of the batch; the start of an unfinished one stays. */
+static dcme_status flush(encoder *e) {
+    batch *b = &e->batch;
+    int64_t words = b->n / 2;
+    dcme_status status = dcme_reserve(e->vocabulary, words, e->error);
+    if (status != DCME_OK)
+        return status;
+    uint64_t mask = (uint64_t)e->vocabulary->capacity - 1;
+    for (int64_t i = 0; i < words; i++) {
+        int64_t start = b->borders[2 * i], length = b->borders[2 * i + 1] - start;
+        b->hashes[i] = dcme_hash(e->text + start, length, e->text + e->length);
+        __builtin_prefetch(&e->vocabulary->slots[b->hashes[i] & mask]);
+    }
+    for (int64_t i = 0; i < words && status == DCME_OK; i++)
+        status = look_up(e, i);
+    memset(b->last, 0, (size_t)words * sizeof *b->last);
+    b->borders[0] = b->borders[2 * words];
+    b->n &= 1;
+    return status;
+}
+
+/* A line ends: mark its last word, in this batch or, if it has been looked up, in the ids. */
+static void end_line(encoder *e, int64_t words) {
+    dcme_block *block = e->block;
+    block->newlines++;
+    if (words > 0)
+        e->batch.last[words - 1] = DCME_LAST;
+    else if (block->tokens == 0)
+        block->newline_first = 1;
+    else if (e->ids)
+        e->ids[block->tokens - 1] |= DCME_LAST;
+}
+
+/* Add the borders of words in the 64 bytes at `base`, of which the masks tell. */
+static void add_borders(encoder *e, int64_t base, uint64_t changes, uint64_t newlines) {
+    batch *b = &e->batch;
+    for (; newlines; newlines &= newlines - 1) {
+        uint64_t before = changes & (newlines ^ (newlines - 1));
+        end_line(e, (b->n + __builtin_popcountll(before)) / 2);
+    }
+    int64_t n = b->n;
+    for (; changes; changes &= changes - 1)
+        b->borders[n++] = base + __builtin_ctzll(changes);
+    b->n = n;
+}
+
+dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
+                        int32_t strict, uint32_t *ids, dcme_block *block, dcme_error *error) {
+    encoder e = {vocabulary, text, length, strict, ids, block, error, {.n = 0}};
+    uint64_t separators, newlines, separator_before = 1;
+    dcme_status status = DCME_OK;
+    *block = (dcme_block){.bad = -1};
+    for (int64_t base = 0; base < length && status == DCME_OK; base += STEP) {
+        char rest[STEP];
+        const char *bytes = text + base;
+        if (length - base < STEP) {
+            memset(rest, ' ', sizeof rest);
+            bytes = memcpy(rest, bytes, (size_t)(length - base));
+        }
+        classify(bytes, &separators, &newlines);
+        add_borders(&e, base, separators ^ (separators << 1 | separator_before), newlines);
+        separator_before = separators >> 63;
+        if (e.batch.n >= 2 * BATCH)
+            status = flush(&e);
+    }
+    if (status == DCME_OK && e.batch.n & 1)
+        e.batch.borders[e.batch.n++] = length;
+    return status == DCME_OK ? flush(&e) : status;
+}

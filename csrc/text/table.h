@@ -1,0 +1,106 @@
+/* The inside of a vocabulary, for the encoder's inner loop.
+ *
+ * Open addressing with linear probing. A slot is 16 bytes: the whole hash, the id, the length. The
+ * hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes and
+ * lengths mean equal words and the spelling is not looked at; longer words are compared.
+ */
+#ifndef DCME_TEXT_TABLE_H
+#define DCME_TEXT_TABLE_H
+
+#include "text/text.h"
+
+#include <string.h>
+
+typedef struct {
+    uint64_t hash;
+    uint32_t id;
+    uint32_t length; /* at most UINT32_MAX is kept of it; 0: the slot is free */
+} dcme_slot;
+
+typedef struct {
+    const char *bytes;
+    int64_t length;
+} dcme_word;
+
+typedef struct dcme_chunk {
+    struct dcme_chunk *next;
+} dcme_chunk;
+
+struct dcme_vocabulary {
+    dcme_slot *slots;
+    int64_t capacity; /* of slots, a power of two */
+    dcme_word *words; /* by id */
+    int64_t *counts;  /* by id */
+    int64_t types;
+    dcme_chunk *chunks; /* hold the spellings */
+    char *free;         /* where the next spelling goes */
+    int64_t left;       /* bytes that are left there */
+};
+
+enum { DCME_SHORT = 7 };
+
+/* Eight bytes, the first one lowest. */
+static inline uint64_t dcme_load(const char *p) {
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x;
+}
+
+/* Up to eight bytes, 1 <= n <= 8; `end` is the end of what may be read. */
+static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end) {
+    char copy[8] = {0};
+    if (end - p >= 8)
+        return dcme_load(p) & (~UINT64_C(0) >> (64 - 8 * n));
+    memcpy(copy, p, (size_t)n);
+    return dcme_load(copy);
+}
+
+/* A bijection that spreads every bit: xor-shifts and odd multipliers. */
+static inline uint64_t dcme_spread(uint64_t x) {
+    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ (x >> 32)) * UINT64_C(0xa0761d6478bd642f);
+    return x ^ (x >> 32);
+}
+
+static inline uint64_t dcme_hash(const char *word, int64_t length, const char *end) {
+    if (length <= DCME_SHORT)
+        return dcme_spread(dcme_load_tail(word, length, end) | (uint64_t)length << 56);
+    uint64_t hash = (uint64_t)length;
+    for (; length > 8; word += 8, length -= 8)
+        hash = dcme_spread(hash ^ dcme_load(word));
+    return dcme_spread(hash ^ dcme_load_tail(word, length, end));
+}
+
+static inline uint32_t dcme_short_length(int64_t length) {
+    return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+}
+
+static inline int dcme_same(const dcme_word *known, const char *word, int64_t length) {
+    return known->length == length && memcmp(known->bytes, word, (size_t)length) == 0;
+}
+
+/* Return the slot that holds a word, or the free one where it belongs. */
+static inline dcme_slot *dcme_find(const dcme_vocabulary *v, const char *word, int64_t length,
+                                   uint64_t hash) {
+    uint64_t mask = (uint64_t)v->capacity - 1;
+    for (uint64_t i = hash & mask;; i = (i + 1) & mask) {
+        dcme_slot *slot = &v->slots[i];
+        if (slot->hash == hash && slot->length == dcme_short_length(length) &&
+            (length <= DCME_SHORT || dcme_same(&v->words[slot->id], word, length)))
+            return slot;
+        if (slot->length == 0)
+            return slot;
+    }
+}
+
+/* Make room for `extra` more words; slots found before are void. */
+dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error);
+
+/* Put a new word, for which there is room, in the free slot that dcme_find() returned. */
+dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
+                        uint64_t hash, dcme_error *error);
+
+#endif

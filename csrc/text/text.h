@@ -1,0 +1,91 @@
+/* Text to numbers: a vocabulary of byte strings, the encoder of blocks of text, the id cache.
+ *
+ * A word is a run of bytes between separators, which are exactly 0x20 \t \n \r \v \f; \n ends a
+ * line. Nothing here reads files: the caller cuts its text into blocks that end in a separator and
+ * keeps the ids. Called by dcme_w2v/_core/text.pyx.
+ */
+#ifndef DCME_TEXT_H
+#define DCME_TEXT_H
+
+#include "dcme.h"
+
+/* Bit 31 of an id marks the last word of a line. */
+#define DCME_LAST UINT32_C(0x80000000)
+/* In a map of ids: the word has none. */
+#define DCME_NONE UINT32_MAX
+/* Ids have 31 bits. */
+#define DCME_TYPES_MAX INT64_C(0x7fffffff)
+
+/* Distinct words with their counts; a word's id is its place in the order of first appearance. */
+typedef struct dcme_vocabulary dcme_vocabulary;
+
+dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error);
+void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
+int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
+const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
+
+/* Add `count` to a word's count, and the word where it is new; its id goes to `id`. */
+dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, int64_t length,
+                                int64_t count, uint32_t *id, dcme_error *error);
+
+/* Where the words numbered `order` (n) start when laid end to end: `offsets` (n + 1). */
+void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
+                             int64_t *offsets);
+
+/* Lay the words numbered `order` (n) end to end: `text` (offsets[n]). */
+void dcme_vocabulary_copy(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
+                          char *text);
+
+/* What becomes of words that are not UTF-8; the order is that of --encoding-errors. */
+typedef enum { DCME_STRICT = 0, DCME_REPLACE, DCME_SKIP } dcme_encoding_errors;
+
+typedef struct {
+    int64_t replaced; /* tokens spelt anew with U+FFFD */
+    int64_t skipped;  /* tokens left out */
+} dcme_repairs;
+
+/* Add the words `first` to `last` - 1 of another vocabulary with their counts. map[i] becomes the
+ * id here of word i there, or DCME_NONE where it is skipped. */
+dcme_status dcme_vocabulary_absorb(dcme_vocabulary *vocabulary, const dcme_vocabulary *other,
+                                   int64_t first, int64_t last, dcme_encoding_errors errors,
+                                   uint32_t *map, dcme_repairs *repairs, dcme_error *error);
+
+typedef struct {
+    int64_t tokens;
+    int64_t newlines;
+    int32_t newline_first; /* a line ends before the first token */
+    int64_t bad;           /* offset of the byte that is NUL or (strict) not UTF-8, or -1 */
+} dcme_block;
+
+/* Count the words of a block that starts and ends outside of words, and write their ids, the last
+ * one of a line with DCME_LAST, to `ids` ((length + 1) / 2), which may be NULL. Bytes that are not
+ * UTF-8 pass unless `strict`; NUL never passes: DCME_BAD_ENCODING, with block->bad. */
+dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
+                        int32_t strict, uint32_t *ids, dcme_block *block, dcme_error *error);
+
+/* The state of a compaction; all zero at the start. */
+typedef struct {
+    int64_t length; /* ids written */
+    int64_t lines;  /* lines that had a token, kept or not */
+    int64_t begin;  /* where the current line starts in what is written */
+    int32_t open;   /* the current line has had a token */
+} dcme_compaction;
+
+/* Go on with a line of ids: map[id] takes its place, and DCME_NONE is left out. `to` may be the
+ * array that `from` (n) lies in, further on. `newline` tells that a line ends before `from`. */
+void dcme_compact(dcme_compaction *state, uint32_t *to, const uint32_t *from, int64_t n,
+                  const uint32_t *map, int32_t newline);
+
+/* Read lines "word count" into a vocabulary; a row </s> is left out. DCME_BAD_FORMAT: the message
+ * starts with the line's number. */
+dcme_status dcme_counts_parse(dcme_vocabulary *vocabulary, const char *text, int64_t length,
+                              dcme_error *error);
+
+/* The longest that the count of a line can be, with the space before and the newline behind. */
+enum { DCME_COUNT_MAX = 22 };
+
+/* Write n lines "word count" to `lines` (offsets[n] + n * DCME_COUNT_MAX); returns their length. */
+int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64_t *counts,
+                           int64_t n, char *lines);
+
+#endif

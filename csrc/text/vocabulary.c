@@ -1,0 +1,180 @@
+/* The vocabulary: a hash table of byte strings with counts; see table.h for its layout. */
+#include "text/table.h"
+
+#include "text/utf8.h"
+
+#include <stdlib.h>
+
+enum { FIRST_CAPACITY = 1 << 16, CHUNK_BYTES = 1 << 20 };
+
+dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error) {
+    dcme_vocabulary *v = calloc(1, sizeof *v);
+    *vocabulary = v;
+    if (!v)
+        return dcme_fail(error, DCME_NO_MEMORY, sizeof *v, "no memory for a vocabulary");
+    return dcme_reserve(v, 1, error);
+}
+
+void dcme_vocabulary_close(dcme_vocabulary *v) {
+    if (!v)
+        return;
+    while (v->chunks) {
+        dcme_chunk *next = v->chunks->next;
+        free(v->chunks);
+        v->chunks = next;
+    }
+    free(v->slots);
+    free(v->words);
+    free(v->counts);
+    free(v);
+}
+
+int64_t dcme_vocabulary_types(const dcme_vocabulary *v) { return v->types; }
+
+const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *v) { return v->counts; }
+
+static void move_slots(dcme_vocabulary *v, dcme_slot *slots, int64_t capacity) {
+    uint64_t mask = (uint64_t)capacity - 1;
+    for (int64_t i = 0; i < v->capacity; i++) {
+        if (v->slots[i].length == 0)
+            continue;
+        uint64_t place = v->slots[i].hash & mask;
+        while (slots[place].length)
+            place = (place + 1) & mask;
+        slots[place] = v->slots[i];
+    }
+}
+
+static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
+    void *words = realloc(v->words, (size_t)capacity / 2 * sizeof *v->words);
+    if (!words)
+        return DCME_NO_MEMORY;
+    v->words = words;
+    void *counts = realloc(v->counts, (size_t)capacity / 2 * sizeof *v->counts);
+    if (!counts)
+        return DCME_NO_MEMORY;
+    v->counts = counts;
+    dcme_slot *slots = calloc((size_t)capacity, sizeof *slots);
+    if (!slots)
+        return DCME_NO_MEMORY;
+    move_slots(v, slots, capacity);
+    free(v->slots);
+    v->slots = slots;
+    v->capacity = capacity;
+    return DCME_OK;
+}
+
+dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
+    int64_t capacity = v->capacity ? v->capacity : FIRST_CAPACITY;
+    while (v->types + extra > capacity / 2)
+        capacity *= 2;
+    if (capacity == v->capacity || grow(v, capacity) == DCME_OK)
+        return DCME_OK;
+    int64_t bytes = capacity * (int64_t)(sizeof(dcme_slot) + sizeof(dcme_word));
+    return dcme_fail(error, DCME_NO_MEMORY, bytes,
+                     "no memory for a vocabulary of more than %lld words, which needs %lld MB: use "
+                     "fewer --threads or a smaller corpus",
+                     (long long)v->types, (long long)(bytes >> 20));
+}
+
+/* Return a lasting copy of a spelling, NULL for want of memory. */
+static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
+    if (length > v->left) {
+        int64_t bytes = length > CHUNK_BYTES ? length : CHUNK_BYTES;
+        dcme_chunk *chunk = dcme_allocate(bytes + (int64_t)sizeof *chunk, 1);
+        if (!chunk)
+            return NULL;
+        chunk->next = v->chunks;
+        v->chunks = chunk;
+        v->free = (char *)(chunk + 1);
+        v->left = bytes;
+    }
+    char *kept = v->free;
+    memcpy(kept, word, (size_t)length);
+    v->free += length;
+    v->left -= length;
+    return kept;
+}
+
+dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
+                        uint64_t hash, dcme_error *error) {
+    if (v->types == DCME_TYPES_MAX)
+        return dcme_fail(error, DCME_NO_MEMORY, v->types,
+                         "the corpus has more than %lld distinct words: split it",
+                         (long long)DCME_TYPES_MAX);
+    const char *kept = keep(v, word, length);
+    if (!kept)
+        return dcme_fail(error, DCME_NO_MEMORY, length, "no memory for a word of %lld bytes",
+                         (long long)length);
+    v->words[v->types] = (dcme_word){kept, length};
+    v->counts[v->types] = 0;
+    *slot = (dcme_slot){hash, (uint32_t)v->types, dcme_short_length(length)};
+    v->types++;
+    return DCME_OK;
+}
+
+dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t length, int64_t count,
+                                uint32_t *id, dcme_error *error) {
+    if (length < 1)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, length, "a word has no bytes");
+    dcme_status status = dcme_reserve(v, 1, error);
+    if (status != DCME_OK)
+        return status;
+    uint64_t hash = dcme_hash(word, length, word + length);
+    dcme_slot *slot = dcme_find(v, word, length, hash);
+    if (slot->length == 0)
+        status = dcme_insert(v, slot, word, length, hash, error);
+    if (status != DCME_OK)
+        return status;
+    v->counts[slot->id] += count;
+    *id = slot->id;
+    return DCME_OK;
+}
+
+void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int64_t n,
+                             int64_t *offsets) {
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+        offsets[i + 1] = offsets[i] + v->words[order[i]].length;
+}
+
+void dcme_vocabulary_copy(const dcme_vocabulary *v, const int64_t *order, int64_t n, char *text) {
+    for (int64_t i = 0; i < n; i++) {
+        dcme_word word = v->words[order[i]];
+        memcpy(text, word.bytes, (size_t)word.length);
+        text += word.length;
+    }
+}
+
+/* Add a word that is not UTF-8 under the spelling that has U+FFFD for what is broken. */
+static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t count, uint32_t *id,
+                                dcme_error *error) {
+    char *spelling = dcme_allocate(word.length, DCME_REPLACEMENT_BYTES);
+    if (!spelling)
+        return dcme_fail(error, DCME_NO_MEMORY, word.length, "no memory for a word of %lld bytes",
+                         (long long)word.length);
+    int64_t length = dcme_utf8_replace(word.bytes, word.length, spelling);
+    dcme_status status = dcme_vocabulary_add(v, spelling, length, count, id, error);
+    free(spelling);
+    return status;
+}
+
+dcme_status dcme_vocabulary_absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t first,
+                                   int64_t last, dcme_encoding_errors errors, uint32_t *map,
+                                   dcme_repairs *repairs, dcme_error *error) {
+    dcme_status status = DCME_OK;
+    for (int64_t i = first; i < last && status == DCME_OK; i++) {
+        dcme_word word = other->words[i];
+        int64_t count = other->counts[i];
+        if (dcme_utf8_valid(word.bytes, word.length) == word.length) {
+            status = dcme_vocabulary_add(v, word.bytes, word.length, count, &map[i], error);
+        } else if (errors == DCME_REPLACE) {
+            repairs->replaced += count;
+            status = add_replaced(v, word, count, &map[i], error);
+        } else {
+            repairs->skipped += count;
+            map[i] = DCME_NONE;
+        }
+    }
+    return status;
+}
