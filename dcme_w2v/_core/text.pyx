@@ -1,0 +1,210 @@
+"""Binding of csrc/text: bytes and arrays in, ids and counts out, without the GIL."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from dcme_w2v._core.status cimport DCME_BAD_ENCODING, DCME_OK, check, dcme_error, dcme_status
+
+
+cdef extern from "text/text.h" nogil:
+    const uint32_t DCME_LAST
+    const uint32_t DCME_NONE
+    const int DCME_COUNT_MAX
+
+    ctypedef enum dcme_encoding_errors:
+        DCME_STRICT
+
+    ctypedef struct dcme_vocabulary:
+        pass
+
+    ctypedef struct dcme_repairs:
+        int64_t replaced
+        int64_t skipped
+
+    ctypedef struct dcme_block:
+        int64_t tokens
+        int64_t newlines
+        int32_t newline_first
+        int64_t bad
+
+    ctypedef struct dcme_compaction:
+        int64_t length
+        int64_t lines
+
+    dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error)
+    void dcme_vocabulary_close(dcme_vocabulary *vocabulary)
+    int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary)
+    const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary)
+    dcme_status dcme_vocabulary_add(
+        dcme_vocabulary *vocabulary, const char *word, int64_t length, int64_t count,
+        uint32_t *id, dcme_error *error
+    )
+    void dcme_vocabulary_offsets(
+        const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n, int64_t *offsets
+    )
+    void dcme_vocabulary_copy(
+        const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n, char *text
+    )
+    dcme_status dcme_vocabulary_absorb(
+        dcme_vocabulary *vocabulary, const dcme_vocabulary *other, int64_t first, int64_t last,
+        dcme_encoding_errors errors, uint32_t *map, dcme_repairs *repairs, dcme_error *error
+    )
+    dcme_status dcme_encode(
+        dcme_vocabulary *vocabulary, const char *text, int64_t length, int32_t strict,
+        uint32_t *ids, dcme_block *block, dcme_error *error
+    )
+    void dcme_compact(
+        dcme_compaction *state, uint32_t *to, const uint32_t *ids, int64_t n,
+        const uint32_t *map, int32_t newline
+    )
+    dcme_status dcme_counts_parse(
+        dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_error *error
+    )
+    int64_t dcme_counts_format(
+        const char *text, const int64_t *offsets, const int64_t *counts, int64_t n, char *lines
+    )
+
+
+LAST = DCME_LAST
+NONE = DCME_NONE
+
+
+cdef class Table:
+    """Distinct words with counts, numbered by first appearance; see csrc/text/text.h."""
+
+    cdef dcme_vocabulary *vocabulary
+
+    def __init__(self):
+        cdef dcme_error error
+        check(dcme_vocabulary_open(&self.vocabulary, &error), &error)
+
+    def __dealloc__(self):
+        dcme_vocabulary_close(self.vocabulary)
+
+    def __len__(self):
+        return dcme_vocabulary_types(self.vocabulary)
+
+    def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
+        """Add words, laid end to end, with their counts."""
+        cdef dcme_error error
+        cdef dcme_status status = DCME_OK
+        cdef int64_t i = 0
+        cdef uint32_t number
+        cdef const char *block = <const char *>&text[0] if text.shape[0] else NULL
+        with nogil:
+            while i < counts.shape[0] and status == DCME_OK:
+                status = dcme_vocabulary_add(
+                    self.vocabulary, block + offsets[i], offsets[i + 1] - offsets[i], counts[i],
+                    &number, &error)
+                i += 1
+        check(status, &error)
+
+    def parse(self, const uint8_t[::1] lines):
+        """Add the words of lines "word count"."""
+        cdef dcme_error error
+        cdef dcme_status status
+        if lines.shape[0] == 0:
+            return
+        with nogil:
+            status = dcme_counts_parse(
+                self.vocabulary, <const char *>&lines[0], lines.shape[0], &error)
+        check(status, &error)
+
+    def encode(self, const uint8_t[::1] text, bint strict, uint32_t[::1] ids=None):
+        """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
+        cdef dcme_error error
+        cdef dcme_block block
+        cdef dcme_status status
+        cdef uint32_t *to = NULL
+        if ids is not None:
+            if ids.shape[0] < (text.shape[0] + 1) // 2 or ids.shape[0] == 0:
+                raise ValueError("ids has no room for the words of the block")
+            to = &ids[0]
+        if text.shape[0] == 0:
+            return 0, 0, False, -1
+        with nogil:
+            status = dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0], strict,
+                                 to, &block, &error)
+        if status != DCME_BAD_ENCODING:
+            check(status, &error)
+        return block.tokens, block.newlines, bool(block.newline_first), block.bad
+
+    def absorb(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
+        """Add some words of another table, map its ids; returns tokens replaced and skipped."""
+        cdef dcme_error error
+        cdef dcme_repairs repairs
+        cdef dcme_status status
+        if not 0 <= first <= last <= len(other) or map.shape[0] < last:
+            raise ValueError("first, last and map do not fit the table")
+        if first == last:
+            return 0, 0
+        repairs.replaced = repairs.skipped = 0
+        with nogil:
+            status = dcme_vocabulary_absorb(
+                self.vocabulary, other.vocabulary, first, last, <dcme_encoding_errors>errors,
+                &map[0], &repairs, &error)
+        check(status, &error)
+        return repairs.replaced, repairs.skipped
+
+    def counts(self):
+        """Return the count of each word, by id."""
+        cdef int64_t types = len(self)
+        if types == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
+
+    def words(self, const int64_t[::1] order):
+        """Return the words of the ids in `order`, laid end to end, and where each starts."""
+        cdef int64_t n = order.shape[0]
+        cdef int64_t[::1] offsets = np.zeros(n + 1, dtype=np.int64)
+        cdef uint8_t[::1] text
+        if n == 0:
+            return np.zeros(0, dtype=np.uint8), np.asarray(offsets)
+        if np.min(order) < 0 or np.max(order) >= len(self):
+            raise IndexError("order names words that the table does not have")
+        dcme_vocabulary_offsets(self.vocabulary, &order[0], n, &offsets[0])
+        text = np.empty(offsets[n], dtype=np.uint8)
+        dcme_vocabulary_copy(self.vocabulary, &order[0], n, <char *>&text[0])
+        return np.asarray(text), np.asarray(offsets)
+
+
+cdef class Compaction:
+    """Final ids take the place of provisional ones in the same array, from its start on."""
+
+    cdef dcme_compaction state
+    cdef uint32_t[::1] ids
+
+    def __init__(self, uint32_t[::1] ids):
+        self.ids = ids
+
+    @property
+    def length(self):
+        """Ids written."""
+        return self.state.length
+
+    @property
+    def lines(self):
+        """Lines that had a token, kept or not."""
+        return self.state.lines
+
+    def add(self, int64_t first, int64_t n, const uint32_t[::1] map, bint newline):
+        """Go on with the n ids at `first`; `newline` tells that a line ends before them."""
+        cdef const uint32_t *numbers = &map[0] if map.shape[0] else NULL
+        if not self.state.length <= first <= first + n <= self.ids.shape[0]:
+            raise ValueError("the ids have been written over or end before")
+        with nogil:
+            dcme_compact(&self.state, &self.ids[0], &self.ids[0] + first, n, numbers, newline)
+
+
+def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
+    """Return lines "word count" as an array of bytes."""
+    cdef int64_t n = counts.shape[0], length
+    cdef uint8_t[::1] lines
+    if n == 0:
+        return np.zeros(0, dtype=np.uint8)
+    lines = np.empty(offsets[n] + n * DCME_COUNT_MAX, dtype=np.uint8)
+    with nogil:
+        length = dcme_counts_format(
+            <const char *>&text[0], &offsets[0], &counts[0], n, <char *>&lines[0])
+    return np.asarray(lines)[:length]
