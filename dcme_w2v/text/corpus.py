@@ -1,0 +1,165 @@
+"""A corpus: files, folders, standard input and addresses as one stream of blocks of bytes.
+
+A block ends at the end of a line, or at least of a word. Words are not looked at here, and opening
+and unpacking is `dcme_w2v.text.unpack`'s. Called by `dcme_w2v.text.encode`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.files import STANDARD
+from dcme_w2v.text.unpack import BYTE_ORDER_MARK, CorpusFile, is_address
+
+BLOCK_BYTES = 4 << 20
+SEPARATORS = b" \t\n\r\v\f"
+
+
+def expand(corpus: Sequence[str]) -> list[str]:
+    """Return the files that a corpus stands for, in order.
+
+    Parameters
+    ----------
+    corpus : sequence of str
+        Files, ``-``, addresses, and folders, which stand for all files in them and below, sorted
+        by path; names that start with a dot are left out.
+
+    Raises
+    ------
+    CorpusError
+        One of them does not exist, or a folder has no files.
+    """
+    paths = []
+    for item in corpus:
+        if item == STANDARD or is_address(item) or not Path(item).is_dir():
+            paths.append(item)
+        else:
+            paths += _files_below(item)
+    for path in paths:
+        if path != STANDARD and not is_address(path) and not Path(path).exists():
+            raise CorpusError(f"{path}: there is no such file or folder")
+    if not paths:
+        raise CorpusError("the corpus has no files; name one, or - for standard input")
+    return paths
+
+
+def _files_below(folder: str) -> list[str]:
+    found: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [str(Path(parent, name)) for name in names if not name.startswith(".")]
+    if not found:
+        raise CorpusError(f"{folder}: the folder has no files; name one that has")
+    return sorted(found)
+
+
+def stored_size(path: str) -> int | None:
+    """Return the size in bytes of a file as it is stored; None for what is no regular file."""
+    if path == STANDARD or is_address(path):
+        return None
+    status = Path(path).stat()
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some bytes of a corpus that begin and end outside of words.
+
+    Attributes
+    ----------
+    file : int
+        Which of the corpus's files the bytes are from.
+    offset : int
+        Where they start in that file, unpacked.
+    text : memoryview
+        The bytes; the last block of a file ends its last line.
+    """
+
+    file: int
+    offset: int
+    text: memoryview
+
+
+class Corpus:
+    """Read several files as one stream of blocks.
+
+    Parameters
+    ----------
+    corpus : sequence of str
+        See `expand`.
+    block_bytes : int
+        Bytes to read at once. A block is longer where a word is.
+
+    Attributes
+    ----------
+    paths : list of str
+        The files, in order.
+    sizes : list of (int or None)
+        Their sizes in bytes as they are stored; None for streams.
+    bytes_read : int
+        Bytes taken so far from the files as they are stored.
+    """
+
+    def __init__(self, corpus: Sequence[str], block_bytes: int = BLOCK_BYTES) -> None:
+        self.paths = expand(corpus)
+        self.sizes = [stored_size(path) for path in self.paths]
+        self.bytes_read = 0
+        self._block_bytes = block_bytes
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Sum of the sizes; None if one is not known."""
+        known = [size for size in self.sizes if size is not None]
+        return sum(known) if len(known) == len(self.sizes) else None
+
+    def __iter__(self) -> Iterator[Block]:
+        behind = 0
+        for number, path in enumerate(self.paths):
+            with CorpusFile(path) as file:
+                for block in self._blocks(number, file):
+                    self.bytes_read = behind + file.bytes_read
+                    yield block
+                behind += file.bytes_read
+
+    def _blocks(self, number: int, file: CorpusFile) -> Iterator[Block]:
+        mark = bytearray(len(BYTE_ORDER_MARK))
+        rest = bytes(mark[: _fill(file, memoryview(mark))])
+        offset = len(rest) if rest == BYTE_ORDER_MARK else 0
+        rest = rest[offset:]
+        while True:
+            # A rest longer than a block is part of one word: double, so that it is moved rarely.
+            buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
+            buffer[: len(rest)] = rest
+            filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
+            ended = filled < len(buffer) - 1
+            if ended:
+                buffer[filled] = ord("\n")
+                filled += 1
+            cut = filled if ended else _end_of_words(buffer, filled)
+            if cut:
+                yield Block(number, offset, memoryview(buffer)[:cut].toreadonly())
+            if ended:
+                return
+            rest = bytes(memoryview(buffer)[cut:filled])
+            offset += cut
+
+
+def _fill(file: CorpusFile, view: memoryview) -> int:
+    """Read until the buffer is full or the file ends; return the bytes read."""
+    filled = 0
+    while filled < len(view) and (n := file.readinto(view[filled:])):
+        filled += n
+    return filled
+
+
+def _end_of_words(buffer: bytearray, filled: int) -> int:
+    """Return where the last line ends, or else the last word; 0 where neither does."""
+    newline = buffer.rfind(b"\n", 0, filled)
+    if newline >= 0:
+        return newline + 1
+    return 1 + max(buffer.rfind(bytes([separator]), 0, filled) for separator in SEPARATORS)

@@ -1,0 +1,233 @@
+"""Opening one file of a corpus: plain or packed, local, standard input or an address.
+
+How a file is packed is told by its first bytes, whatever its name. Called by
+`dcme_w2v.text.corpus`, and by whoever reads a file that may be packed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.files import STANDARD
+
+PACKED_BYTES = 64 << 10  # read at once from a packed file
+PIECE_BYTES = 1 << 20  # unpacked at once
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
+
+
+class _Zstandard:
+    """One zstd frame behind the interface of `bz2.BZ2Decompressor`."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._object.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._object.unused_data)
+
+    def decompress(self, data: bytes, limit: int) -> bytes:
+        try:
+            return bytes(self._object.decompress(data))
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Packing:
+    name: str
+    magic: tuple[bytes, ...]
+    unpacker: Callable[[], Any]
+
+
+# Text may well start with "BZh1"; what follows is a first block's mark, or an empty file's.
+BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
+# Parallel zstd compressors put a frame first that is to be skipped.
+ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
+PACKINGS = (
+    _Packing("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
+    _Packing("bzip2", BZIP2, bz2.BZ2Decompressor),
+    _Packing("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    _Packing("zstd", ZSTD, _Zstandard),
+)
+HEAD_BYTES = max(len(magic) for packing in PACKINGS for magic in packing.magic)
+
+
+class CorpusFile(io.RawIOBase):
+    """The bytes of one file, unpacked.
+
+    Parameters
+    ----------
+    path : str
+        A file, ``-`` for standard input, or an address (s3, http, https).
+
+    Attributes
+    ----------
+    bytes_read : int
+        Bytes taken so far from the file as it is stored.
+
+    Raises
+    ------
+    CorpusError
+        The file cannot be opened; later, that it cannot be read, is damaged or cut short.
+    """
+
+    _raw: Any = None
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.bytes_read = 0
+        self._raw = _open_raw(path)
+        try:
+            self._head = self._take(HEAD_BYTES)
+            self._pieces = self._unpack() if self._packing() else None
+        except BaseException:
+            self.close()
+            raise
+        self._piece = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the bytes that come next; returns how many, 0 at the end."""
+        view = memoryview(buffer)
+        if self._pieces is None:
+            return self._read_plain(view)
+        while not self._piece and (piece := next(self._pieces, None)) is not None:
+            self._piece = memoryview(piece)
+        n = min(len(view), len(self._piece))
+        view[:n] = self._piece[:n]
+        self._piece = self._piece[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._raw and self.path != STANDARD:
+            self._raw.close()
+        super().close()
+
+    def _read_plain(self, view: memoryview) -> int:
+        if self._head:
+            n = min(len(view), len(self._head))
+            view[:n] = self._head[:n]
+            self._head = self._head[n:]
+            return n
+        return self._read_raw(view)
+
+    def _read_raw(self, view: memoryview) -> int:
+        try:
+            n = self._raw.readinto(view) or 0
+        except OSError as error:
+            raise CorpusError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+        except Exception as error:
+            if not is_address(self.path):
+                raise
+            raise CorpusError(f"{self.path}: cannot be read: {error}") from error
+        self.bytes_read += n
+        return n
+
+    def _take(self, size: int) -> bytes:
+        """Return the next bytes as stored: as many as wanted, or all that are left."""
+        buffer = memoryview(bytearray(size))
+        filled = 0
+        while filled < size and (n := self._read_raw(buffer[filled:])):
+            filled += n
+        return bytes(buffer[:filled])
+
+    def _packing(self) -> _Packing | None:
+        return next((p for p in PACKINGS if self._head.startswith(p.magic)), None)
+
+    def _unpack(self) -> Iterator[bytes]:
+        """Unpack member after member; zeros between and behind them are padding."""
+        packing = self._packing()
+        assert packing
+        data = self._head
+        while data:
+            member = self._new_member(packing)
+            while not member.eof:
+                wanting = not data and getattr(member, "needs_input", True)
+                if wanting:
+                    data = self._take(PACKED_BYTES)
+                piece = self._decompress(packing, member, data)
+                if piece:
+                    yield piece
+                elif wanting and not data and not member.eof:
+                    raise CorpusError(
+                        f"{self.path}: the {packing.name} data breaks off at byte "
+                        f"{self.bytes_read} of the packed file; get the whole file"
+                    )
+                data = getattr(member, "unconsumed_tail", b"")
+            data = member.unused_data.lstrip(b"\0")
+            while not data and (more := self._take(PACKED_BYTES)):
+                data = more.lstrip(b"\0")
+
+    def _new_member(self, packing: _Packing) -> Any:
+        try:
+            return packing.unpacker()
+        except ImportError:
+            raise CorpusError(
+                f"{self.path}: is packed with {packing.name}; "
+                "pip install 'dcme-w2v[zst]' to read it"
+            ) from None
+
+    def _decompress(self, packing: _Packing, member: Any, data: bytes) -> bytes:
+        try:
+            return bytes(member.decompress(data, PIECE_BYTES))
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            raise CorpusError(
+                f"{self.path}: the {packing.name} data is damaged before byte {self.bytes_read} "
+                f"of the packed file ({error}); get the file again"
+            ) from error
+
+
+def read_whole(path: str) -> bytes:
+    """Return all bytes of a file, unpacked, without a byte order mark at its start."""
+    with CorpusFile(path) as file:
+        return file.readall().removeprefix(BYTE_ORDER_MARK)
+
+
+def is_address(path: str) -> bool:
+    """Tell whether a path is an address that smart_open reads."""
+    return path.partition("://")[0] in EXTRAS and "://" in path
+
+
+def _open_raw(path: str) -> Any:
+    if path == STANDARD:
+        return sys.stdin.buffer
+    if is_address(path):
+        return _open_address(path)
+    try:
+        return Path(path).open("rb", buffering=0)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be opened: {error.strerror or error}") from error
+
+
+def _open_address(path: str) -> Any:
+    import smart_open
+
+    try:
+        # What is packed is told by the first bytes here too, not by the suffix.
+        return smart_open.open(path, "rb", compression="disable")
+    except (ImportError, NotImplementedError):
+        extra = EXTRAS[path.partition("://")[0]]
+        raise CorpusError(f"{path}: pip install 'dcme-w2v[{extra}]' to read it") from None
+    except Exception as error:
+        raise CorpusError(f"{path}: cannot be opened: {error}") from error
