@@ -1,0 +1,97 @@
+"""A vocabulary: words with their counts, by descending count.
+
+Counting a corpus gives one (`dcme_w2v.text.encode`), a file of lines "word count" keeps it, and
+several can be merged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import text as core
+from dcme_w2v.errors import FormatError
+from dcme_w2v.files import replacing
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.unpack import read_whole
+from dcme_w2v.text.words import Words
+
+
+class Vocabulary(Words):
+    """Distinct words with their counts, the most frequent first.
+
+    Parameters
+    ----------
+    text : ndarray of uint8, shape (offsets[-1],)
+        The words' UTF-8 bytes, one after the other, without separators.
+    offsets : ndarray of int64, shape (n + 1,)
+        Where each word starts in `text`; the last one is the length of `text`.
+    counts : ndarray of int64, shape (n,)
+        How often each word occurs, descending.
+    """
+
+    def __init__(
+        self, text: NDArray[np.uint8], offsets: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> None:
+        super().__init__(text, offsets)
+        self.counts = counts
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int]) -> Vocabulary:
+        """Make a vocabulary from counts by word; ties keep the mapping's order."""
+        words = Words.from_words(counts)
+        table = core.Table()
+        table.add(words.text, words.offsets, np.fromiter(counts.values(), np.int64, len(counts)))
+        return cls.from_table(table)
+
+    @classmethod
+    def from_table(cls, table: core.Table) -> Vocabulary:
+        """Make a vocabulary of all words of a table of the core; ties keep the table's order."""
+        counts = table.counts()
+        order = np.argsort(-counts, kind="stable")
+        return cls(*table.words(order), counts[order])
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
+
+        The file may be packed; its lines need not be sorted, and ties keep their order. A row
+        ``</s>``, which word2vec.c adds for the ends of lines, is left out.
+
+        Raises
+        ------
+        FormatError
+            A line is not a word and a count, or a word is listed twice; names file and line.
+        CorpusError
+            The file cannot be read.
+        """
+        table = core.Table()
+        try:
+            table.parse(read_whole(os.fspath(path)))
+        except FormatError as error:
+            raise FormatError(f"{os.fspath(path)}:{error}") from None
+        if not len(table):
+            raise FormatError(f"{os.fspath(path)}: has no words; give lines 'word count'")
+        return cls.from_table(table)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write lines "word count"; ``-`` is standard output."""
+        with replacing(path) as file:
+            file.write(core.format_counts(self.text, self.offsets, self.counts).data)
+
+    def pruned(self, options: VocabularyOptions) -> Vocabulary:
+        """Return the words that are kept: `min_count` first, then the `max_vocab` most frequent."""
+        n = int(np.searchsorted(-self.counts, -options.min_count, side="right"))
+        n = min(n, options.max_vocab or n)
+        return Vocabulary(self.text[: self.offsets[n]], self.offsets[: n + 1], self.counts[:n])
+
+
+def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+    """Add up the counts of several vocabularies; ties are ordered by first appearance."""
+    table = core.Table()
+    for vocabulary in vocabularies:
+        table.add(vocabulary.text, vocabulary.offsets, vocabulary.counts)
+    return Vocabulary.from_table(table)

@@ -1,0 +1,142 @@
+"""Vocabularies: order, pruning, merging, and the file of lines "word count"."""
+
+import gzip
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.vocabulary import Vocabulary, merge
+
+SEPARATORS = " \t\n\r\v\f\0"
+WORDS = st.text(
+    st.characters(codec="utf-8", exclude_characters=SEPARATORS), min_size=1, max_size=20
+).filter(lambda word: word != "</s>")
+COUNTS = st.dictionaries(WORDS, st.integers(1, 5) | st.integers(1, 2**53), max_size=30)
+
+
+def rows(vocabulary: Vocabulary) -> list[tuple[str, int]]:
+    return list(zip(vocabulary, vocabulary.counts.tolist(), strict=True))
+
+
+@given(COUNTS)
+def test_words_by_count_ties_by_appearance(counts):
+    assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
+
+
+@given(COUNTS.filter(bool))
+def test_saved_and_loaded(tmp_path_factory, counts):
+    path = tmp_path_factory.getbasetemp() / "vocab"
+    vocabulary = Vocabulary.from_counts(counts)
+    vocabulary.save(path)
+    assert path.read_bytes() == "".join(f"{w} {n}\n" for w, n in rows(vocabulary)).encode()
+    assert rows(Vocabulary.load(path)) == rows(vocabulary)
+
+
+@given(st.lists(COUNTS, max_size=4))
+def test_merge_adds_counts(parts):
+    total = Counter()
+    for part in parts:
+        total.update(dict(rows(Vocabulary.from_counts(part))))
+    assert rows(merge([Vocabulary.from_counts(part) for part in parts])) == total.most_common()
+
+
+@given(COUNTS, st.integers(1, 6), st.none() | st.integers(1, 10))
+def test_pruned(counts, min_count, max_vocab):
+    options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
+    expected = [(w, n) for w, n in Counter(counts).most_common() if n >= min_count][:max_vocab]
+    pruned = Vocabulary.from_counts(counts).pruned(options)
+    assert rows(pruned) == expected
+    assert pruned.offsets[-1] == len(pruned.text)
+
+
+def test_many_words_of_all_lengths():
+    counts = {f"{'w' * (i % 40)}{i}": i % 1000 + 1 for i in range(100_000)}
+    vocabulary = Vocabulary.from_counts(counts)
+    assert rows(vocabulary) == Counter(counts).most_common()
+    assert rows(merge([vocabulary, vocabulary])) == [(w, 2 * n) for w, n in rows(vocabulary)]
+
+
+def test_load_sorts_stably_and_drops_the_row_of_line_ends(tmp_path):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"</s> 99\nb 1\na 7\nc 1\r\nd 7")
+    assert rows(Vocabulary.load(path)) == [("a", 7), ("d", 7), ("b", 1), ("c", 1)]
+
+
+def test_load_packed_with_byte_order_mark(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfa 2\nb 1\n"))
+    assert rows(Vocabulary.load(path)) == [("a", 2), ("b", 1)]
+
+
+BAD_LINES = [
+    b"word",
+    b"word ",
+    b" 3",
+    b"two words 3",
+    b"tab\tbed 3",
+    b"word\t3",
+    b"word 0",
+    b"word -1",
+    b"word 1.5",
+    b"word 9223372036854775808",
+    b"nul\0 3",
+    b"",
+    b"3",
+]
+
+
+@pytest.mark.parametrize("bad", BAD_LINES)
+def test_bad_line_is_named(tmp_path, bad):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"a 5\nb 4\n" + bad + b"\nc 3\n")
+    with pytest.raises(FormatError, match=r"vocab:3: is not a word, a space and a count$"):
+        Vocabulary.load(path)
+
+
+@pytest.mark.parametrize("spelling", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"caf\xc3"])
+def test_word_that_is_not_utf8(tmp_path, spelling):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"a 5\n" + spelling + b" 4\n")
+    with pytest.raises(FormatError, match=r"vocab:2: the word is not UTF-8$"):
+        Vocabulary.load(path)
+
+
+def test_duplicate_is_named(tmp_path):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"a 5\nb 4\na 3\n")
+    with pytest.raises(FormatError, match=r"vocab:3: the word has been listed before$"):
+        Vocabulary.load(path)
+
+
+def test_largest_count(tmp_path):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"a 9223372036854775807\n")
+    vocabulary = Vocabulary.load(path)
+    assert vocabulary.counts.tolist() == [2**63 - 1]
+    vocabulary.save(path)
+    assert path.read_bytes() == b"a 9223372036854775807\n"
+
+
+@pytest.mark.parametrize("text", [b"", b"</s> 3\n"])
+def test_file_without_words(tmp_path, text):
+    path = tmp_path / "vocab"
+    path.write_bytes(text)
+    with pytest.raises(FormatError, match="vocab: has no words; give lines 'word count'"):
+        Vocabulary.load(path)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(CorpusError, match="vocab: cannot be opened: No such file"):
+        Vocabulary.load(tmp_path / "vocab")
+
+
+def test_index_and_types():
+    vocabulary = Vocabulary.from_counts({"a": 1, "ż": 3})
+    assert vocabulary.index("ż") == 0
+    assert vocabulary[1] == "a"
+    assert vocabulary.counts.dtype == np.int64
