@@ -1,0 +1,299 @@
+"""Encoding against a few lines of plain Python, for any text, block size and number of threads."""
+
+import io
+import resource
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dcme_w2v._core import text as core
+from dcme_w2v.errors import CorpusError, ResourceError
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.encode import count, encode
+from dcme_w2v.text.unpack import PACKINGS
+from dcme_w2v.text.vocabulary import Vocabulary
+
+LAST = 1 << 31
+MARK = b"\xef\xbb\xbf"
+ALL = VocabularyOptions(min_count=1)
+
+# Among the words: a no-break space, an ideographic space, a file separator, a next-line character.
+PIECES = [b"a", b"b", b"sevenxy", b"eightxyz", b"nine12345", b"y" * 70, b"\x1c", b"\x0e", b"\x08"]
+PIECES += [piece.encode() for piece in ("ż", "\u00a0", "\u3000", "\u0085")]
+GAPS = [b" ", b"\t", b"\n", b"\r\n", b"\v", b"\f", b"\n\n", b" \n ", b" " * 70]
+TEXTS = st.lists(st.sampled_from(PIECES + GAPS) | st.sampled_from(GAPS)).map(b"".join)
+PACKED = tuple(magic for packing in PACKINGS for magic in packing.magic)
+RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
+    lambda data: not data.startswith(PACKED)
+)
+FILES = st.lists(TEXTS, min_size=1, max_size=3)
+LIMITS = {"min_count": st.integers(1, 3), "max_vocab": st.none() | st.integers(1, 4)}
+RUNS = {"block_bytes": st.integers(1, 64) | st.just(4096), "threads": st.integers(1, 3)}
+
+
+def respell(word: bytes, errors: str) -> bytes | None:
+    try:
+        return word.decode().encode()
+    except UnicodeDecodeError:
+        return word.decode("utf-8", "replace").encode() if errors == "replace" else None
+
+
+def oracle(texts: list[bytes], options: VocabularyOptions):
+    raw = [line.split() for text in texts for line in text.removeprefix(MARK).split(b"\n")]
+    lines = [[respell(word, options.encoding_errors) for word in line] for line in raw]
+    counts = Counter(word for line in lines for word in line if word is not None)
+    kept = [row for row in counts.most_common() if row[1] >= options.min_count][: options.max_vocab]
+    number = {word: i for i, (word, _) in enumerate(kept)}
+    ids = []
+    for line in lines:
+        found = [number[word] for word in line if word in number]
+        ids += found[:-1] + [i | LAST for i in found[-1:]]
+    return kept, ids, sum(map(len, raw)), len(counts), sum(map(bool, raw))
+
+
+def words_of(vocabulary: Vocabulary) -> list[tuple[bytes, int]]:
+    return [(w.encode(), n) for w, n in zip(vocabulary, vocabulary.counts.tolist(), strict=True)]
+
+
+def write(folder: Path, *texts: bytes) -> list[str]:
+    paths = [folder / f"{i}.txt" for i in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text)
+    return [str(path) for path in paths]
+
+
+def check(texts, options, block_bytes, threads):
+    """Compare both functions with the oracle; return what was encoded."""
+    kept, ids, tokens, types, lines = oracle(texts, options)
+    run = {"threads": threads, "_block_bytes": block_bytes}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(Path(folder), *texts)
+        if not kept:
+            with pytest.raises(CorpusError):
+                encode(paths, options, **run)
+            return None
+        counted = count(paths, options, **run)
+        with encode(paths, options, cache_dir=folder, **run) as encoded:
+            assert words_of(encoded.vocabulary) == words_of(counted.vocabulary) == kept
+            assert encoded.ids.tolist() == ids
+            assert encoded.counts.tolist() == [n for _, n in kept]
+            assert (encoded.tokens, encoded.types, encoded.lines) == (tokens, types, lines)
+            assert encoded.tokens == len(encoded.ids) + encoded.out_of_vocabulary
+    for name in ("tokens", "types", "out_of_vocabulary", "replaced", "skipped"):
+        assert getattr(counted, name) == getattr(encoded, name)
+    return encoded
+
+
+@given(texts=FILES, **LIMITS, **RUNS)
+@example(texts=[b"a b\n"], min_count=1, max_vocab=None, block_bytes=2, threads=2)
+@example(texts=[b"a", b"a"], min_count=1, max_vocab=None, block_bytes=64, threads=1)
+@example(texts=[b"a ", b"b"], min_count=1, max_vocab=None, block_bytes=1, threads=1)
+@example(texts=[MARK + b"a " + MARK], min_count=1, max_vocab=None, block_bytes=1, threads=1)
+@example(texts=[b"a" + b" " * 200 + b"\na"], min_count=1, max_vocab=None, block_bytes=9, threads=1)
+def test_agrees_with_plain_python(texts, min_count, max_vocab, block_bytes, threads):
+    options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
+    check(texts, options, block_bytes, threads)
+
+
+@given(text=RAW, errors=st.sampled_from(["replace", "skip"]), **RUNS)
+@example(text=b"\xe9 \xff \xe9", errors="replace", block_bytes=2, threads=2)
+@example(text=b"\xf0\x90\x80 \xed\xa0\x80", errors="replace", block_bytes=4096, threads=1)
+@example(text=b"\xff \xff\n\xff a", errors="skip", block_bytes=4096, threads=1)
+def test_words_that_are_not_utf8(text, errors, block_bytes, threads):
+    options = VocabularyOptions(min_count=1, encoding_errors=errors)
+    encoded = check([text], options, block_bytes, threads)
+    if encoded:
+        broken = sum(respell(word, "skip") is None for word in text.removeprefix(MARK).split())
+        expected = (broken, 0) if errors == "replace" else (0, broken)
+        assert (encoded.replaced, encoded.skipped) == expected
+
+
+@given(text=RAW, **RUNS)
+@example(text=b"fine\nb\xc0\x80d", block_bytes=4, threads=2)
+@example(text=b"a\na\xf4\x90\x80\x80 \xff", block_bytes=4, threads=2)
+@example(text=b"a\n\n\xed\xa0\x80", block_bytes=64, threads=1)
+def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, threads):
+    path = tmp_path_factory.getbasetemp() / "strict"
+    path.write_bytes(text)
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        line = 1 + text.count(b"\n", 0, error.start)
+        with pytest.raises(CorpusError) as raised:
+            count([str(path)], ALL, threads=threads, _block_bytes=block_bytes)
+        assert f"strict: byte {error.start} (line {line}) is not UTF-8" in str(raised.value)
+        assert "--encoding-errors replace or skip" in str(raised.value)
+    else:
+        check([text], ALL, block_bytes, threads)
+
+
+def test_positions_start_anew_with_each_file(tmp_path):
+    paths = write(tmp_path, b"a\nb\n", MARK + b"a\nb\xff")
+    with pytest.raises(CorpusError, match=r"1\.txt: byte 6 \(line 2\) is not UTF-8"):
+        count(paths, ALL, _block_bytes=2)
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "skip"])
+def test_nul_is_refused(tmp_path, errors):
+    options = VocabularyOptions(min_count=1, encoding_errors=errors)
+    paths = write(tmp_path, "a\nb \xff".encode("utf-16-le"))
+    with pytest.raises(CorpusError, match=r"0\.txt: byte 1 \(line 1\) is NUL: looks binary"):
+        encode(paths, options)
+
+
+def test_bad_spelling_is_the_word_of_its_replacement(tmp_path):
+    options = VocabularyOptions(min_count=1, encoding_errors="replace")
+    with encode(write(tmp_path, "caf\ufffd caf".encode() + b"\xe9 caf\xe8 b"), options) as encoded:
+        assert words_of(encoded.vocabulary) == [("caf\ufffd".encode(), 3), (b"b", 1)]
+        assert encoded.ids.tolist() == [0, 0, 0, 1 | LAST]
+        assert (encoded.replaced, encoded.skipped) == (2, 0)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 4, 100])
+def test_ties_of_max_vocab_are_cut_by_first_appearance(tmp_path, block_bytes):
+    paths = write(tmp_path, b"d c b a a", b"c b d")
+    options = VocabularyOptions(min_count=1, max_vocab=3)
+    vocabulary = count(paths, options, threads=2, _block_bytes=block_bytes).vocabulary
+    assert words_of(vocabulary) == [(b"d", 2), (b"c", 2), (b"b", 2)]
+
+
+def test_word_of_a_million_bytes(tmp_path):
+    long = "ż".encode() * 500_000
+    with encode(write(tmp_path, b"a " + long + b" " + long), ALL, _block_bytes=1000) as encoded:
+        assert words_of(encoded.vocabulary) == [(long, 2), (b"a", 1)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_line_of_a_million_tokens(tmp_path, threads):
+    paths = write(tmp_path, b"a b c d " * 250_000)
+    with encode(paths, ALL, threads=threads, _block_bytes=1 << 14) as encoded:
+        assert (encoded.tokens, encoded.lines) == (1_000_000, 1)
+        assert np.array_equal(encoded.ids[:-1], np.tile(np.arange(4), 250_000)[:-1])
+        assert encoded.ids[-1] == 3 | LAST
+
+
+def test_many_types_with_threads():
+    words = [b"%d" % (i * i % 50_021) for i in range(100_000)]
+    lines = [b" ".join(words[i : i + 10]) for i in range(0, len(words), 10)]
+    check([b"\n".join(lines)], VocabularyOptions(min_count=2), 10_000, 3)
+
+
+def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
+    given_words = Vocabulary.from_counts({"x": 9, "b": 8, "a": 7, "rare": 1})
+    paths = write(tmp_path, b"a a new b\nrare new\na")
+    options = VocabularyOptions(min_count=2)
+    with encode(paths, options, vocabulary=given_words, threads=2, _block_bytes=3) as encoded:
+        assert words_of(encoded.vocabulary) == [(b"x", 9), (b"b", 8), (b"a", 7)]
+        assert encoded.ids.tolist() == [2, 2, 1 | LAST, 2 | LAST]
+        assert encoded.counts.tolist() == [0, 1, 3]
+        assert (encoded.tokens, encoded.types, encoded.lines) == (7, 4, 3)
+        assert encoded.out_of_vocabulary == 3
+
+
+def test_given_vocabulary_without_a_word_of_the_corpus(tmp_path):
+    given_words = Vocabulary.from_counts({"x": 9})
+    with pytest.raises(CorpusError, match=r"none of the 2 distinct words \(3 tokens\).*--read-voc"):
+        encode(write(tmp_path, b"a b a"), ALL, vocabulary=given_words)
+
+
+@pytest.mark.parametrize("run", [count, encode])
+def test_nothing_kept_says_what_there_was(tmp_path, run):
+    with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower --min-count"):
+        run(write(tmp_path, b"a b a"), VocabularyOptions(min_count=5))
+
+
+@pytest.mark.parametrize("run", [count, encode])
+@pytest.mark.parametrize("text", [b"", b"\n \r\n\t", MARK])
+def test_empty_corpus(tmp_path, run, text):
+    with pytest.raises(CorpusError, match=r"0\.txt: there are no words to read"):
+        run(write(tmp_path, text), ALL)
+
+
+def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
+    first, second = write(tmp_path, b"zero", b"three")
+    with encode([first, "-", second], ALL) as encoded:
+        assert list(encoded.vocabulary) == ["zero", "one", "two", "three"]
+        assert encoded.files == [
+            {"path": first, "size": 4},
+            {"path": "-", "size": None},
+            {"path": second, "size": 5},
+        ]
+
+
+def test_progress_goes_up_to_the_total(tmp_path):
+    calls = []
+    paths = write(tmp_path, b"a b " * 100, b"c " * 50)
+    count(paths, ALL, progress=lambda *call: calls.append(call), _block_bytes=64)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert calls[-1] == (500, 500)
+    assert len(calls) > 5
+
+
+def test_interruption_ends_the_threads(tmp_path):
+    before = threading.active_count()
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(write(tmp_path, b"a " * 1000), ALL, threads=3, progress=interrupt, _block_bytes=10)
+    assert threading.active_count() == before
+
+
+def test_cache_has_no_name_and_is_mapped_read_only(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    paths = write(tmp_path, b"a a a b")
+    with encode(paths, VocabularyOptions(min_count=2), cache_dir=str(folder)) as encoded:
+        assert list(folder.iterdir()) == []
+        assert isinstance(encoded.ids, np.memmap)
+        assert encoded.ids.dtype == np.uint32
+        with pytest.raises(ValueError, match="read-only"):
+            encoded.ids[0] = 1
+    assert len(encoded.ids) == 0
+
+
+def test_ids_outlive_close(tmp_path):
+    encoded = encode(write(tmp_path, b"a b a"), ALL)
+    ids = encoded.ids
+    encoded.close()
+    assert ids.tolist() == [0, 1, 0 | LAST]
+
+
+def test_cache_folder_that_is_full(tmp_path):
+    paths = write(tmp_path, b"a b c d\n" * 10_000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(ResourceError) as raised:
+            encode(paths, ALL, cache_dir=str(tmp_path), _block_bytes=10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path}: the id cache cannot be written: ")
+    assert "--cache-dir" in message
+    # 40,000 tokens of four bytes; what is said while blocks are under way is an estimate.
+    assert 0.05 <= float(message.split("about ")[1].split(" MB")[0]) <= 0.2
+
+
+def test_cache_folder_that_does_not_exist(tmp_path):
+    with pytest.raises(ResourceError, match="none: no id cache can be made there: No such file"):
+        encode(write(tmp_path, b"a"), ALL, cache_dir=str(tmp_path / "none"))
+
+
+def test_core_checks_sizes():
+    table = core.Table()
+    with pytest.raises(ValueError, match="no room"):
+        table.encode(b"a b c", True, np.zeros(2, dtype=np.uint32))
+    with pytest.raises(ValueError, match="do not fit"):
+        table.absorb(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
+    with pytest.raises(ValueError, match="written over"):
+        core.Compaction(np.zeros(1, dtype=np.uint32)).add(0, 2, np.zeros(1, np.uint32), False)
