@@ -1,0 +1,75 @@
+"""The command ``vocab``: count words, or join files of counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dcme_w2v.cli.options import collect, options_of
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.options import VocabularyOptions, default_threads
+from dcme_w2v.text.encode import count
+from dcme_w2v.text.vocabulary import Vocabulary, merge
+
+
+@click.command()
+@click.argument("corpus", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="FILE", help="Where the lines go; - is stdout.")
+@click.option("--merge", "merging", is_flag=True, help="CORPUS are files of counts to join.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    help="Threads (default: the CPUs that this process may use).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
+@options_of(VocabularyOptions)
+def vocab(
+    corpus: tuple[str, ...],
+    output: str,
+    merging: bool,
+    threads: int | None,
+    as_json: bool,
+    **kwargs: Any,
+) -> None:
+    """Count the words of CORPUS: files, folders or -, plain or packed.
+
+    Writes lines "word count", the most frequent word first. With --merge, adds up the counts of
+    files of such lines; count the parts with --min-count 1 if words are to be dropped at the end.
+    """
+    options = collect(VocabularyOptions, kwargs)
+    if as_json and output == STANDARD:
+        raise UsageError("--json and --output - both write to stdout; name a file for one of them")
+    check_writable(output)
+    if merging:
+        vocabulary, summary = _merge(corpus, options)
+    else:
+        vocabulary, summary = _count(corpus, options, threads or default_threads())
+    vocabulary.save(output)
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        figures = "{tokens} tokens, {types} types, {kept} kept".format_map(summary)
+        click.echo(figures, err=True)
+
+
+def _count(
+    corpus: tuple[str, ...], options: VocabularyOptions, threads: int
+) -> tuple[Vocabulary, dict[str, Any]]:
+    counted = count(corpus, options, threads=threads)
+    summary = {key: value for key, value in vars(counted).items() if key != "vocabulary"}
+    return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}
+
+
+def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabulary, dict[str, Any]]:
+    everything = merge([Vocabulary.load(file) for file in files])
+    vocabulary = everything.pruned(options)
+    tokens, kept = int(everything.counts.sum()), int(vocabulary.counts.sum())
+    return vocabulary, {
+        "tokens": tokens,
+        "types": len(everything),
+        "out_of_vocabulary": tokens - kept,
+        "kept": len(vocabulary),
+    }
