@@ -295,5 +295,6 @@ def test_core_checks_sizes():
         table.encode(b"a b c", True, np.zeros(2, dtype=np.uint32))
     with pytest.raises(ValueError, match="do not fit"):
         table.absorb(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
-    with pytest.raises(ValueError, match="written over"):
-        core.Compaction(np.zeros(1, dtype=np.uint32)).add(0, 2, np.zeros(1, np.uint32), False)
+    with pytest.raises(ValueError, match="no room"):
+        ids = np.zeros(2, dtype=np.uint32)
+        core.Compaction().add(ids, ids, False, ids)

@@ -19,6 +19,7 @@
 /* Distinct words with their counts; a word's id is its place in the order of first appearance. */
 typedef struct dcme_vocabulary dcme_vocabulary;
 
+/* What is opened is to be closed, also when opening failed. */
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
@@ -63,18 +64,21 @@ typedef struct {
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                         int32_t strict, uint32_t *ids, dcme_block *block, dcme_error *error);
 
-/* The state of a compaction; all zero at the start. */
+/* The state of a compaction, see dcme_compaction_start(). */
 typedef struct {
-    int64_t length; /* ids written */
-    int64_t lines;  /* lines that had a token, kept or not */
-    int64_t begin;  /* where the current line starts in what is written */
-    int32_t open;   /* the current line has had a token */
+    int64_t lines; /* lines that had a token, kept or not */
+    uint32_t
+        held;     /* last kept word of the current line, which may turn out its end; or DCME_NONE */
+    int32_t open; /* the current line has had a token */
 } dcme_compaction;
 
-/* Go on with a line of ids: map[id] takes its place, and DCME_NONE is left out. `to` may be the
- * array that `from` (n) lies in, further on. `newline` tells that a line ends before `from`. */
-void dcme_compact(dcme_compaction *state, uint32_t *to, const uint32_t *from, int64_t n,
-                  const uint32_t *map, int32_t newline);
+void dcme_compaction_start(dcme_compaction *state);
+
+/* Go on with the ids `from` (n): write map[id] to `to` (n + 1), leave out where that is DCME_NONE;
+ * returns how many were written. `newline` tells that a line ends before `from`. A word is written
+ * once it is known whether it ends its line, so what is written lags behind by one. */
+int64_t dcme_compact(dcme_compaction *state, uint32_t *to, const uint32_t *from, int64_t n,
+                     const uint32_t *map, int32_t newline);
 
 /* Read lines "word count" into a vocabulary; a row </s> is left out. DCME_BAD_FORMAT: the message
  * starts with the line's number. */

@@ -29,7 +29,6 @@ cdef extern from "text/text.h" nogil:
         int64_t bad
 
     ctypedef struct dcme_compaction:
-        int64_t length
         int64_t lines
 
     dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error)
@@ -54,7 +53,8 @@ cdef extern from "text/text.h" nogil:
         dcme_vocabulary *vocabulary, const char *text, int64_t length, int32_t strict,
         uint32_t *ids, dcme_block *block, dcme_error *error
     )
-    void dcme_compact(
+    void dcme_compaction_start(dcme_compaction *state)
+    int64_t dcme_compact(
         dcme_compaction *state, uint32_t *to, const uint32_t *ids, int64_t n,
         const uint32_t *map, int32_t newline
     )
@@ -170,31 +170,30 @@ cdef class Table:
 
 
 cdef class Compaction:
-    """Final ids take the place of provisional ones in the same array, from its start on."""
+    """Final ids take the place of provisional ones, block by block; see csrc/text/text.h."""
 
     cdef dcme_compaction state
-    cdef uint32_t[::1] ids
 
-    def __init__(self, uint32_t[::1] ids):
-        self.ids = ids
-
-    @property
-    def length(self):
-        """Ids written."""
-        return self.state.length
+    def __init__(self):
+        dcme_compaction_start(&self.state)
 
     @property
     def lines(self):
         """Lines that had a token, kept or not."""
         return self.state.lines
 
-    def add(self, int64_t first, int64_t n, const uint32_t[::1] map, bint newline):
-        """Go on with the n ids at `first`; `newline` tells that a line ends before them."""
+    def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
+            uint32_t[::1] to):
+        """Go on with a block whose ids all are in the map; returns how many `to` has got."""
+        cdef const uint32_t *first = &ids[0] if ids.shape[0] else NULL
         cdef const uint32_t *numbers = &map[0] if map.shape[0] else NULL
-        if not self.state.length <= first <= first + n <= self.ids.shape[0]:
-            raise ValueError("the ids have been written over or end before")
+        cdef int64_t written
+        if to.shape[0] <= ids.shape[0]:
+            raise ValueError("to has no room for the ids and the one before")
         with nogil:
-            dcme_compact(&self.state, &self.ids[0], &self.ids[0] + first, n, numbers, newline)
+            written = dcme_compact(
+                &self.state, &to[0], first, ids.shape[0], numbers, newline)
+        return written
 
 
 def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):

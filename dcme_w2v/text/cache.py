@@ -17,7 +17,7 @@ ID_BYTES = 4
 
 
 class IdCache:
-    """Ids appended block by block, renumbered in place, then mapped to be read.
+    """Ids written block by block, read and rewritten in place, then mapped to be read.
 
     Parameters
     ----------
@@ -27,7 +27,6 @@ class IdCache:
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder or tempfile.gettempdir()
-        self.length = 0
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -36,30 +35,28 @@ class IdCache:
                 "name another folder with --cache-dir"
             ) from error
 
-    def append(self, ids: NDArray[np.uint32], bytes_read: int, bytes_total: int | None) -> None:
-        """Write ids behind those that are there; how much was read of the corpus tells the need."""
+    def write(self, first: int, ids: NDArray[np.uint32], share: float | None = None) -> None:
+        """Write ids from number `first` on; `share` of the corpus, if known, tells the need."""
         rest = ids.view(np.uint8).data
-        self.length += len(ids)
         try:
+            self._file.seek(first * ID_BYTES)
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            need = self.length * ID_BYTES
-            if bytes_total and bytes_read:
-                need = max(need, need * bytes_total // bytes_read)
-            least = "about" if bytes_total else "more than"
+            need = (first + len(ids)) * ID_BYTES / (share or 1)
             raise ResourceError(
                 f"{self.folder}: the id cache cannot be written: {error.strerror}; it needs "
-                f"{least} {need / 1e6:,.1f} MB: name another folder with --cache-dir"
+                f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: name another folder "
+                "with --cache-dir"
             ) from error
 
-    def writable(self) -> NDArray[np.uint32]:
-        """Return the ids, mapped so that changes go to the file."""
-        return np.memmap(self._file, dtype=np.uint32, mode="r+", shape=(self.length,))
+    def read(self, first: int, length: int) -> NDArray[np.uint32]:
+        """Read ids from number `first` on."""
+        self._file.seek(first * ID_BYTES)
+        return np.fromfile(self._file, dtype=np.uint32, count=length)
 
     def finished(self, length: int) -> NDArray[np.uint32]:
         """Cut the file to its first `length` ids and return them, mapped to be read only."""
-        self.length = length
         self._file.truncate(length * ID_BYTES)
         return np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
 

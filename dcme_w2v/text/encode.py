@@ -258,10 +258,14 @@ class _Reading:
         if segment.bad >= 0:
             raise CorpusError(self._complaint(block, segment.bad))
         if self.cache and ids is not None:
-            self.cache.append(ids, self.corpus.bytes_read, self.corpus.bytes_total)
+            self.cache.write(self.tokens, ids, self._share_read())
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
+
+    def _share_read(self) -> float | None:
+        read, total = self.corpus.bytes_read, self.corpus.bytes_total
+        return read / total if read and total else None
 
     def _complaint(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
@@ -345,9 +349,13 @@ def _compact(
     """Renumber the cache in place, close the gaps; return the ids and the number of lines."""
     ranks = np.append(ranks, np.uint32(core.NONE))
     final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
-    compaction = core.Compaction(cache.writable())
-    position = 0
+    to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)
+    compaction = core.Compaction()
+    position = length = 0
     for part in segments:
-        compaction.add(position, part.tokens, final[part.table], part.newline_first)
+        ids = cache.read(position, part.tokens)
+        written = compaction.add(ids, final[part.table], part.newline_first, to)
+        cache.write(length, to[:written])
         position += part.tokens
-    return cache.finished(compaction.length), compaction.lines
+        length += written
+    return cache.finished(length), compaction.lines
