@@ -1,0 +1,79 @@
+/* The encoder against one that looks at a byte at a time, on random blocks of exact size.
+ *
+ * Compile it with all of csrc; include path csrc. Meant for the sanitizers, which see a read or a
+ * write beyond the block. Returns 0 on success.
+ */
+#include "text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 4000, LONGEST = 700, BYTES = 20 };
+
+static const char ALPHABET[BYTES] = "ab  \n\t\r\v\fxyzxyz\xc3\xa9\xe2\x8e\x1f";
+
+static uint32_t next_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 32);
+}
+
+static int separates(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Number a block's words as dcme_encode() should, by dcme_vocabulary_add(); return the tokens. */
+static int64_t encode_slowly(dcme_vocabulary *v, const char *text, int64_t length, uint32_t *ids) {
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < length;) {
+        int64_t start = i;
+        while (i < length && !separates(text[i]))
+            i++;
+        if (i > start &&
+            dcme_vocabulary_add(v, text + start, i - start, 1, &ids[tokens], NULL) == DCME_OK)
+            tokens++;
+        while (i < length && separates(text[i]))
+            if (text[i++] == '\n' && tokens)
+                ids[tokens - 1] |= DCME_LAST;
+    }
+    return tokens;
+}
+
+/* Return whether both see the same in a block; the block and the ids are no longer than needed. */
+static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) {
+    int64_t length = next_random(random) % LONGEST, room = (length + 1) / 2;
+    int64_t density = 4 + next_random(random) % (BYTES - 3);
+    char *text = dcme_allocate(length, 1);
+    uint32_t *ids = dcme_allocate(room, sizeof *ids), *expected = dcme_allocate(room, sizeof *ids);
+    dcme_block block = {0};
+    int alike = text && ids && expected;
+    for (int64_t i = 0; alike && i < length; i++)
+        text[i] = ALPHABET[BYTES - 1 - next_random(random) % density];
+    if (alike) {
+        int64_t tokens = encode_slowly(slow, text, length, expected);
+        alike = dcme_encode(fast, text, length, 0, ids, &block, NULL) == DCME_OK &&
+                block.tokens == tokens &&
+                memcmp(ids, expected, (size_t)tokens * sizeof *ids) == 0 &&
+                dcme_vocabulary_types(fast) == dcme_vocabulary_types(slow);
+    }
+    free(text);
+    free(ids);
+    free(expected);
+    return alike;
+}
+
+int main(void) {
+    dcme_vocabulary *fast = NULL, *slow = NULL;
+    uint64_t random = 1;
+    int blocks = 0, alike = dcme_vocabulary_open(&fast, NULL) == DCME_OK &&
+                            dcme_vocabulary_open(&slow, NULL) == DCME_OK;
+    while (alike && blocks < BLOCKS) {
+        alike = same(fast, slow, &random);
+        blocks += alike;
+    }
+    if (alike)
+        alike = memcmp(dcme_vocabulary_counts(fast), dcme_vocabulary_counts(slow),
+                       (size_t)dcme_vocabulary_types(fast) * sizeof(int64_t)) == 0;
+    printf("encoder: %d of %d blocks, %s\n", blocks, BLOCKS, alike ? "alike" : "differs");
+    dcme_vocabulary_close(fast);
+    dcme_vocabulary_close(slow);
+    return !alike;
+}
