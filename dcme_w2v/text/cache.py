@@ -56,10 +56,15 @@ class IdCache:
         return np.fromfile(self._file, dtype=np.uint32, count=length)
 
     def finished(self, length: int) -> NDArray[np.uint32]:
-        """Cut the file to its first `length` ids and return them, mapped to be read only."""
+        """Cut the file to its first `length` ids, return them mapped to be read, and close it.
+
+        The disk space is given back when the map goes.
+        """
         self._file.truncate(length * ID_BYTES)
-        return np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
+        ids = np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
+        self.close()
+        return ids
 
     def close(self) -> None:
-        """Close the file; the space is given back when no map of it is left."""
+        """Close the file."""
         self._file.close()

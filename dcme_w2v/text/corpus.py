@@ -78,11 +78,14 @@ class Block:
         Where they start in that file, unpacked.
     text : memoryview
         The bytes; the last block of a file ends its last line.
+    bytes_read : int
+        Bytes taken from the corpus's files, as they are stored, when the block was made.
     """
 
     file: int
     offset: int
     text: memoryview
+    bytes_read: int
 
 
 class Corpus:
@@ -101,14 +104,11 @@ class Corpus:
         The files, in order.
     sizes : list of (int or None)
         Their sizes in bytes as they are stored; None for streams.
-    bytes_read : int
-        Bytes taken so far from the files as they are stored.
     """
 
     def __init__(self, corpus: Sequence[str], block_bytes: int = BLOCK_BYTES) -> None:
         self.paths = expand(corpus)
         self.sizes = [stored_size(path) for path in self.paths]
-        self.bytes_read = 0
         self._block_bytes = block_bytes
 
     @property
@@ -121,12 +121,10 @@ class Corpus:
         behind = 0
         for number, path in enumerate(self.paths):
             with CorpusFile(path) as file:
-                for block in self._blocks(number, file):
-                    self.bytes_read = behind + file.bytes_read
-                    yield block
+                yield from self._blocks(number, file, behind)
                 behind += file.bytes_read
 
-    def _blocks(self, number: int, file: CorpusFile) -> Iterator[Block]:
+    def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))
         rest = bytes(mark[: _fill(file, memoryview(mark))])
         offset = len(rest) if rest == BYTE_ORDER_MARK else 0
@@ -142,7 +140,8 @@ class Corpus:
                 filled += 1
             cut = filled if ended else _end_of_words(buffer, filled)
             if cut:
-                yield Block(number, offset, memoryview(buffer)[:cut].toreadonly())
+                text = memoryview(buffer)[:cut].toreadonly()
+                yield Block(number, offset, text, behind + file.bytes_read)
             if ended:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -80,12 +80,10 @@ class EncodedCorpus(CountedCorpus):
     ids: NDArray[np.uint32]
     counts: NDArray[np.int64]
     lines: int
-    _cache: IdCache = field(repr=False)
 
     def close(self) -> None:
         """Give the disk space back once nobody holds `ids` any more."""
         self.ids = np.zeros(0, dtype=np.uint32)
-        self._cache.close()
 
     def __enter__(self) -> EncodedCorpus:
         return self
@@ -177,7 +175,7 @@ def encode(
             raise CorpusError(_nothing_kept(reading.tokens, total, options, given))
         ids, lines = _compact(cache, reading.segments, maps, ranks)
         figures = reading.figures(kept, total, len(ids), started)
-        return EncodedCorpus(**figures, ids=ids, counts=counts, lines=lines, _cache=cache)
+        return EncodedCorpus(**figures, ids=ids, counts=counts, lines=lines)
     except BaseException:
         cache.close()
         raise
@@ -225,7 +223,7 @@ class _Reading:
                     if len(pending) > 2 * self.threads:
                         self._finish(*pending.popleft())
                     if progress:
-                        progress(self.corpus.bytes_read, self.corpus.bytes_total)
+                        progress(block.bytes_read, self.corpus.bytes_total)
                 while pending:
                     self._finish(*pending.popleft())
             except BaseException:
@@ -258,14 +256,11 @@ class _Reading:
         if segment.bad >= 0:
             raise CorpusError(self._complaint(block, segment.bad))
         if self.cache and ids is not None:
-            self.cache.write(self.tokens, ids, self._share_read())
+            total = self.corpus.bytes_total
+            self.cache.write(self.tokens, ids, block.bytes_read / total if total else None)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
-
-    def _share_read(self) -> float | None:
-        read, total = self.corpus.bytes_read, self.corpus.bytes_total
-        return read / total if read and total else None
 
     def _complaint(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
