@@ -17,14 +17,15 @@ from dcme_w2v.text.vocabulary import Vocabulary, merge
 
 @click.command()
 @click.argument("corpus", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="FILE", help="Where the lines go; - is stdout.")
-@click.option("--merge", "merging", is_flag=True, help="CORPUS are files of counts to join.")
+@click.option("--output", required=True, metavar="FILE", help="write the lines here; - is stdout")
+@click.option("--merge", "merging", is_flag=True, help="CORPUS are files of counts to join")
 @click.option(
     "--threads",
     type=click.IntRange(1, 1024),
-    help="Threads (default: the CPUs that this process may use).",
+    metavar="N",
+    help="threads (default: the CPUs that this process may use)",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="print the summary as JSON on stdout")
 @options_of(VocabularyOptions)
 def vocab(
     corpus: tuple[str, ...],
