@@ -30,8 +30,13 @@ typedef struct {
 /* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
 
-/* malloc for `count` items of `size` bytes, NULL on overflow or want of memory; free with free().
- */
+/* Memory for `count` items of `size` bytes, NULL on overflow or want of memory; free with free().
+ * It shares no cache line with other memory (processors fetch lines in pairs), so that what one
+ * thread writes does not slow down another. */
+enum { DCME_LINE = 128 };
 void *dcme_allocate(int64_t count, int64_t size);
+
+/* The same, filled with zeros. */
+void *dcme_allocate_zeros(int64_t count, int64_t size);
 
 #endif

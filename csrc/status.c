@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...) {
     if (error) {
@@ -18,8 +19,17 @@ dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const 
 }
 
 void *dcme_allocate(int64_t count, int64_t size) {
-    if (count < 0 || size < 0 || (size > 0 && count > INT64_MAX / size) ||
-        (uint64_t)(count * size) > SIZE_MAX)
+    if (count < 0 || size < 0 || (size > 0 && count > (INT64_MAX - DCME_LINE) / size))
         return NULL;
-    return malloc(count * size > 0 ? (size_t)(count * size) : 1);
+    int64_t bytes = (count * size + DCME_LINE - 1) / DCME_LINE * DCME_LINE;
+    if ((uint64_t)bytes > SIZE_MAX)
+        return NULL;
+    return aligned_alloc(DCME_LINE, bytes > 0 ? (size_t)bytes : DCME_LINE);
+}
+
+void *dcme_allocate_zeros(int64_t count, int64_t size) {
+    void *memory = dcme_allocate(count, size);
+    if (memory)
+        memset(memory, 0, (size_t)(count * size));
+    return memory;
 }

@@ -76,7 +76,7 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed, real *scratc
 static dcme_status open_cluster(dcme_cluster *cluster, int64_t items, int64_t top_items) {
     cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
     cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
-    cluster->is_top = calloc((size_t)items, 1);
+    cluster->is_top = dcme_allocate_zeros(items, 1);
     atomic_init(&cluster->busy, 0);
     if (!cluster->alpha || !cluster->top || !cluster->is_top)
         return DCME_NO_MEMORY;
@@ -95,7 +95,7 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
     clusters->u = dcme_allocate(count * model->stride, sizeof *clusters->u);
     clusters->entropy = dcme_allocate(count, sizeof *clusters->entropy);
     clusters->u_rows = dcme_allocate(count, sizeof *clusters->u_rows);
-    clusters->clusters = calloc((size_t)count, sizeof *clusters->clusters);
+    clusters->clusters = dcme_allocate_zeros(count, sizeof *clusters->clusters);
     if (!clusters->u || !clusters->entropy || !clusters->u_rows || !clusters->clusters)
         return DCME_NO_MEMORY;
     real *scratch = dcme_allocate(dcme_scratch_length(model), sizeof *scratch);
@@ -123,10 +123,10 @@ void dcme_clusters_close(dcme_clusters *clusters) {
 }
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {
-    dcme_pending *p = calloc((size_t)clusters, sizeof *p);
+    dcme_pending *p = dcme_allocate_zeros(clusters, sizeof *p);
     *pending = p;
     for (int64_t k = 0; p && k < clusters; k++) {
-        p[k].h = calloc((size_t)(2 * stride), sizeof *p[k].h);
+        p[k].h = dcme_allocate_zeros(2 * stride, sizeof *p[k].h);
         if (!p[k].h)
             return DCME_NO_MEMORY;
         p[k].step = p[k].h + stride;

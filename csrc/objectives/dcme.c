@@ -98,9 +98,9 @@ static dcme_status open_tiers(tiers *t, const shared_state *s) {
     const dcme_model *model = s->clusters.model;
     t->items = dcme_allocate(model->items, sizeof *t->items);
     t->head = dcme_allocate(s->heads, sizeof *t->head);
-    t->is_head = calloc((size_t)model->items, 1);
+    t->is_head = dcme_allocate_zeros(model->items, 1);
     t->noise = dcme_allocate(model->items, sizeof *t->noise);
-    t->mean = calloc((size_t)(3 * model->stride), sizeof *t->mean);
+    t->mean = dcme_allocate_zeros(3 * model->stride, sizeof *t->mean);
     if (!t->items || !t->head || !t->is_head || !t->noise || !t->mean)
         return DCME_NO_MEMORY;
     t->u_head = t->mean + model->stride;
@@ -185,7 +185,7 @@ static dcme_status open_parts(shared_state *s, const dcme_model *model,
     double total = 0, *noise = dcme_allocate(model->items, sizeof *noise);
     real *scratch = dcme_allocate(dcme_scratch_length(model), sizeof *scratch);
     dcme_status status = dcme_clusters_open(&s->clusters, model, options);
-    s->tiers = calloc((size_t)options->clusters, sizeof *s->tiers);
+    s->tiers = dcme_allocate_zeros(options->clusters, sizeof *s->tiers);
     s->unigram = dcme_allocate(model->items, sizeof *s->unigram);
     s->heads = model->items < HEAD_ITEMS ? model->items : HEAD_ITEMS;
     if (s->heads < s->clusters.top_items)
@@ -211,7 +211,7 @@ static dcme_status open_parts(shared_state *s, const dcme_model *model,
 
 static dcme_status open_shared(void **shared, const dcme_model *model,
                                const dcme_train_options *options, dcme_error *error) {
-    shared_state *s = calloc(1, sizeof *s);
+    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
     if (!s || open_parts(s, model, options) != DCME_OK) {
         if (s)
             close_shared(s);
@@ -237,14 +237,14 @@ static void leave(void *member) {
 static dcme_status join(void **member, void *shared, dcme_error *error) {
     shared_state *s = shared;
     int64_t clusters = s->clusters.count, rows = 1 + s->clusters.top_items + s->draws + EXTRA;
-    member_state *me = calloc(1, sizeof *me);
+    member_state *me = dcme_allocate_zeros(1, sizeof *me);
     dcme_status status = me ? DCME_OK : DCME_NO_MEMORY;
     if (me) {
         me->shared = s;
-        me->used = calloc((size_t)clusters, sizeof *me->used);
+        me->used = dcme_allocate_zeros(clusters, sizeof *me->used);
         me->scores = dcme_allocate(clusters, sizeof *me->scores);
-        me->values = calloc((size_t)dcme_stride(rows), sizeof *me->values);
-        me->weights = calloc((size_t)dcme_stride(rows), sizeof *me->weights);
+        me->values = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->values);
+        me->weights = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->weights);
         me->rows = dcme_allocate(rows, sizeof *me->rows);
         me->words = dcme_allocate(rows, sizeof *me->words);
         me->noise = dcme_allocate(s->clusters.model->items, sizeof *me->noise);

@@ -32,7 +32,7 @@ static void close_shared(void *shared) {
 
 static dcme_status open_shared(void **shared, const dcme_model *model,
                                const dcme_train_options *options, dcme_error *error) {
-    dcme_clusters *clusters = calloc(1, sizeof *clusters);
+    dcme_clusters *clusters = dcme_allocate_zeros(1, sizeof *clusters);
     if (!clusters || dcme_clusters_open(clusters, model, options) != DCME_OK) {
         if (clusters)
             close_shared(clusters);
@@ -57,7 +57,7 @@ static void leave(void *member) {
 
 static dcme_status join(void **member, void *shared, dcme_error *error) {
     dcme_clusters *clusters = shared;
-    member_state *me = calloc(1, sizeof *me);
+    member_state *me = dcme_allocate_zeros(1, sizeof *me);
     dcme_status status = DCME_NO_MEMORY;
     if (me) {
         me->clusters = clusters;

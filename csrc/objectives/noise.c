@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOL = 256 }; /* at most 2^16; a power of two */
+enum { POOL = 256 };               /* at most 2^16; a power of two */
+enum { SAMPLES = DCME_AHEAD + 1 }; /* those announced, and the one being learned */
 
 /* A target and its noise words, drawn ahead so that their rows can be fetched. */
 typedef struct {
@@ -32,8 +33,8 @@ typedef struct {
     uint64_t stream;
     uint64_t drawn; /* random number of the next draw; its cell has been asked for */
     int32_t pool[POOL];
-    uint32_t announced, taken; /* samples so far; the one of number n is samples[n % 2] */
-    sample samples[2];
+    uint32_t announced, taken; /* samples so far; the one of number n is samples[n % SAMPLES] */
+    sample samples[SAMPLES];
     real *scores;  /* dcme_stride(draws + 1) */
     real *weights; /* dcme_stride(draws + 1) */
 } member_state;
@@ -52,7 +53,7 @@ static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, in
 
 dcme_status dcme_noise_open(void **shared, const dcme_model *model,
                             const dcme_train_options *options, int with_offset, dcme_error *error) {
-    dcme_noise *noise = calloc(1, sizeof *noise);
+    dcme_noise *noise = dcme_allocate_zeros(1, sizeof *noise);
     double *weights = dcme_allocate(model->items, sizeof *weights);
     dcme_status status = DCME_NO_MEMORY;
     if (noise && weights) {
@@ -85,17 +86,17 @@ void dcme_noise_close(void *shared) {
 dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
     const dcme_noise *noise = shared;
     int64_t n = noise->draws + 1;
-    member_state *me = calloc(1, sizeof *me);
+    member_state *me = dcme_allocate_zeros(1, sizeof *me);
     int whole = me != NULL;
-    for (int i = 0; whole && i < 2; i++) {
+    for (int i = 0; whole && i < SAMPLES; i++) {
         me->samples[i].words = dcme_allocate(n, sizeof *me->samples[i].words);
         me->samples[i].rows = dcme_allocate(n, sizeof *me->samples[i].rows);
         whole = me->samples[i].words && me->samples[i].rows;
     }
     if (whole) {
         me->noise = noise;
-        me->scores = calloc((size_t)dcme_stride(n), sizeof *me->scores);
-        me->weights = calloc((size_t)dcme_stride(n), sizeof *me->weights);
+        me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
+        me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
         whole = me->scores && me->weights;
     }
     if (!whole) {
@@ -110,7 +111,7 @@ void dcme_noise_leave(void *member) {
     member_state *me = member;
     if (!me)
         return;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SAMPLES; i++) {
         free(me->samples[i].words);
         free(me->samples[i].rows);
     }
@@ -146,7 +147,7 @@ static void add(sample *s, const dcme_model *model, int32_t word) {
 void dcme_noise_announce(void *member, int32_t target) {
     member_state *me = member;
     const dcme_model *model = me->noise->model;
-    sample *s = &me->samples[me->announced % 2];
+    sample *s = &me->samples[me->announced % SAMPLES];
     int32_t fresh = draw(me);
     uint64_t random = 0;
 
@@ -159,8 +160,10 @@ void dcme_noise_announce(void *member, int32_t target) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
-        if (word != target)
+        if (word != target) {
+            dcme_prefetch(model->output + word * model->stride, model->stride);
             add(s, model, word);
+        }
     }
 }
 
@@ -176,7 +179,7 @@ void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *los
     member_state *me = member;
     const dcme_noise *noise = me->noise;
     const dcme_kernels *kernels = noise->model->kernels;
-    const sample *s = &me->samples[me->taken++ % 2];
+    const sample *s = &me->samples[me->taken++ % SAMPLES];
     int64_t stride = noise->model->stride;
 
     kernels->dots(me->scores, instance->h, s->rows, s->count, stride);

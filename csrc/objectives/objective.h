@@ -28,6 +28,9 @@ typedef struct {
     int64_t seen;
 } dcme_loss;
 
+/* Targets that may be announced and not learned yet. */
+enum { DCME_AHEAD = 2 };
+
 typedef struct dcme_objective {
     const char *name;
 
@@ -42,8 +45,8 @@ typedef struct dcme_objective {
     void (*leave)(void *member);
     void (*begin)(void *member, uint64_t stream);
 
-    /* Announce a target one ahead of its step, so that its rows are on their way from memory. Each
-     * step takes the oldest target announced. */
+    /* Announce a target up to DCME_AHEAD steps ahead, so that its rows are on their way from
+     * memory. Each step takes the oldest target announced. */
     void (*announce)(void *member, int32_t target);
     void (*step)(void *member, const dcme_instance *instance, dcme_loss *loss);
 } dcme_objective;

@@ -24,22 +24,27 @@ static void announce(dcme_worker *worker, int64_t i) {
         worker->trainer->objective->announce(worker->member, worker->passage.words[i]);
 }
 
+static void announce_first(dcme_worker *worker) {
+    for (int64_t i = 0; i < DCME_AHEAD; i++)
+        announce(worker, i);
+}
+
 void dcme_learn_cbow(dcme_worker *worker) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_model *model = &trainer->model;
     const dcme_kernels *kernels = model->kernels;
     const dcme_passage *passage = &worker->passage;
-    int64_t ahead = trainer->options.window + 2;
+    int64_t ahead = trainer->options.window + 1 + DCME_AHEAD;
 
     for (int64_t i = 0; i < ahead; i++)
         prefetch_input(worker, i);
-    announce(worker, 0);
+    announce_first(worker);
     for (int64_t i = 0; i < passage->length; i++) {
         int64_t half = dcme_half_window(worker), count = 0;
         int64_t from = i - half > passage->begin[i] ? i - half : passage->begin[i];
         int64_t to = i + half + 1 < passage->end[i] ? i + half + 1 : passage->end[i];
         prefetch_input(worker, i + ahead);
-        announce(worker, i + 1);
+        announce(worker, i + DCME_AHEAD);
         for (int64_t j = from; j < to; j++)
             if (j != i)
                 worker->rows[count++] = model->input + passage->words[j] * model->stride;
@@ -89,7 +94,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
             continue;
         real total =
             (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
-        announce(worker, i + 1);
+        announce(worker, i + DCME_AHEAD);
         dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
         dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};
         trainer->objective->step(worker->member, &instance, &worker->loss);
@@ -110,7 +115,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
 
 void dcme_learn_cbow_sliding(dcme_worker *worker) {
     const dcme_passage *passage = &worker->passage;
-    announce(worker, 0);
+    announce_first(worker);
     for (int64_t begin = 0; begin < passage->length; begin = passage->end[begin])
         learn_sentence(worker, begin, passage->end[begin]);
     worker->trained += passage->length;

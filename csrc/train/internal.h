@@ -27,14 +27,14 @@ typedef struct {
 
 /* What a worker has done, published once a passage; nobody else writes to its cache lines. */
 typedef struct {
-    _Alignas(128) _Atomic int64_t trained;
+    _Alignas(DCME_LINE) _Atomic int64_t trained;
     _Atomic int64_t subsampled, without_context, losses;
     _Atomic double loss, rate;
-    char padding[128 - 4 * sizeof(int64_t) - 2 * sizeof(double)];
+
 } dcme_counters;
 
 typedef struct {
-    dcme_trainer *trainer;
+    _Alignas(DCME_LINE) dcme_trainer *trainer; /* no other worker in its cache lines */
     dcme_counters *counters;
     void *member; /* the objective's part */
     int64_t epoch;
@@ -57,10 +57,10 @@ struct dcme_trainer {
     uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
     int64_t *starts; /* (shards + 1) first id of each shard */
     int64_t shards;
-    dcme_counters *counters;                  /* (threads) */
-    dcme_worker *workers;                     /* (threads) */
-    _Alignas(128) _Atomic int64_t next_shard; /* taken once a shard */
-    _Alignas(128) _Atomic int stop;           /* read once a passage */
+    dcme_counters *counters;                        /* (threads) */
+    dcme_worker *workers;                           /* (threads) */
+    _Alignas(DCME_LINE) _Atomic int64_t next_shard; /* taken once a shard */
+    _Alignas(DCME_LINE) _Atomic int stop;           /* read once a passage */
     _Atomic int diverged;
 };
 

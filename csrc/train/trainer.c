@@ -32,11 +32,10 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
 
 static dcme_status open_workers(dcme_trainer *t, dcme_error *error) {
     int32_t threads = t->options.threads;
-    t->counters = aligned_alloc(128, (size_t)threads * sizeof *t->counters);
-    t->workers = calloc((size_t)threads, sizeof *t->workers);
+    t->counters = dcme_allocate_zeros(threads, sizeof *t->counters);
+    t->workers = dcme_allocate_zeros(threads, sizeof *t->workers);
     if (!t->counters || !t->workers)
         return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
-    memset(t->counters, 0, (size_t)threads * sizeof *t->counters);
     for (int32_t i = 0; i < threads; i++) {
         t->workers[i].trainer = t;
         t->workers[i].counters = &t->counters[i];
@@ -66,10 +65,9 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
                               const char *kernels, dcme_error *error) {
-    dcme_trainer *t = aligned_alloc(128, (sizeof *t + 127) / 128 * 128);
+    dcme_trainer *t = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
         return dcme_fail(error, DCME_NO_MEMORY, sizeof *t, "a trainer");
-    memset(t, 0, sizeof *t);
     t->options = *options;
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
@@ -103,7 +101,7 @@ static void *run(void *argument) {
 
 dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error) {
     int32_t threads = t->options.threads;
-    job *jobs = calloc((size_t)threads, sizeof *jobs);
+    job *jobs = dcme_allocate_zeros(threads, sizeof *jobs);
     if (!jobs)
         return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
     atomic_store(&t->next_shard, 0);
