@@ -29,7 +29,6 @@ def ours(setting: peers.Setting, **options: object) -> Callable[[Path, Path, int
 
 ROWS: dict[str, Callable[[Path, Path, int], peers.Run]] = {
     "cbow ns": ours(BASE),
-    "cbow ns, lr 0.05": ours(BASE, lr=0.05),
     "cbow ns, true gradient": ours(BASE, gradient="exact", input_rate=7),
     "cbow ns, fixed window": ours(BASE, window_mode="fixed"),
     "cbow ns, linear window": ours(BASE, window_mode="linear"),

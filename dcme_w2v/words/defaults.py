@@ -19,7 +19,7 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
-    ("skipgram", "ns"): {"lr": 0.025, "input_rate": 1.0, "gradient": "exact"},
+    ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
