@@ -15,7 +15,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(C_SOURCES) \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-slow lint bench ctest wheel clean
+.PHONY: help demo test test-kernels test-slow lint bench ctest wheel clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,6 +25,12 @@ demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or
 
 test: $(VENV)/.dev $(VENV)/.built ctest ## run the tests, Python's and C's
 	@$(BIN)/python -m pytest -q -m "not slow"
+
+test-kernels: $(VENV)/.dev $(VENV)/.built ## run the tests with each slower instruction set
+	@for set in $$($(BIN)/python scripts/list_kernels.py); do \
+	    echo "== kernels $$set"; \
+	    DCME_W2V_KERNELS=$$set $(BIN)/python -m pytest -q -m "not slow" || exit 1; \
+	done
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow

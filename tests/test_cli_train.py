@@ -180,6 +180,15 @@ def test_errors_are_one_line(tmp_path, corpus, capsys, flags, code, said):
     assert output.read_bytes() == b"old"
 
 
+def test_kernels_of_the_environment(tmp_path, corpus, monkeypatch, capsys):
+    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
+    assert train(corpus, tmp_path / "v.bin") == 0
+    assert manifest(tmp_path / "v.bin")["kernels"] == "scalar"
+    monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
+    assert train(corpus, tmp_path / "v.bin") == 2
+    assert "scalar" in capsys.readouterr().err
+
+
 def test_output_is_tested_before_the_work(tmp_path, corpus, capsys):
     assert train(corpus, tmp_path / "nowhere" / "v.bin") == 2
     assert str(tmp_path / "nowhere") in capsys.readouterr().err

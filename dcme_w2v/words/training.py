@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
-from dcme_w2v.errors import DivergedError
+from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.options import TrainOptions, declaration_of
 
 CACHE_LINE = 64
+INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 POLL_SECONDS = 0.2
 
 
@@ -62,6 +64,17 @@ def core_options(options: TrainOptions) -> dict[str, float]:
     return values
 
 
+def kernels_named(name: str | None = None) -> str | None:
+    """Return the instruction set to use, None for the fastest; raise if the machine has not got it."""
+    name = name or os.environ.get("DCME_W2V_KERNELS") or None
+    if name is not None and not core.has_kernels(name):
+        raise UsageError(
+            f"kernels {name}: this machine has not got them; unset DCME_W2V_KERNELS, or name one of "
+            + ", ".join(one for one in INSTRUCTION_SETS if core.has_kernels(one))
+        )
+    return name
+
+
 class Training:
     """Train vectors over an encoded corpus.
 
@@ -74,7 +87,8 @@ class Training:
     options : TrainOptions
         Resolved, see `dcme_w2v.words.defaults.resolved`.
     kernels : str, optional
-        Instruction set: "scalar", "avx2", "avx512" or "neon"; the fastest by default.
+        Instruction set: "scalar", "avx2", "avx512" or "neon"; by default what the environment
+        variable DCME_W2V_KERNELS names, or else the fastest that the machine has.
 
     Attributes
     ----------
@@ -97,7 +111,7 @@ class Training:
         self.input = input_table[:, : options.dim]
         self.output = output_table[:, : options.dim]
         self._core = core.Trainer(
-            core_options(options), ids, counts, input_table, output_table, kernels
+            core_options(options), ids, counts, input_table, output_table, kernels_named(kernels)
         )
         self._before = self._core.progress()
 
