@@ -65,11 +65,11 @@ def core_options(options: TrainOptions) -> dict[str, float]:
 
 
 def kernels_named(name: str | None = None) -> str | None:
-    """Return the instruction set to use, None for the fastest; raise if the machine has not got it."""
+    """Return the instruction set to use, None for the fastest."""
     name = name or os.environ.get("DCME_W2V_KERNELS") or None
     if name is not None and not core.has_kernels(name):
         raise UsageError(
-            f"kernels {name}: this machine has not got them; unset DCME_W2V_KERNELS, or name one of "
+            f"kernels {name}: not on this machine; unset DCME_W2V_KERNELS, or name one of "
             + ", ".join(one for one in INSTRUCTION_SETS if core.has_kernels(one))
         )
     return name
