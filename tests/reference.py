@@ -1,0 +1,192 @@
+"""Training by one thread in numpy and double precision: what the C core is compared with.
+
+Written from the papers and from what the files of csrc say they do, to be read rather than to be
+fast: no prefetching, no running sums, no padding. Random numbers are the core's, so that windows,
+subsampling and noise words are the same. The objectives are in `reference_objectives`.
+"""
+
+import numpy as np
+
+LAST = 1 << 31
+MASK = (1 << 64) - 1
+SUBSAMPLE, WINDOW, NOISE, INITIAL, CENTRE = range(1, 6)  # purposes of a stream
+PASSAGE = 1024
+LOSS_EVERY = 16
+
+
+def mix(z):
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
+    return z ^ (z >> 31)
+
+
+class Stream:
+    """SplitMix64, named by seed, epoch, shard (or row) and purpose."""
+
+    def __init__(self, *name):
+        self.state = 0
+        for part in name:
+            self.state = mix((self.state + part) & MASK)
+
+    def next(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        return mix(self.state)
+
+    def below(self, limit):
+        return (self.next() >> 32) * limit >> 32
+
+    def unit(self):
+        """A number in [0, 1) of 24 bits."""
+        return (self.next() >> 40) / 2**24
+
+
+def initial_table(items, dim, seed):
+    rows = []
+    for item in range(items):
+        stream = Stream(seed, 0, item, INITIAL)
+        rows.append([(stream.unit() - 0.5) / dim for _ in range(dim)])
+    return np.array(rows)
+
+
+def keep_thresholds(counts, sample):
+    """Of 2**32: a word of share f is kept with probability sqrt(sample / f) + sample / f."""
+    ratio = sample * counts.sum() / counts
+    return np.floor(np.minimum(np.sqrt(ratio) + ratio, 1) * (2**32 - 1)).astype(int).tolist()
+
+
+def cut(ids):
+    """Shards, each a list of sentences: whole ones, unless longer than a shard has to be."""
+    size = min(max(len(ids) // 64, 512), 32768)
+    shards, shard, sentence, length = [], [], [], 0
+    for number in ids.tolist():
+        sentence.append(number & (LAST - 1))
+        length += 1
+        if number & LAST or len(sentence) == size:
+            shard.append(sentence)
+            sentence = []
+            if length >= size:
+                shards.append(shard)
+                shard, length = [], 0
+    shard += [sentence] if sentence else []
+    return shards + ([shard] if shard else [])
+
+
+def around(t, half, length):
+    """Positions of a sentence that are at most `half` from t, without t."""
+    return [p for p in range(max(0, t - half), min(length, t + half + 1)) if p != t]
+
+
+class Reference:
+    """The same as `dcme_w2v.words.training.Training` with one thread."""
+
+    def __init__(self, ids, counts, options, make_objective):
+        self.options, self.tokens = options, len(ids)
+        self.input = initial_table(len(counts), options.dim, options.seed)
+        self.output = np.zeros_like(self.input)
+        self.objective = make_objective(counts, options, self.output)
+        self.keep = keep_thresholds(counts, options.sample) if options.sample > 0 else None
+        self.shards = cut(ids)
+        self.trained = self.subsampled = self.without_context = self.seen = 0
+
+    def epoch(self, number):
+        """Train an epoch; return its mean loss over the instances that the core looks at."""
+        position, self.losses = number * self.tokens, []
+        learn = {"skipgram": self.skipgram, "cbow": self.cbow_lazy}[self.options.model]
+        if (self.options.model, self.options.window_mode) == ("cbow", "shrink"):
+            learn = self.cbow
+        for index, shard in enumerate(self.shards):
+            name = (self.options.seed, number, index)
+            self.windows = Stream(*name, WINDOW)
+            self.objective.begin(Stream(*name, NOISE))
+            for rate, sentences in self.passages(shard, position, Stream(*name, SUBSAMPLE)):
+                for sentence in sentences:
+                    learn(sentence, rate)
+            position += sum(map(len, shard))
+        return np.mean(self.losses)
+
+    def passages(self, shard, position, stream):
+        """The learning rate stays the same over whole sentences of 1024 kept words together."""
+        passage, length, begins = [], 0, True
+        for sentence in shard:
+            if begins:
+                behind = position / (self.tokens * self.options.epochs)
+                self.rate = max(self.options.lr * (1 - behind), self.options.min_lr)
+            begins = False
+            position += len(sentence)
+            kept = [w for w in sentence if not self.keep or stream.next() >> 32 <= self.keep[w]]
+            self.subsampled += len(sentence) - len(kept)
+            self.without_context += len(kept) == 1
+            if len(kept) > 1:
+                passage.append(kept)
+                length += len(kept)
+            if length >= PASSAGE:
+                yield self.rate, passage
+                passage, length, begins = [], 0, True
+        yield self.rate, passage
+
+    def half_window(self):
+        window = self.options.window
+        return 1 + self.windows.below(window) if self.options.window_mode == "shrink" else window
+
+    def step(self, target, h, rate):
+        gradient, loss = self.objective.step(target, h, rate)
+        if self.seen % LOSS_EVERY == 0:
+            self.losses.append(loss)
+        self.seen += 1
+        return gradient
+
+    def weights(self, distances):
+        """What a context word counts at its distance from the target."""
+        if self.options.window_mode == "linear":
+            return self.options.window + 1 - np.abs(distances)
+        return np.ones(len(distances))
+
+    def share(self, weights):
+        """By what the direction of h is multiplied for a context row of weight 1."""
+        if self.options.gradient == "exact":
+            return 1 / weights.sum()
+        return 1 / self.options.window if self.options.window_mode == "linear" else 1
+
+    def cbow(self, sentence, rate):
+        """Every row moves as soon as it has been used."""
+        for t, target in enumerate(sentence):
+            context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
+            gradient = self.step(target, self.input[context].mean(axis=0), rate)
+            move = self.options.input_rate * rate * self.share(np.ones(len(context))) * gradient
+            np.add.at(self.input, context, move)
+        self.trained += len(sentence)
+
+    def cbow_lazy(self, sentence, rate):
+        """A row is read when its position enters the window, and moves when it leaves it."""
+        c, n = self.options.window, len(sentence)
+        rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
+
+        def leave(position):
+            self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
+
+        for t, target in enumerate(sentence):
+            if t + c < n:
+                rows[t + c] = self.input[sentence[t + c]]
+            places = np.array(around(t, c, n))
+            weights = self.weights(places - t)
+            gradient = self.step(target, weights @ rows[places] / weights.sum(), rate)
+            owed[places] += np.outer(weights * self.share(weights), gradient)
+            if t >= c:
+                leave(t - c)
+        for position in range(max(0, n - c), n):
+            leave(position)
+        self.trained += n
+
+    def skipgram(self, sentence, rate):
+        """The row of a word predicts the words around it, one after the other."""
+        for t, word in enumerate(sentence):
+            half = self.half_window()
+            around = [
+                p for p in range(max(0, t - half), min(len(sentence), t + half + 1)) if p != t
+            ]
+            for p in around:
+                linear = self.options.window_mode == "linear"
+                weight = 1 - (abs(p - t) - 1) / self.options.window if linear else 1
+                gradient = self.step(sentence[p], self.input[word], weight * rate)
+                self.input[word] += self.options.input_rate * weight * rate * gradient
+        self.trained += len(sentence)

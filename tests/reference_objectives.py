@@ -1,0 +1,281 @@
+"""The objectives of `reference`: step(target, h, rate) moves the output rows, and returns the
+direction in which h should move, and the loss before.
+"""
+
+import numpy as np
+from reference import CENTRE, Stream
+from scipy.special import entr, expit, softmax
+
+POOL = 256
+HEAD_ITEMS, HEAD_INTERVAL, IDLE_CHECK, IDLE = 2000, 150, 1024, 4
+NU, UNIGRAM, STEP_MAX, SCALE_MAX = 20, 0.1, 0.5, 0.7
+
+
+class Alias:
+    """Vose's alias table; the lists are stacks, as in the core, so that draws are the same."""
+
+    def __init__(self, weights):
+        self.count = len(weights)
+        share = (weights / np.cumsum(weights)[-1] * self.count).tolist()
+        self.threshold, self.other = [2**32 - 1] * self.count, list(range(self.count))
+        small = [i for i in range(self.count) if share[i] < 1]
+        large = [i for i in range(self.count) if not share[i] < 1]
+        while small and large:
+            poor, rich = small.pop(), large[-1]
+            self.threshold[poor] = min(int(share[poor] * 2**32), 2**32 - 1)
+            self.other[poor] = rich
+            share[rich] -= 1 - share[poor]
+            if share[rich] < 1:
+                small.append(large.pop())
+
+    def draw(self, random):
+        cell = (random >> 32) * self.count >> 32
+        return cell if random % 2**32 < self.threshold[cell] else self.other[cell]
+
+
+def update(output, words, weights, h, rate, gradient):
+    """Add weighted rows to the gradient and move them by it, one by one: a row may come twice."""
+    for word, weight in zip(words, weights, strict=True):
+        gradient += weight * output[word]
+        output[word] += rate * weight * h
+
+
+class Noise:
+    """Negative sampling, and with `offset` noise-contrastive estimation.
+
+    A pool holds the last 256 words drawn; each target adds one and takes its own from the pool.
+    """
+
+    def __init__(self, counts, options, output):
+        weights = counts.astype(float) ** options.noise_power
+        self.output, self.draws, self.alias = output, options.negative, Alias(weights)
+        self.offset = np.zeros(len(counts))
+        if options.objective == "nce":
+            self.offset = np.log(len(counts)) + np.log(self.draws * weights / weights.sum())
+
+    def begin(self, stream):
+        self.stream, self.oldest = stream, 0
+        self.ahead = stream.next()
+        self.pool = [self.draw() for _ in range(POOL)]
+
+    def draw(self):
+        """A word from the random number of the last call; the next number is drawn here."""
+        random, self.ahead = self.ahead, self.stream.next()
+        return self.alias.draw(random)
+
+    def words(self, target):
+        self.pool[self.oldest % POOL] = self.draw()
+        self.oldest += 1
+        places = []
+        while len(places) < self.draws:
+            random = self.stream.next()
+            places += [random >> shift & 0xFFFF for shift in (0, 16, 32, 48)]
+        drawn = [self.pool[place % POOL] for place in places[: self.draws]]
+        return [target] + [word for word in drawn if word != target]
+
+    def step(self, target, h, rate):
+        words = self.words(target)
+        scores = self.output[words] @ h - self.offset[words]
+        loss = np.logaddexp(0, -scores[0]) + np.logaddexp(0, scores[1:]).sum()
+        weights = -expit(scores)
+        weights[0] += 1
+        gradient = np.zeros_like(h)
+        update(self.output, words, weights, h, rate, gradient)
+        return gradient, loss
+
+
+class Clusters:
+    """Centres alpha (K, N), u = V alpha, entropies; nearest() is (9).
+
+    `margin` is the narrowest choice so far, between clusters or items, in units of a score.
+    """
+
+    def __init__(self, counts, options, output):
+        k, n = options.clusters, len(counts)
+        self.output, self.threshold = output, options.beta * n
+        self.top_items = min(options.top_items, n)
+        self.alpha, self.entropy = np.zeros((k, n)), np.zeros(k)
+        self.u = np.zeros((k, output.shape[1]))
+        self.pending = [Pending(output.shape[1]) for _ in range(k)]
+        self.moves, self.margin = 0, np.inf
+        for z in range(k):
+            stream = Stream(options.seed, 0, z, CENTRE)
+            centre = counts * np.array([0.5 + stream.unit() for _ in range(n)])
+            self.place(z, centre / centre.sum())
+
+    def place(self, z, centre):
+        self.alpha[z], self.u[z], self.entropy[z] = centre, centre @ self.output, entr(centre).sum()
+
+    def nearest(self, h):
+        """The cluster and its score."""
+        scores = self.u @ h + self.entropy
+        z = int(np.argmax(scores))
+        if len(scores) > 1:
+            self.margin = min(self.margin, scores[z] - np.delete(scores, z).max())
+        return z, scores[z]
+
+    def heaviest(self, weights, count):
+        """Items by falling weight, of equal ones the lower number first."""
+        order = np.argsort(-weights, kind="stable")
+        if 0 < count < len(order) and weights[order[count - 1]] > weights[order[count]]:
+            ratio = weights[order[count - 1]] / weights[order[count]]
+            self.margin = min(self.margin, np.log(ratio))
+        return order[:count]
+
+    def move(self, z, mean):
+        """(15)"""
+        self.moves += 1
+        self.place(z, softmax(self.output @ mean))
+
+
+class Pending:
+    """Sums over the instances of a cluster that it has yet to take offline."""
+
+    def __init__(self, dim):
+        self.count, self.h, self.step = 0, np.zeros(dim), np.zeros(dim)
+
+    def add(self, h, rate):
+        self.count += 1
+        self.h += h
+        self.step += rate * h
+
+
+class Paper(Clusters):
+    """Algorithm 1, with u following the top items."""
+
+    def begin(self, stream):
+        pass
+
+    def place(self, z, centre):
+        super().place(z, centre)
+        self.tops = getattr(self, "tops", {})
+        self.tops[z] = self.heaviest(centre, self.top_items)
+
+    def step(self, target, h, rate):
+        (z, score), v = self.nearest(h), self.output
+        alpha, top = self.alpha[z], self.tops[z]
+        gradient, loss = v[target] - self.u[z], score - v[target] @ h
+        v[target] += rate * h
+        v[top] -= rate * np.outer(alpha[top], h)
+        self.u[z] += rate * h * (alpha[top] @ ((top == target) - alpha[top]))
+        pending = self.pending[z]
+        pending.add(h, rate)
+        if pending.count >= self.threshold:
+            others = np.setdiff1d(np.arange(len(v)), top)
+            v[others] -= np.outer(alpha[others], pending.step)
+            self.move(z, pending.h / pending.count)
+            self.pending[z] = Pending(len(h))
+        return gradient, loss
+
+
+class Tiers:
+    """What the robust form knows of a cluster: the noise distribution and what it expects."""
+
+    def __init__(self, alpha, mean, output, top, head):
+        self.output, self.mean, self.noise = output, mean, alpha
+        self.top, self.head = top, head
+        self.tail = np.setdiff1d(np.arange(len(alpha)), [*top, *head])
+        self.bias = np.log(NU * alpha) + np.log(len(alpha))
+        outside = alpha.copy()
+        outside[self.top] = 0
+        self.mass = outside.sum()
+        self.alias = Alias(outside) if self.mass > 0 else None
+        self.sigma = expit(output @ mean - self.bias)
+        self.u_tail = self.expected(self.tail) @ output[self.tail]
+        self.refresh_head()
+
+    def expected(self, items):
+        return NU * self.noise[items] * self.sigma[items]
+
+    def refresh_head(self):
+        self.sigma[self.head] = expit(self.output[self.head] @ self.mean - self.bias[self.head])
+        self.u = self.expected(self.head) @ self.output[self.head] + self.u_tail
+        self.u_mean = self.u @ self.mean
+        self.e = self.expected(self.head).sum() + self.expected(self.tail).sum()
+
+    def scale(self, h):
+        moved = (self.u @ h - self.u_mean) / self.e if self.e > 0 else 0
+        return np.exp(min(moved, SCALE_MAX))
+
+    def step_offline(self, items, step):
+        """No score at the mean moves by more than STEP_MAX."""
+        weights, along = self.expected(items), step @ self.mean
+        moved = np.abs(along * weights)
+        weights *= STEP_MAX / np.maximum(moved, STEP_MAX)
+        self.output[items] -= np.outer(weights, step)
+
+
+class Robust(Clusters):
+    """The tiered form of csrc/objectives/dcme.c."""
+
+    def __init__(self, counts, options, output):
+        super().__init__(counts, options, output)
+        self.draws, self.unigram = options.negative, counts / counts.sum()
+        self.idle = IDLE * options.clusters * self.threshold
+        self.instances = self.head_steps = self.revived = 0
+        self.used, self.tiers, self.head_pending = [0] * len(self.u), [], []
+        for z in range(len(self.u)):
+            self.head_pending.append(Pending(output.shape[1]))
+            self.tiers.append(self.tiers_of(z, np.zeros(output.shape[1])))
+
+    def tiers_of(self, z, mean):
+        mixed = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
+        top = self.heaviest(mixed, self.top_items)
+        head = self.heaviest(mixed, max(self.top_items, min(HEAD_ITEMS, len(mixed))))
+        return Tiers(mixed, mean, self.output, top, head[len(top) :])
+
+    def begin(self, stream):
+        self.stream = stream
+
+    def step(self, target, h, rate):
+        z, score = self.nearest(h)
+        tiers, loss = self.tiers[z], score - self.output[target] @ h
+        draws = self.draws if tiers.mass > 0 else 0
+        drawn = [tiers.alias.draw(self.stream.next()) for _ in range(draws)]
+        words = np.array([target, *tiers.top, *drawn])
+        weights, scale = expit(self.output[words] @ h - tiers.bias[words]), tiers.scale(h)
+        weights[0] = 1 - weights[0]
+        last_top = 1 + len(tiers.top)
+        weights[1:last_top] *= -NU * tiers.noise[tiers.top]
+        steepness = NU / self.draws * tiers.mass if self.draws else 0
+        weights[last_top:] -= scale * tiers.sigma[drawn]
+        weights[last_top:] *= -steepness
+        gradient = -scale * tiers.u
+        implicit = rate / (1 + rate * max(steepness, 1) / 4 * (h @ h))
+        update(self.output, words, weights, h, implicit, gradient)
+        self.pending[z].add(h, scale * rate)
+        self.head_pending[z].add(h, scale * rate)
+        self.instances += 1
+        self.used[z] = self.instances
+        self.step_offline(z)
+        if self.instances % IDLE_CHECK == 0:
+            self.revive(h)
+        return gradient, loss
+
+    def step_offline(self, z):
+        tiers, full = self.tiers[z], self.pending[z].count >= self.threshold
+        if full or self.head_pending[z].count >= HEAD_INTERVAL:
+            tiers.step_offline(tiers.head, self.head_pending[z].step)
+            self.head_pending[z] = Pending(len(tiers.mean))
+            tiers.refresh_head()
+            self.head_steps += not full
+        if full:
+            tiers.step_offline(tiers.tail, self.pending[z].step)
+            self.move_centre(z, self.pending[z].h / self.pending[z].count)
+
+    def move_centre(self, z, mean):
+        self.move(z, mean)
+        self.tiers[z] = self.tiers_of(z, mean)
+        self.pending[z], self.head_pending[z] = Pending(len(mean)), Pending(len(mean))
+        self.used[z] = self.instances
+
+    def revive(self, h):
+        """The first cluster that has been idle for long starts anew at this context."""
+        for z, used in enumerate(self.used):
+            if self.instances - used > self.idle:
+                self.revived += 1
+                self.move_centre(z, h.copy())
+                return
+
+
+OBJECTIVES = {"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust}

@@ -1,0 +1,170 @@
+"""Every objective, model, window and gradient of the C core against the reference in numpy.
+
+Rows end within 1e-5 of the reference's, relative to the largest number in the table. The core's
+numbers are single (6e-8), and so is each of the few hundred roundings that a row takes part in
+(measured: 4e-6 at most); rates are such that a difference does not grow on the way, and yet rows
+move by as much as they are long. With a linear window CBOW keeps running sums of running sums for
+up to 256 words: 3e-5 there (measured: 1e-5 at most). Choosing a cluster is a step that rounding may
+turn around, so only runs count in which no choice was that narrow.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+from reference import LAST, Reference, initial_table
+from reference_objectives import OBJECTIVES
+
+from dcme_w2v._core.train import has_kernels
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.training import Training
+
+KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
+TOLERANCE, TOLERANCE_OF_LINEAR = 1e-5, 3e-5
+NARROW = 1e-5  # a choice that single precision may turn around
+SMALL = {
+    **{"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.1, "threads": 1},
+    **{"clusters": 4, "beta": 0.5},
+}
+CONTEXTS = [
+    ("cbow", "shrink", "exact"),
+    ("cbow", "shrink", "word2vec"),
+    ("cbow", "fixed", "exact"),
+    ("cbow", "fixed", "word2vec"),
+    ("cbow", "linear", "exact"),
+    ("cbow", "linear", "word2vec"),
+    ("skipgram", "shrink", "exact"),
+    ("skipgram", "fixed", "exact"),
+    ("skipgram", "linear", "exact"),
+]
+PAPER = {"objective": "dcme", "dcme_update": "paper"}
+OBJECTIVE_OPTIONS = {
+    "ns": {"objective": "ns"},
+    "nce": {"objective": "nce"},
+    "paper": PAPER | {"top_items": 3},
+}
+
+
+@functools.cache
+def corpus(words=120, tokens=1200, seed=5):
+    """Zipf's law within topics, a topic to a sentence; sentences of 1 to 30 words, one of 600."""
+    random = np.random.default_rng(seed)
+    share = 1 / np.arange(3, words + 3)
+    topics = [share * np.where(np.arange(words) % 4 == topic, 8, 1) for topic in range(4)]
+    sentences = []
+    while sum(map(len, sentences)) < tokens:
+        topic = topics[random.integers(4)]
+        length = 600 if len(sentences) == 3 else random.integers(1, 31)
+        sentences.append(random.choice(words, length, p=topic / topic.sum()))
+    return encoded(sentences)
+
+
+def encoded(sentences):
+    """Ids by falling frequency, the last word of a sentence marked; and counts."""
+    text = np.concatenate(sentences)
+    found, counts = np.unique(text, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    number = np.zeros(text.max() + 1, dtype=np.uint32)
+    number[found[order]] = np.arange(len(found), dtype=np.uint32)
+    ids = number[text]
+    ids[np.cumsum([len(sentence) for sentence in sentences]) - 1] |= np.uint32(LAST)
+    return ids, counts[order].astype(np.int64)
+
+
+def random_rows(table, seed):
+    """Rows long enough for scores to matter from the first step on."""
+    table[:] = np.random.default_rng(seed).normal(0, 0.5, table.shape).astype(np.float32)
+
+
+def run_reference(text, options):
+    """Train with the reference from the first seed on in which no choice is too narrow."""
+    for seed in range(1, 20):
+        chosen = resolved(TrainOptions(**SMALL | options, seed=seed))
+        kind = chosen.dcme_update if chosen.objective == "dcme" else chosen.objective
+        reference = Reference(*text, chosen, OBJECTIVES[kind])
+        random_rows(reference.input, seed)
+        random_rows(reference.output, seed + 1)
+        start = reference.input.copy(), reference.output.copy()
+        losses = [reference.epoch(number) for number in range(chosen.epochs)]
+        if getattr(reference.objective, "margin", np.inf) > NARROW:
+            break
+    else:
+        pytest.fail("no seed without a narrow choice")
+    assert np.abs(reference.input - start[0]).max() > 0.25
+    assert np.abs(reference.output - start[1]).max() > 0.25
+    return reference, chosen, losses
+
+
+def assert_same_rows(found, wanted, options):
+    tolerance = TOLERANCE_OF_LINEAR if options.window_mode == "linear" else TOLERANCE
+    difference = np.abs(found - wanted).max() / np.abs(wanted).max()
+    assert difference <= tolerance
+
+
+def compare(text, options):
+    """Train with the reference and with all kernels; return the reference."""
+    reference, options, losses = run_reference(text, options)
+    for name in KERNELS:
+        training = Training(*text, options, kernels=name)
+        assert training.kernels == name
+        random_rows(training.input, options.seed)
+        random_rows(training.output, options.seed + 1)
+        for number, loss in enumerate(losses):
+            assert training.epoch(number).loss == pytest.approx(loss, rel=1e-5)
+        assert_same_rows(training.input, reference.input, options)
+        assert_same_rows(training.output, reference.output, options)
+        progress = training.progress()
+        assert progress.trained == reference.trained
+        assert progress.subsampled == reference.subsampled
+        assert progress.without_context == reference.without_context
+        assert progress.lr == pytest.approx(reference.rate)
+    return reference
+
+
+@pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
+@pytest.mark.parametrize(("model", "mode", "gradient"), CONTEXTS)
+def test_every_combination(objective, model, mode, gradient):
+    options = {"model": model, "window_mode": mode, "gradient": gradient}
+    if model == "skipgram":
+        options |= {"window": 2, "epochs": 1}
+    reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
+    assert reference.seen > 2000
+    if objective == "paper":
+        assert reference.objective.moves > 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "ns", "negative": 1, "noise_power": 0.0, "window": 1, "dim": 16},
+        {"objective": "nce", "negative": 16, "noise_power": 0.5, "sample": 0.0, "dim": 33},
+        {"objective": "nce", "window": 40, "input_rate": 3.0, "min_lr": 0.08},
+        PAPER | {"top_items": 0, "clusters": 7, "beta": 0.05},
+        PAPER | {"top_items": 500, "clusters": 1},
+    ],
+)
+def test_unusual_options(options):
+    compare(corpus(), {"window_mode": "fixed", "gradient": "exact"} | options)
+
+
+def test_several_passages_in_a_shard():
+    """A shard is a 64th of the corpus: most of this one is lines of one word, soon read."""
+    ids, _ = corpus(tokens=3000)
+    alone = np.full(190_000, LAST, dtype=np.uint32)
+    text = np.concatenate([ids, alone])
+    counts = np.bincount(text & (LAST - 1)).astype(np.int64)
+    options = {"objective": "ns", "sample": 0.0, "epochs": 1, "lr": 0.2, "min_lr": 0.0}
+    assert len(Reference(text, counts, resolved(TrainOptions()), OBJECTIVES["ns"]).shards[0]) > 100
+    assert compare((text, counts), options).without_context > 190_000
+
+
+@pytest.mark.parametrize("dim", [1, 7, 100])
+def test_initial_rows(dim):
+    ids, counts = corpus()
+    options = resolved(TrainOptions(dim=dim, seed=2**62 + 3))
+    training = Training(ids, counts, options)
+    np.testing.assert_allclose(
+        training.input, initial_table(len(counts), dim, options.seed), rtol=1e-7
+    )
+    assert not training.output.any()
