@@ -43,6 +43,7 @@ OBJECTIVE_OPTIONS = {
     "ns": {"objective": "ns"},
     "nce": {"objective": "nce"},
     "paper": PAPER | {"top_items": 3},
+    "robust": {"objective": "dcme", "top_items": 3, "negative": 2},
 }
 
 
@@ -130,7 +131,7 @@ def test_every_combination(objective, model, mode, gradient):
         options |= {"window": 2, "epochs": 1}
     reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
     assert reference.seen > 2000
-    if objective == "paper":
+    if objective in ("paper", "robust"):
         assert reference.objective.moves > 20
 
 
@@ -142,10 +143,38 @@ def test_every_combination(objective, model, mode, gradient):
         {"objective": "nce", "window": 40, "input_rate": 3.0, "min_lr": 0.08},
         PAPER | {"top_items": 0, "clusters": 7, "beta": 0.05},
         PAPER | {"top_items": 500, "clusters": 1},
+        {"objective": "dcme", "top_items": 0, "negative": 7},
+        {"objective": "dcme", "top_items": 5, "negative": 0},
+        {"objective": "dcme", "top_items": 500, "clusters": 2, "epochs": 1},
+        {"objective": "dcme", "top_items": 10, "clusters": 1, "beta": 3.0, "lr": 0.4},
     ],
 )
 def test_unusual_options(options):
     compare(corpus(), {"window_mode": "fixed", "gradient": "exact"} | options)
+
+
+def test_heads_move_between_the_moves_of_a_centre():
+    options = {"objective": "dcme", "clusters": 2, "beta": 4.0, "epochs": 4}
+    reference = compare(corpus(), options)
+    assert reference.objective.head_steps > 4
+    assert reference.objective.moves > 2
+
+
+def test_items_beyond_the_head():
+    """Only from 2,000 items on is there a tail, which waits for its cluster's centre to move."""
+    random = np.random.default_rng(1)
+    lines = [*np.arange(2300).reshape(2300, 1), *random.zipf(1.3, (90, 20)) % 2300]
+    options = {"objective": "dcme", "clusters": 2, "beta": 0.1, "epochs": 1, "sample": 0.0}
+    reference = compare(encoded(lines), options)
+    assert all(len(tiers.tail) == 300 for tiers in reference.objective.tiers)
+    assert reference.objective.moves > 5
+    assert reference.objective.head_steps > 5
+
+
+def test_idle_clusters_start_anew():
+    options = {"objective": "dcme", "clusters": 6, "beta": 0.05, "top_items": 4}
+    reference = compare(corpus(), options)
+    assert reference.objective.revived > 1
 
 
 def test_several_passages_in_a_shard():

@@ -153,6 +153,18 @@ static void refresh_head(shared_state *s, int64_t k, real *scratch) {
     t->u_mean = along[0] + along[1];
 }
 
+/* Make the first of a head the top items: an item belongs to one tier, and mixing the centre with
+ * the unigram distribution may have changed which are heaviest. */
+static void settle_top(const dcme_clusters *clusters, int64_t k, const int32_t *head) {
+    dcme_cluster *cluster = &clusters->clusters[k];
+    for (int64_t q = 0; q < clusters->top_items; q++)
+        cluster->is_top[cluster->top[q]] = 0;
+    for (int64_t q = 0; q < clusters->top_items; q++) {
+        cluster->top[q] = head[q];
+        cluster->is_top[head[q]] = 1;
+    }
+}
+
 /* All that follows from a new centre and a new mean. */
 static dcme_status renew(shared_state *s, int64_t k, double *noise, real *scratch) {
     const dcme_model *model = s->clusters.model;
@@ -167,6 +179,7 @@ static dcme_status renew(shared_state *s, int64_t k, double *noise, real *scratc
     dcme_select_heaviest(t->head, s->heads, cluster->alpha, model->items);
     for (int64_t i = 0; i < s->heads; i++)
         t->is_head[t->head[i]] = 1;
+    settle_top(&s->clusters, k, t->head);
     for (int64_t j = 0; j < model->items; j++)
         mass += noise[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
     t->mass = (real)mass;
