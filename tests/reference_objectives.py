@@ -43,14 +43,16 @@ def update(output, words, weights, h, rate, gradient):
 class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
-    A pool holds the last 256 words drawn; each target adds one and takes its own from the pool.
+    For the former a pool holds the last 256 words drawn; each target adds one and takes its own
+    from the pool. For the latter all are drawn for the target.
     """
 
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.draws, self.alias = output, options.negative, Alias(weights)
         self.offset = np.zeros(len(counts))
-        if options.objective == "nce":
+        self.pooled = options.objective == "ns"
+        if not self.pooled:
             self.offset = np.log(len(counts)) + np.log(self.draws * weights / weights.sum())
 
     def begin(self, stream):
@@ -64,14 +66,17 @@ class Noise:
         return self.alias.draw(random)
 
     def words(self, target):
+        drawn = self.from_pool() if self.pooled else [self.draw() for _ in range(self.draws)]
+        return [target] + [word for word in drawn if word != target]
+
+    def from_pool(self):
         self.pool[self.oldest % POOL] = self.draw()
         self.oldest += 1
         places = []
         while len(places) < self.draws:
             random = self.stream.next()
             places += [random >> shift & 0xFFFF for shift in (0, 16, 32, 48)]
-        drawn = [self.pool[place % POOL] for place in places[: self.draws]]
-        return [target] + [word for word in drawn if word != target]
+        return [self.pool[place % POOL] for place in places[: self.draws]]
 
     def step(self, target, h, rate):
         words = self.words(target)

@@ -5,12 +5,12 @@
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
  *
- * Noise words are drawn from q, but not afresh for each target: a pool holds the last POOL words
- * drawn, each target adds one and takes its k at random from the pool. So every word that a target
- * meets has the distribution q, and k - 1 of k rows are in the cache already; fetching rows from
- * memory is what this loop otherwise waits for. Words are met again hundreds of targets apart, in
- * other company: unlike words shared by a block of neighbouring targets, this costs no quality (see
- * the README).
+ * Waiting for rows from memory is what this loop costs. A pool spares most of it: it holds the last
+ * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
+ * word that a target meets has the distribution q, and all rows but two are in the cache already.
+ * A word is met again some targets later, in other company; for negative sampling that costs no
+ * quality, unlike words shared by a block of neighbouring targets (figures in the README). For NCE
+ * it costs likelihood, 0.04 nats and more: there all k words are drawn afresh.
  */
 #include "objectives/noise.h"
 
@@ -141,29 +141,43 @@ void dcme_noise_begin(void *member, uint64_t stream) {
 
 static void add(sample *s, const dcme_model *model, int32_t word) {
     s->words[s->count] = word;
-    s->rows[s->count++] = model->output + word * model->stride;
+    s->rows[s->count] = model->output + word * model->stride;
+    dcme_prefetch(s->rows[s->count++], model->stride);
+}
+
+/* The sample of a target that has been announced, with nothing but the target in it. */
+static sample *new_sample(member_state *me, int32_t target) {
+    sample *s = &me->samples[me->announced++ % SAMPLES];
+    s->count = 0;
+    add(s, me->noise->model, target);
+    return s;
 }
 
 void dcme_noise_announce(void *member, int32_t target) {
     member_state *me = member;
+    sample *s = new_sample(me, target);
+    for (int32_t k = 0; k < me->noise->draws; k++) {
+        int32_t word = draw(me);
+        if (word != target)
+            add(s, me->noise->model, word);
+    }
+}
+
+void dcme_noise_announce_pooled(void *member, int32_t target) {
+    member_state *me = member;
     const dcme_model *model = me->noise->model;
-    sample *s = &me->samples[me->announced % SAMPLES];
     int32_t fresh = draw(me);
     uint64_t random = 0;
 
-    me->pool[me->announced++ % POOL] = fresh;
+    me->pool[me->announced % POOL] = fresh;
     dcme_prefetch(model->output + fresh * model->stride, model->stride);
-    dcme_prefetch(model->output + target * model->stride, model->stride);
-    s->count = 0;
-    add(s, model, target);
+    sample *s = new_sample(me, target);
     for (int32_t k = 0; k < me->noise->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
-        if (word != target) {
-            dcme_prefetch(model->output + word * model->stride, model->stride);
+        if (word != target)
             add(s, model, word);
-        }
     }
 }
 

@@ -13,6 +13,6 @@ const dcme_objective dcme_objective_ns = {
     dcme_noise_join,
     dcme_noise_leave,
     dcme_noise_begin,
-    dcme_noise_announce,
+    dcme_noise_announce_pooled,
     dcme_noise_step,
 };
