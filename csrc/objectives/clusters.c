@@ -122,6 +122,13 @@ void dcme_clusters_close(dcme_clusters *clusters) {
     free(clusters->u_rows);
 }
 
+dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
+                               const dcme_train_options *options) {
+    return dcme_fail(error, DCME_NO_MEMORY, options->clusters,
+                     "%d clusters of %lld words: lower --clusters or --max-vocab",
+                     options->clusters, (long long)model->items);
+}
+
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {
     dcme_pending *p = dcme_allocate_zeros(clusters, sizeof *p);
     *pending = p;

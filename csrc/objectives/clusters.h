@@ -48,6 +48,10 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
                                const dcme_train_options *options);
 void dcme_clusters_close(dcme_clusters *clusters);
 
+/* Say that memory does not suffice for the clusters. */
+dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
+                               const dcme_train_options *options);
+
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
 void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate);

@@ -36,9 +36,7 @@ static dcme_status open_shared(void **shared, const dcme_model *model,
     if (!clusters || dcme_clusters_open(clusters, model, options) != DCME_OK) {
         if (clusters)
             close_shared(clusters);
-        return dcme_fail(error, DCME_NO_MEMORY, options->clusters,
-                         "%d clusters of %lld words: lower --clusters or --max-vocab",
-                         options->clusters, (long long)model->items);
+        return dcme_clusters_fail(error, model, options);
     }
     *shared = clusters;
     return DCME_OK;
