@@ -1,0 +1,400 @@
+/* The steps of every objective against central differences of what it says it ascends.
+ *
+ * Compiled with DCME_REAL=double: differences are good to about ten digits. Random numbers do not
+ * depend on the tables, so with the same stream a loss can be differentiated by the tables.
+ */
+#include "objectives/clusters.h"
+#include "train/alias.h"
+#include "train/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 11, DIM = 5, STRIDE = DCME_PAD, TABLE = ITEMS * STRIDE };
+static const double TOLERANCE = 1e-6, EPSILON = 1e-5, TINY_RATE = 1e-8;
+static const double NU = 20; /* virtual draws of dcme.c */
+static const int64_t COUNTS[ITEMS] = {40, 31, 22, 15, 11, 9, 5, 4, 3, 2, 1};
+static int failures;
+
+/* An objective over a small model, and one context vector. */
+typedef struct {
+    dcme_model model;
+    dcme_train_options options;
+    const dcme_objective *objective;
+    void *shared, *member;
+    double input[TABLE], output[TABLE], h[STRIDE];
+    int32_t target;
+    double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
+} setting;
+typedef double function(setting *);
+
+/* Random numbers in -1 .. 1, the padding left at zero. */
+static void fill(double *rows, int64_t count, uint64_t seed) {
+    for (int64_t i = 0; i < count * STRIDE; i++)
+        rows[i] = i % STRIDE < DIM ? (double)(dcme_random(&seed) >> 11) / (1ull << 52) - 1 : 0;
+}
+
+static dcme_train_options small_options(int32_t objective, int32_t dcme_update) {
+    return (dcme_train_options){.objective = objective,
+                                .dim = DIM,
+                                .window = 2,
+                                .negative = 6,
+                                .noise_power = 0.75,
+                                .clusters = 3,
+                                .top_items = 3,
+                                .beta = 0.01,
+                                .dcme_update = dcme_update,
+                                .epochs = 1,
+                                .lr = TINY_RATE,
+                                .input_rate = 1,
+                                .threads = 1};
+}
+
+static void start(setting *s, dcme_train_options options, int32_t target) {
+    *s = (setting){.options = options, .target = target};
+    fill(s->input, ITEMS, 1), fill(s->output, ITEMS, 2), fill(s->h, 1, 3);
+    s->model = (dcme_model){ITEMS, STRIDE, s->input, s->output, COUNTS, &dcme_kernels_scalar};
+    s->objective = dcme_objective_choose(&s->options);
+    if (s->objective->open(&s->shared, &s->model, &s->options, NULL) != DCME_OK ||
+        s->objective->join(&s->member, s->shared, NULL) != DCME_OK)
+        abort();
+}
+
+static void stop(setting *s) {
+    s->objective->leave(s->member);
+    s->objective->close(s->shared);
+}
+
+/* One step, with the noise of a stream; returns its loss. */
+static double step(setting *s, uint64_t stream, double rate, double *gradient) {
+    dcme_loss loss = {0, 0, 0};
+    dcme_instance instance = {s->target, rate, s->h, gradient};
+    s->objective->begin(s->member, stream);
+    s->objective->announce(s->member, s->target);
+    s->objective->step(s->member, &instance, &loss);
+    return loss.sum;
+}
+
+static void differentiate(double *slope, double *x, int64_t count, function *f, setting *s) {
+    for (int64_t i = 0; i < count; i++) {
+        double kept = x[i], above, below;
+        x[i] = kept + EPSILON, above = f(s);
+        x[i] = kept - EPSILON, below = f(s);
+        x[i] = kept;
+        slope[i] = (above - below) / (2 * EPSILON);
+    }
+}
+
+/* Differences count in relation to the largest number expected. */
+static void expect(const char *what, int detail, const double *found, const double *wanted,
+                   int64_t count) {
+    double largest = 0, difference = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(wanted[i]));
+        difference = isnan(found[i]) ? INFINITY : fmax(difference, fabs(found[i] - wanted[i]));
+    }
+    if (largest > 0 && difference <= TOLERANCE * largest)
+        return;
+    printf("%s (%d): differs by %g where the largest is %g\n", what, detail, difference, largest);
+    failures++;
+}
+
+/* (after - before) / rate, which is a row's direction */
+static void moved(double *direction, const double *after, const double *before, double rate,
+                  int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        direction[i] = (after[i] - before[i]) / rate;
+}
+
+/* Negative sampling and NCE ascend the negative of the loss that they report. */
+static double ascended(setting *s) {
+    double gradient[STRIDE];
+    return -step(s, 17, 0, gradient);
+}
+
+static void check_noise(int32_t objective, int32_t target) {
+    setting s;
+    double gradient[STRIDE], wanted[TABLE], before[TABLE], direction[TABLE];
+    start(&s, small_options(objective, DCME_ROBUST), target);
+    step(&s, 17, 0, gradient);
+    differentiate(wanted, s.h, STRIDE, ascended, &s);
+    expect("noise: direction of h", objective, gradient, wanted, STRIDE);
+    differentiate(wanted, s.output, TABLE, ascended, &s);
+    memcpy(before, s.output, sizeof before);
+    step(&s, 17, 1, gradient);
+    moved(direction, s.output, before, 1, TABLE);
+    expect("noise: output rows", objective, direction, wanted, TABLE);
+    stop(&s);
+}
+
+static double score(const setting *s, int64_t j) {
+    double sum = 0;
+    for (int64_t d = 0; d < DIM; d++)
+        sum += s->output[j * STRIDE + d] * s->h[d];
+    return sum;
+}
+
+/* Q_t of (8) at the centre in `weights` */
+static double surrogate(setting *s) {
+    double value = score(s, s->target);
+    for (int64_t j = 0; j < ITEMS; j++)
+        value -= s->weights[j] * score(s, j) - s->weights[j] * log(s->weights[j]);
+    return value;
+}
+
+/* u = V alpha */
+static void combine(double *u, const setting *s, const double *alpha) {
+    memset(u, 0, STRIDE * sizeof *u);
+    for (int64_t i = 0; i < TABLE; i++)
+        u[i % STRIDE] += alpha[i / STRIDE] * s->output[i];
+}
+
+/* u = V alpha for the centre of cluster z, and alpha = softmax(V h) */
+static void expect_settled(const setting *s, int64_t z) {
+    const dcme_clusters *clusters = s->shared;
+    double u[STRIDE], alpha[ITEMS], total = 0, entropy = 0;
+    for (int64_t j = 0; j < ITEMS; j++)
+        total += alpha[j] = exp(score(s, j));
+    for (int64_t j = 0; j < ITEMS; j++) {
+        alpha[j] /= total;
+        entropy -= alpha[j] * log(alpha[j]);
+    }
+    combine(u, s, alpha);
+    expect("paper: centre", (int)z, clusters->clusters[z].alpha, alpha, ITEMS);
+    expect("paper: u", (int)z, clusters->u_rows[z], u, STRIDE);
+    expect("paper: entropy", (int)z, &clusters->entropy[z], &entropy, 1);
+}
+
+/* With beta N below 1 every item gets its part of the gradient within the step. */
+static void check_paper(int32_t top_items, int32_t target) {
+    setting s;
+    dcme_train_options options = small_options(DCME_DCME, DCME_PAPER);
+    double gradient[STRIDE], wanted[TABLE], before[TABLE], direction[TABLE], scores[8];
+    options.top_items = top_items;
+    start(&s, options, target);
+    dcme_clusters *clusters = s.shared;
+    int64_t z = dcme_clusters_decode(clusters, s.h, scores);
+    memcpy(s.weights, clusters->clusters[z].alpha, sizeof s.weights);
+    memcpy(before, s.output, sizeof before);
+    double value = -surrogate(&s), loss = step(&s, 1, 0.7, gradient);
+    expect("paper: loss", target, &loss, &value, 1);
+    expect_settled(&s, z);
+    moved(direction, s.output, before, 0.7, TABLE);
+    memcpy(s.output, before, sizeof before);
+    differentiate(wanted, s.output, TABLE, surrogate, &s);
+    expect("paper: output rows", top_items, direction, wanted, TABLE);
+    differentiate(wanted, s.h, STRIDE, surrogate, &s);
+    expect("paper: direction of h", top_items, gradient, wanted, STRIDE);
+    stop(&s);
+}
+
+/* Between offline updates u follows the rows that move online. */
+static void check_paper_online(void) {
+    setting s;
+    dcme_train_options options = small_options(DCME_DCME, DCME_PAPER);
+    double gradient[STRIDE], u[STRIDE], scores[8];
+    options.beta = 100;
+    start(&s, options, 0); /* item 0 is a top item of every cluster */
+    dcme_clusters *clusters = s.shared;
+    int64_t z = dcme_clusters_decode(clusters, s.h, scores);
+    step(&s, 1, 0.7, gradient);
+    combine(u, &s, clusters->clusters[z].alpha);
+    expect("paper: u after a step online", 0, clusters->u_rows[z], u, STRIDE);
+    stop(&s);
+}
+
+/* The tiered form's: NCE with nu draws from the centre in `weights`, in expectation. */
+static double expected_noise(setting *s) {
+    double value = 0;
+    for (int64_t j = 0; j < ITEMS; j++) {
+        double x = score(s, j) - log(NU * s->weights[j]) - log(ITEMS);
+        value -= NU * s->weights[j] * log1p(exp(x));
+        if (j == s->target)
+            value -= log1p(exp(-x));
+    }
+    return value;
+}
+
+/* An objective that has taken some steps: centres have moved away from the unigram. */
+static const dcme_cluster *start_robust(setting *s, dcme_train_options options, int32_t target) {
+    double gradient[STRIDE], scores[8];
+    start(s, options, target);
+    for (uint64_t i = 0; i < 6; i++) {
+        fill(s->h, 1, 30 + i);
+        s->target = (int32_t)(2 * i % ITEMS);
+        step(s, 40 + i, 0.3, gradient);
+    }
+    fill(s->h, 1, 3);
+    s->target = target;
+    dcme_clusters *clusters = s->shared; /* the first part of what the threads share */
+    const dcme_cluster *cluster = &clusters->clusters[dcme_clusters_decode(clusters, s->h, scores)];
+    memcpy(s->weights, cluster->alpha, sizeof s->weights);
+    return cluster;
+}
+
+/* The word that a step with this stream draws: its noise is the centre outside the top items. */
+static int32_t drawn(const dcme_cluster *cluster, uint64_t stream) {
+    dcme_alias cells[ITEMS];
+    double weights[ITEMS];
+    for (int64_t j = 0; j < ITEMS; j++)
+        weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
+    if (dcme_alias_build(cells, weights, ITEMS) != DCME_OK)
+        abort();
+    return dcme_alias_draw(cells, ITEMS, &stream);
+}
+
+/* Add what a step does to h and the rows, times `share`; begins from the same state each time. */
+static void add_step(dcme_train_options options, int32_t target, uint64_t stream, double share,
+                     double *gradient, double *rows) {
+    setting s;
+    double one[STRIDE], before[TABLE], direction[TABLE];
+    start_robust(&s, options, target);
+    memcpy(before, s.output, sizeof before);
+    step(&s, stream, TINY_RATE, one);
+    moved(direction, s.output, before, TINY_RATE, TABLE);
+    for (int64_t d = 0; d < STRIDE; d++)
+        gradient[d] += share * one[d];
+    for (int64_t i = 0; i < TABLE; i++)
+        rows[i] += share * direction[i];
+    stop(&s);
+}
+
+/* What a step does, weighted over all words that it may draw, is the gradient: what the cluster
+ * expects of an item and what a draw takes back cancel. Only while u is in line with the rows,
+ * which one cluster whose centre moves at every instance ensures. */
+static void check_robust(int32_t top_items, int32_t target) {
+    setting s;
+    dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
+    double gradient[STRIDE] = {0}, rows[TABLE] = {0}, wanted[TABLE], mass = 0;
+    int seen[ITEMS] = {0}, missing = 0;
+    options.negative = 1, options.clusters = 1, options.top_items = top_items;
+    const dcme_cluster *cluster = start_robust(&s, options, target);
+    for (int64_t j = 0; j < ITEMS; j++)
+        if (!cluster->is_top[j])
+            mass += cluster->alpha[j], missing++;
+    for (uint64_t stream = 1; missing > 0 && stream < 100000; stream++) {
+        int32_t word = drawn(cluster, stream);
+        if (seen[word]++)
+            continue;
+        add_step(options, target, stream, cluster->alpha[word] / mass, gradient, rows);
+        missing--;
+    }
+    differentiate(wanted, s.h, STRIDE, expected_noise, &s);
+    expect("robust: mean direction of h", top_items, gradient, wanted, STRIDE);
+    differentiate(wanted, s.output, TABLE, expected_noise, &s);
+    expect("robust: mean step of the rows", top_items, rows, wanted, TABLE);
+    stop(&s);
+}
+
+/* With all items at the top there is nothing to expect and nothing to draw. */
+static void check_robust_exact(int32_t target) {
+    setting s;
+    dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
+    double gradient[STRIDE] = {0}, rows[TABLE] = {0}, wanted[TABLE];
+    options.top_items = 2 * ITEMS;
+    start_robust(&s, options, target);
+    add_step(options, target, 1, 1, gradient, rows);
+    differentiate(wanted, s.h, STRIDE, expected_noise, &s);
+    expect("robust: direction of h, all items", target, gradient, wanted, STRIDE);
+    differentiate(wanted, s.output, TABLE, expected_noise, &s);
+    expect("robust: rows, all items", target, rows, wanted, TABLE);
+    stop(&s);
+}
+
+enum { WORDS = 11 };
+static const uint32_t TEXT[WORDS] = {0, 1, 2, 1, 3, 4, 8 | DCME_LAST, 5, 0, 7, 2 | DCME_LAST};
+
+/* The objective under test, its losses summed up; `times` is how often a target's loss counts. */
+static struct {
+    const dcme_objective *real;
+    double sum, weighted;
+    const double *times;
+} recorder;
+
+static void recorded_step(void *member, const dcme_instance *instance, dcme_loss *loss) {
+    dcme_loss one = {0, 0, 0};
+    recorder.real->step(member, instance, &one);
+    double weight = instance->rate / TINY_RATE; /* below 1 for the distant pairs of skip-gram */
+    recorder.sum += weight * one.sum;
+    recorder.weighted += weight * one.sum * (recorder.times ? recorder.times[loss->seen++] : 1);
+}
+
+/* Train on the text: the tables move, the recorder has the losses. */
+static void train(setting *s) {
+    dcme_trainer *trainer;
+    dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS};
+    if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, NULL, NULL))
+        abort();
+    dcme_objective recorded = *trainer->objective;
+    recorder.real = trainer->objective;
+    recorder.sum = recorder.weighted = 0;
+    recorded.step = recorded_step;
+    trainer->objective = &recorded;
+    if (dcme_trainer_epoch(trainer, 0, NULL))
+        abort();
+    dcme_trainer_close(trainer);
+}
+
+static double likelihood(setting *s) {
+    setting copy = *s;
+    train(&copy);
+    return -recorder.sum;
+}
+
+static double weighted_likelihood(setting *s) {
+    likelihood(s);
+    return -recorder.weighted;
+}
+
+/* word2vec's gradient is that of losses times the context's size: `times`, NULL for the true one */
+static void check_text(int32_t objective, int32_t model, int32_t window_mode, int32_t window,
+                       const double *times) {
+    setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
+    double direction[TABLE], wanted[TABLE];
+    int detail = 100 * objective + 10 * model + window_mode;
+    s.options.model = model, s.options.window_mode = window_mode, s.options.window = window;
+    s.options.gradient = times ? DCME_WORD2VEC : DCME_EXACT;
+    recorder.times = times;
+    fill(s.input, ITEMS, 5), fill(s.output, ITEMS, 6);
+    after = s;
+    train(&after);
+    moved(direction, after.input, s.input, TINY_RATE, TABLE);
+    differentiate(wanted, s.input, TABLE, weighted_likelihood, &s);
+    expect(times ? "text: input rows, word2vec" : "text: input rows", detail, direction, wanted,
+           TABLE);
+    moved(direction, after.output, s.output, TINY_RATE, TABLE);
+    differentiate(wanted, s.output, TABLE, likelihood, &s);
+    expect("text: output rows", detail, direction, wanted, TABLE);
+}
+
+static void check_texts(int32_t objective) {
+    static const double nearest[WORDS] = {1, 2, 2, 2, 2, 2, 1, 1, 2, 2, 1};
+    static const double two[WORDS] = {2, 3, 4, 4, 4, 3, 2, 2, 3, 3, 2};
+    static const double linear[WORDS] = {1.5, 2.5, 3, 3, 3, 2.5, 1.5, 1.5, 2.5, 2.5, 1.5};
+    for (int32_t mode = DCME_SHRINK; mode <= DCME_LINEAR; mode++) {
+        check_text(objective, DCME_CBOW, mode, 2, NULL);
+        check_text(objective, DCME_CBOW, mode, 9, NULL);
+        check_text(objective, DCME_SKIPGRAM, mode, 3, NULL);
+    }
+    check_text(objective, DCME_CBOW, DCME_SHRINK, 1, nearest);
+    check_text(objective, DCME_CBOW, DCME_FIXED, 2, two);
+    check_text(objective, DCME_CBOW, DCME_LINEAR, 2, linear);
+}
+
+int main(void) {
+    for (int32_t target = 0; target < ITEMS; target += 5) {
+        check_noise(DCME_NS, target);
+        check_noise(DCME_NCE, target);
+        for (int32_t top_items = 0; top_items <= ITEMS + 1; top_items += 3)
+            check_paper(top_items, target);
+        for (int32_t top_items = 0; top_items < ITEMS; top_items += 2)
+            check_robust(top_items, target);
+        check_robust_exact(target);
+    }
+    check_paper_online();
+    check_texts(DCME_NS);
+    check_texts(DCME_NCE);
+    return failures > 0;
+}
