@@ -1,0 +1,142 @@
+/* Draws from the alias table, and the shards of a corpus.
+ *
+ * A table's cells are equally likely, so what it draws is known exactly: each cell gives its own
+ * item with probability threshold / 2^32, and the other one with the rest.
+ */
+#include "train/alias.h"
+#include "train/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ITEMS = 1000 };
+static uint64_t stream = 5;
+static int failures;
+
+static void expect(int right, const char *what, int64_t detail) {
+    if (!right) {
+        printf("%s (%lld)\n", what, (long long)detail);
+        failures++;
+    }
+}
+
+static double unit(void) { return (double)(dcme_random(&stream) >> 11) / (1ull << 53); }
+
+/* Of every kind: alike, of many magnitudes, mostly zero, one that has all. */
+static void make_weights(double *weights, int64_t count, int kind) {
+    for (int64_t i = 0; i < count; i++)
+        switch (kind) {
+        case 0:
+            weights[i] = 1;
+            break;
+        case 1:
+            weights[i] = exp(40 * unit() - 20);
+            break;
+        case 2:
+            weights[i] = unit() < 0.9 ? 0 : unit();
+            break;
+        case 3:
+            weights[i] = 1e300 / (double)(i + 1) / (double)count;
+            break;
+        default:
+            weights[i] = i == count / 2 ? 1e-300 : 0;
+        }
+    weights[count - 1] += weights[0] == 0 ? 1e-9 : 0;
+}
+
+static void check_table(int64_t count, int kind) {
+    dcme_alias cells[ITEMS];
+    double weights[ITEMS], share[ITEMS] = {0}, total = 0;
+    make_weights(weights, count, kind);
+    if (dcme_alias_build(cells, weights, count) != DCME_OK) {
+        expect(0, "a table was refused", kind);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double own = cells[i].threshold / 4294967296.0;
+        if (cells[i].other < 0 || cells[i].other >= count) {
+            expect(0, "a cell has no other item", i);
+            return;
+        }
+        share[i] += own / (double)count;
+        share[cells[i].other] += (1 - own) / (double)count;
+        total += weights[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        expect(fabs(share[i] - weights[i] / total) < 1e-9, "an item's share is wrong", i);
+        expect(weights[i] > 0 || share[i] == 0, "an item of weight 0 may be drawn", i);
+    }
+}
+
+/* The lower half of a random number is compared with the threshold. */
+static void check_pick(void) {
+    const dcme_alias cells[2] = {{1000, 1}, {0, 0}};
+    expect(dcme_alias_pick(cells, 0, 999) == 0, "below the threshold", 999);
+    expect(dcme_alias_pick(cells, 0, 1000) == 1, "at the threshold", 1000);
+    expect(dcme_alias_pick(cells, 0, UINT64_C(0xffffffff00000000)) == 0, "the upper half", 0);
+    expect(dcme_alias_pick(cells, 1, 0) == 0, "a threshold of 0", 0);
+    expect(dcme_alias_cell(UINT64_MAX, 7) == 6, "the last cell", 6);
+    expect(dcme_alias_cell(UINT32_MAX, 7) == 0, "the first cell", 0);
+}
+
+static void check_refused(void) {
+    static const double refused[][2] = {{0, 0}, {NAN, 1}, {INFINITY, 1}, {1, -INFINITY}, {1, -2}};
+    dcme_alias cells[2];
+    for (int64_t i = 0; i < 5; i++)
+        expect(dcme_alias_build(cells, refused[i], 2) == DCME_BAD_ARGUMENT, "was not refused", i);
+}
+
+/* A corpus of sentences of random lengths up to `longest`, 0 for a single one. */
+static void make_corpus(uint32_t *ids, int64_t length, int64_t longest) {
+    for (int64_t i = 0; i < length; i++) {
+        ids[i] = (uint32_t)(i % 50);
+        if (longest > 0 && dcme_below(dcme_random(&stream), longest) == 0)
+            ids[i] |= DCME_LAST;
+    }
+}
+
+static void check_shards(int64_t length, int64_t longest) {
+    int64_t *starts = NULL, shards, sentence = 0, k = 0;
+    int64_t size = length / DCME_SHARDS_WANTED;
+    uint32_t *ids = malloc((size_t)length * sizeof *ids);
+    dcme_corpus corpus = {ids, length, NULL, 50};
+    if (!ids)
+        abort();
+    size = size < DCME_SHARD_MIN ? DCME_SHARD_MIN : size > DCME_SHARD_MAX ? DCME_SHARD_MAX : size;
+    make_corpus(ids, length, longest);
+    if (dcme_shards_cut(&starts, &shards, &corpus) != DCME_OK)
+        abort();
+    expect(starts[0] == 0 && starts[shards] == length, "shards do not cover the corpus", length);
+    for (int64_t s = 0; s < shards; s++) {
+        int64_t words = starts[s + 1] - starts[s];
+        expect(words > 0 && words < 2 * size, "a shard's size is out of bounds", words);
+        expect(s == shards - 1 || words >= size, "a shard is too small", words);
+    }
+    for (int64_t i = 0; i < length; i++) { /* a border is where a sentence begins, or too long */
+        if (i == starts[k + 1]) {
+            expect(i == sentence || i - sentence == size, "a sentence was cut", i);
+            sentence = i;
+            k++;
+        }
+        if (ids[i] & DCME_LAST)
+            sentence = i + 1;
+    }
+    free(starts);
+    free(ids);
+}
+
+int main(void) {
+    static const int64_t counts[] = {1, 2, 3, 7, 64, 999, ITEMS};
+    static const int64_t lengths[] = {1, 2, 511, 512, 513, 5000, 100000, 2200000};
+    static const int64_t longest[] = {0, 1, 20, 600, 40000};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (int kind = 0; kind < 5; kind++)
+            check_table(counts[i], kind);
+    check_pick();
+    check_refused();
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t j = 0; j < sizeof longest / sizeof *longest; j++)
+            check_shards(lengths[i], longest[j]);
+    return failures > 0;
+}

@@ -1,0 +1,190 @@
+/* The kernels of every instruction set of this machine against the scalar ones.
+ *
+ * A sum of n numbers may be added up in any order, and a product be fused with a sum or not: each
+ * such rounding changes the result by at most 2^-24 of the magnitudes that are in it. These are
+ * what the scalar kernel gives for the absolute values of all that goes in, so the bound is
+ *     |found - wanted| <= 2^-23 (n + 3) magnitude,  n = size for dots, = count for the others.
+ * Buffers are allocated to the byte, so that the sanitizers see what is read or written beyond.
+ */
+#include "kernels/kernels.h"
+#include "train/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT_MAX = 40, SIZE_MAX_TRIED = 1024, ROWS = 24, CASES = 400 };
+static const double ROUNDING = 1.0 / (1 << 23);
+static uint64_t stream = 11;
+static int failures;
+
+static int64_t below(int64_t limit) { return dcme_below(dcme_random(&stream), limit); }
+
+/* Of either sign and a magnitude from 2^-12 to 2^4. */
+static float any_number(void) {
+    float mantissa = (float)(dcme_random(&stream) >> 40) / (1 << 23) - 1;
+    return ldexpf(mantissa, (int)below(17) - 12);
+}
+
+/* Everything that a kernel may be given; `rows` point into `table`, some at the same row. */
+typedef struct {
+    int64_t count, size;
+    float *memory, *table, *x, *y, *weights, scale;
+    float *rows[COUNT_MAX];
+} arguments;
+
+/* A table of rows that begin at any float, so that they are not aligned. */
+static void allocate(arguments *a, int64_t count, int64_t size) {
+    int64_t numbers = (ROWS + 2) * size + count;
+    *a = (arguments){.count = count, .size = size};
+    a->memory = malloc((size_t)(numbers + 1) * sizeof(float));
+    if (!a->memory)
+        abort();
+    a->table = a->memory + 1;
+    a->x = a->table + ROWS * size;
+    a->weights = a->x + size;
+    a->y = a->weights + count; /* at the end, where the sanitizer watches */
+}
+
+static void fill(arguments *a, int distinct) {
+    int64_t numbers = (ROWS + 2) * a->size + a->count;
+    for (int64_t i = 0; i < numbers; i++)
+        a->table[i] = any_number();
+    for (int64_t i = 0; i < a->count; i++)
+        a->rows[i] = a->table + (distinct ? i % ROWS : below(ROWS)) * a->size;
+    a->scale = any_number();
+}
+
+/* The same once more, with absolute values if wanted. */
+static void copy(arguments *to, const arguments *from, int absolute) {
+    int64_t numbers = (ROWS + 2) * from->size + from->count;
+    allocate(to, from->count, from->size);
+    for (int64_t i = 0; i < numbers; i++)
+        to->table[i] = absolute ? fabsf(from->table[i]) : from->table[i];
+    for (int64_t i = 0; i < from->count; i++)
+        to->rows[i] = to->table + (from->rows[i] - from->table);
+    to->scale = absolute ? fabsf(from->scale) : from->scale;
+}
+
+enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, PUSH, AXPY, KINDS };
+static const char *const NAMES[] = {"dots", "update", "mean", "spread", "combine", "push", "axpy"};
+
+/* What a kernel writes goes to the table, to y, or, for dots, to the weights. */
+static void call(const dcme_kernels *k, int kind, arguments *a) {
+    switch (kind) {
+    case DOTS:
+        k->dots(a->weights, a->x, a->rows, a->count, a->size);
+        break;
+    case UPDATE:
+        k->update(a->y, a->x, a->rows, a->weights, a->scale, a->count, a->size);
+        break;
+    case MEAN:
+        k->mean(a->y, a->scale, a->rows, a->count, a->size);
+        break;
+    case SPREAD:
+        k->spread(a->rows, a->scale, a->x, a->count, a->size);
+        break;
+    case COMBINE:
+        k->combine(a->y, a->rows, a->weights, a->count, a->size);
+        break;
+    case PUSH:
+        k->push(a->rows, a->weights, a->x, a->count, a->size);
+        break;
+    default:
+        k->axpy(a->y, a->scale, a->x, a->size);
+    }
+}
+
+static void check_case(const dcme_kernels *kernels, int kind, int64_t count, int64_t size) {
+    arguments given, wanted, magnitude;
+    int64_t numbers = (ROWS + 2) * size + count;
+    allocate(&given, count, size);
+    fill(&given, below(2) == 0);
+    copy(&wanted, &given, 0);
+    copy(&magnitude, &given, 1);
+    call(kernels, kind, &given);
+    call(&dcme_kernels_scalar, kind, &wanted);
+    call(&dcme_kernels_scalar, kind, &magnitude);
+    double factor = ROUNDING * (double)((kind == DOTS ? size : count) + 3);
+    for (int64_t i = 0; i < numbers; i++) {
+        double difference = fabs((double)given.table[i] - (double)wanted.table[i]);
+        if (difference <= factor * (double)magnitude.table[i])
+            continue;
+        printf("%s %s, count %d, size %d: number %d is %a, expected %a\n", kernels->name,
+               NAMES[kind], (int)count, (int)size, (int)i, given.table[i], wanted.table[i]);
+        failures++;
+        break;
+    }
+    free(given.memory), free(wanted.memory), free(magnitude.memory);
+}
+
+/* 1 / (1 + exp(-x)) to 4 units in the last place, and to 2e-38 where it is that small. */
+static void check_logistic_of(const dcme_kernels *kernels, const float *x, int64_t count,
+                              int in_place) {
+    size_t bytes = (size_t)dcme_stride(count) * sizeof(float);
+    float *in = malloc(bytes), *out = in_place ? in : malloc(bytes);
+    if (!in || !out)
+        abort();
+    for (int64_t i = 0; i < dcme_stride(count); i++)
+        in[i] = i < count ? x[i] : 0;
+    kernels->logistic(out, in, count);
+    for (int64_t i = 0; i < count; i++) {
+        double wanted = 1 / (1 + exp(-(double)x[i]));
+        int right =
+            isnan(x[i]) ? isnan(out[i]) : fabs(out[i] - wanted) <= 2 * ROUNDING * wanted + 2e-38;
+        if (!right) {
+            printf("%s logistic(%a) = %a, expected %a\n", kernels->name, x[i], out[i], wanted);
+            failures++;
+            break;
+        }
+    }
+    free(in);
+    if (!in_place)
+        free(out);
+}
+
+static void check_logistic(const dcme_kernels *kernels) {
+    static const float special[] = {
+        0.f,      -0.f,      INFINITY, -INFINITY, NAN,     -NAN,     FLT_MIN, -FLT_MIN,
+        1e-45f,   -1e-45f,   1e-40f,   -1e-40f,   FLT_MAX, -FLT_MAX, 87.f,    -87.f,
+        88.f,     -88.f,     88.8f,    -88.8f,    103.9f,  -103.9f,  86.99f,  -86.99f,
+        0.34657f, -0.34657f, 17.33f,   -17.33f,   1e-8f,   -1e-8f,   200.f,   -200.f};
+    enum { STEPS = 4001 };
+    static float sweep[STEPS];
+    for (int64_t count = 0; count <= (int64_t)(sizeof special / sizeof *special); count++)
+        check_logistic_of(kernels, special, count, count % 2);
+    for (int64_t i = 0; i < STEPS; i++)
+        sweep[i] = (float)(i - STEPS / 2) * (400.f / (STEPS - 1));
+    check_logistic_of(kernels, sweep, STEPS, 0);
+    for (int64_t i = 0; i < STEPS; i++)
+        sweep[i] = any_number();
+    check_logistic_of(kernels, sweep, STEPS, 1);
+}
+
+static void check(const dcme_kernels *kernels) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int64_t count = 0; count <= COUNT_MAX; count++)
+            check_case(kernels, kind, count, DCME_PAD * (1 + below(8)));
+        for (int64_t i = 0; i < CASES / KINDS; i++)
+            check_case(kernels, kind, below(COUNT_MAX + 1),
+                       DCME_PAD * (1 + below(SIZE_MAX_TRIED / DCME_PAD)));
+        check_case(kernels, kind, COUNT_MAX, SIZE_MAX_TRIED);
+    }
+    check_logistic(kernels);
+}
+
+int main(void) {
+    static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const dcme_kernels *kernels = dcme_kernels_choose(names[i]);
+        if (kernels)
+            check(kernels);
+    }
+    if (dcme_kernels_choose("none") || !dcme_kernels_choose(NULL)) {
+        printf("kernels are not chosen by name\n");
+        failures++;
+    }
+    return failures > 0;
+}

@@ -1,0 +1,132 @@
+/* Running sums of a window against sums added up anew at every position.
+ *
+ * A running sum keeps the rounding of all that was added and subtracted since it was last made
+ * anew, at most 256 positions ago; a linear window's sums hold sums that do the same. So the error
+ * is in relation to the largest vectors since then, not to those of the window.
+ */
+#include "train/random.h"
+#include "train/sliding.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SIZE = DCME_PAD, LONGEST = 600, WINDOWS = 12, RENEWED = 256, HUGER = 1000000 };
+static int failures;
+
+/* x_0 .. x_(length - 1) in -1 .. 1, but for the first ones, which are HUGER times that. */
+typedef struct {
+    int64_t length, huge;
+    float x[LONGEST][SIZE];
+} sentence;
+
+static void fill(sentence *s, int64_t length, int64_t huge, uint64_t seed) {
+    s->length = length, s->huge = huge;
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t d = 0; d < SIZE; d++)
+            s->x[i][d] =
+                ((float)(dcme_random(&seed) >> 40) / (1 << 23) - 1) * (i < huge ? HUGER : 1);
+}
+
+static double weight(int64_t distance, int64_t window, int linear) {
+    return linear ? (double)(window + 1 - distance) : 1;
+}
+
+/* y_t of the definition */
+static void add_up(double *y, const sentence *s, int64_t t, int64_t window, int linear) {
+    for (int64_t d = 0; d < SIZE; d++)
+        y[d] = 0;
+    for (int64_t p = t - window; p <= t + window; p++) {
+        if (p < 0 || p >= s->length || p == t)
+            continue;
+        double w = weight(p < t ? t - p : p - t, window, linear);
+        for (int64_t d = 0; d < SIZE; d++)
+            y[d] += w * (double)s->x[p][d];
+    }
+}
+
+/* The errors allowed, in units of the largest number: fixed sums take two roundings a position of
+ * a sum of 2c + 1 numbers; linear ones let the errors of a sum of c numbers grow once more. Of the
+ * worst case an eighth, as roundings are not all one way. */
+static double bound(int64_t window, int linear) {
+    double c = (double)window, ulp = 1.0 / (1 << 24), positions = RENEWED + 2 * c;
+    double sum = 2 * positions * (2 * c + 1) * ulp;
+    return (linear ? 2 * positions * c * (c + 1) * ulp + sqrt(positions) * sum : sum) / 8;
+}
+
+static void check_position(const dcme_sliding *sliding, const sentence *s, int64_t t) {
+    int64_t renewal = t - t % RENEWED;
+    double y[SIZE], largest = renewal - sliding->window < s->huge ? HUGER : 1;
+    float found[SIZE];
+    add_up(y, s, t, sliding->window, sliding->linear);
+    dcme_sliding_sum(sliding, found, 0.5f);
+    for (int64_t d = 0; d < SIZE; d++) {
+        double difference = fabs((double)found[d] - 0.5 * y[d]);
+        if (difference <= largest * bound(sliding->window, sliding->linear))
+            continue;
+        printf("window %d, linear %d, position %d of %d: %g, expected %g\n", (int)sliding->window,
+               sliding->linear, (int)t, (int)s->length, found[d], 0.5 * y[d]);
+        failures++;
+        return;
+    }
+}
+
+/* Push a whole sentence, and zeros behind it until its last position has had its sum. */
+static void check_sentence(dcme_sliding *sliding, const sentence *s) {
+    dcme_sliding_reset(sliding);
+    for (int64_t p = 0; p < s->length + sliding->window; p++) {
+        dcme_sliding_push(sliding, p < s->length ? s->x[p] : NULL);
+        if (p >= sliding->window)
+            check_position(sliding, s, p - sliding->window);
+    }
+}
+
+/* Sentences of all sorts one after the other: nothing of one may be left in the next. */
+static void check_window(int64_t window, int linear, const dcme_kernels *kernels) {
+    static const int64_t lengths[] = {1, 2, 3, 5, 11, 12, 13, 24, 25, 26, 255, 256, 257, 280, 513};
+    static sentence s;
+    dcme_sliding sliding;
+    if (dcme_sliding_open(&sliding, kernels, window, linear, SIZE) != DCME_OK)
+        abort();
+    fill(&s, LONGEST, 40, 1); /* after the next renewal, huge vectors have left no trace */
+    check_sentence(&sliding, &s);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        fill(&s, lengths[i], 0, (uint64_t)lengths[i]);
+        check_sentence(&sliding, &s);
+    }
+    fill(&s, LONGEST, LONGEST, 2);
+    dcme_sliding_reset(&sliding);
+    for (int64_t p = 0; p < 300; p++) /* a sentence that is left off in the middle */
+        dcme_sliding_push(&sliding, s.x[p]);
+    fill(&s, LONGEST, 0, 3);
+    check_sentence(&sliding, &s);
+    dcme_sliding_close(&sliding);
+}
+
+/* A vector is as it was when pushed, whatever becomes of the row that it came from. */
+static void check_copies(void) {
+    dcme_sliding sliding;
+    float row[SIZE] = {1}, sum[SIZE];
+    if (dcme_sliding_open(&sliding, &dcme_kernels_scalar, 2, 0, SIZE) != DCME_OK)
+        abort();
+    for (int64_t p = 0; p < 5; p++) {
+        dcme_sliding_push(&sliding, row);
+        row[0] += 10;
+    }
+    dcme_sliding_sum(&sliding, sum, 1); /* around position 2: 1 + 11 + 31 + 41 */
+    if (sum[0] != 84) {
+        printf("a sum of copies is %g, not 84\n", sum[0]);
+        failures++;
+    }
+    dcme_sliding_close(&sliding);
+}
+
+int main(void) {
+    for (int64_t window = 1; window <= WINDOWS; window++)
+        for (int linear = 0; linear <= 1; linear++) {
+            check_window(window, linear, &dcme_kernels_scalar);
+            check_window(window, linear, dcme_kernels_choose(NULL));
+        }
+    check_copies();
+    return failures > 0;
+}
