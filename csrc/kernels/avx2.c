@@ -1,7 +1,7 @@
 /* The kernels for AVX2 with FMA: 8 floats a vector. */
 #include "kernels.h"
 
-#ifdef __AVX2__
+#if defined(__AVX2__) && defined(DCME_REAL_IS_FLOAT)
 #include "exponential.h"
 
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* The kernels for AVX-512F: 16 floats a vector. */
 #include "kernels.h"
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && defined(DCME_REAL_IS_FLOAT)
 #include "exponential.h"
 
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* The kernels for arm64: 4 floats a vector. */
 #include "kernels.h"
 
-#ifdef __aarch64__
+#if defined(__aarch64__) && defined(DCME_REAL_IS_FLOAT)
 #include "exponential.h"
 
 #include <arm_neon.h>
