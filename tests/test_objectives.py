@@ -8,12 +8,11 @@ up to 256 words: 3e-5 there (measured: 1e-5 at most). Choosing a cluster is a st
 turn around, so only runs count in which no choice was that narrow.
 """
 
-import functools
-
 import numpy as np
 import pytest
 from reference import LAST, Reference, initial_table
 from reference_objectives import OBJECTIVES
+from texts import corpus, encoded
 
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.options import TrainOptions
@@ -45,32 +44,6 @@ OBJECTIVE_OPTIONS = {
     "paper": PAPER | {"top_items": 3},
     "robust": {"objective": "dcme", "top_items": 3, "negative": 2},
 }
-
-
-@functools.cache
-def corpus(words=120, tokens=1200, seed=5):
-    """Zipf's law within topics, a topic to a sentence; sentences of 1 to 30 words, one of 600."""
-    random = np.random.default_rng(seed)
-    share = 1 / np.arange(3, words + 3)
-    topics = [share * np.where(np.arange(words) % 4 == topic, 8, 1) for topic in range(4)]
-    sentences = []
-    while sum(map(len, sentences)) < tokens:
-        topic = topics[random.integers(4)]
-        length = 600 if len(sentences) == 3 else random.integers(1, 31)
-        sentences.append(random.choice(words, length, p=topic / topic.sum()))
-    return encoded(sentences)
-
-
-def encoded(sentences):
-    """Ids by falling frequency, the last word of a sentence marked; and counts."""
-    text = np.concatenate(sentences)
-    found, counts = np.unique(text, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    number = np.zeros(text.max() + 1, dtype=np.uint32)
-    number[found[order]] = np.arange(len(found), dtype=np.uint32)
-    ids = number[text]
-    ids[np.cumsum([len(sentence) for sentence in sentences]) - 1] |= np.uint32(LAST)
-    return ids, counts[order].astype(np.int64)
 
 
 def random_rows(table, seed):

@@ -3,7 +3,7 @@
  * Compiled with DCME_REAL=double: differences are good to about ten digits. Random numbers do not
  * depend on the tables, so with the same stream a loss can be differentiated by the tables.
  */
-#include "objectives/clusters.h"
+#include "objectives/tiers.h"
 #include "train/alias.h"
 #include "train/internal.h"
 
@@ -14,7 +14,6 @@
 
 enum { ITEMS = 11, DIM = 5, STRIDE = DCME_PAD, TABLE = ITEMS * STRIDE };
 static const double TOLERANCE = 1e-6, EPSILON = 1e-5, TINY_RATE = 1e-8;
-static const double NU = 20; /* virtual draws of dcme.c */
 static const int64_t COUNTS[ITEMS] = {40, 31, 22, 15, 11, 9, 5, 4, 3, 2, 1};
 static int failures;
 
@@ -209,8 +208,8 @@ static void check_paper_online(void) {
 static double expected_noise(setting *s) {
     double value = 0;
     for (int64_t j = 0; j < ITEMS; j++) {
-        double x = score(s, j) - log(NU * s->weights[j]) - log(ITEMS);
-        value -= NU * s->weights[j] * log1p(exp(x));
+        double x = score(s, j) - log(DCME_NU * s->weights[j]) - log(ITEMS);
+        value -= DCME_NU * s->weights[j] * log1p(exp(x));
         if (j == s->target)
             value -= log1p(exp(-x));
     }
@@ -228,7 +227,8 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
     }
     fill(s->h, 1, 3);
     s->target = target;
-    dcme_clusters *clusters = s->shared; /* the first part of what the threads share */
+    const dcme_tiered *tiered = s->shared; /* the first part of what the threads share */
+    const dcme_clusters *clusters = &tiered->clusters;
     const dcme_cluster *cluster = &clusters->clusters[dcme_clusters_decode(clusters, s->h, scores)];
     memcpy(s->weights, cluster->alpha, sizeof s->weights);
     return cluster;

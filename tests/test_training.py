@@ -1,0 +1,216 @@
+"""What holds for every training run, whatever its objective: counts, rates, seeds, ends."""
+
+import dataclasses
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import LAST
+from texts import corpus, encoded
+
+from dcme_w2v._core import train as core
+from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.options import TrainOptions, declaration_of
+from dcme_w2v.words import training as training_module
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.likelihood import likelihood
+from dcme_w2v.words.training import Training, core_options
+
+HEADER = Path(__file__).parents[1] / "csrc" / "train" / "options.h"
+PAPER = {"objective": "dcme", "dcme_update": "paper"}
+OBJECTIVES = [{"objective": "ns"}, {"objective": "nce"}, {"objective": "dcme"}, PAPER]
+MODELS = [
+    *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed", "linear")],
+    {"model": "skipgram"},
+]
+LINES = {
+    "one token": [1],
+    "two tokens": [2],
+    "three tokens, alone": [1, 1, 1],
+    "words alone": [1] * 3000,
+    "of all lengths": list(range(1, 90)) * 2,
+    "some long": [700, 1, 5000, 1, 1, 2000],
+    "one line": [100_000],
+}
+
+
+def options_of(options, **more):
+    return resolved(TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1} | options | more))
+
+
+def train(text, options, kernels=None):
+    run = Training(*text, options, kernels=kernels)
+    for number in range(options.epochs):
+        run.epoch(number)
+    return run
+
+
+def lines(lengths, words=30):
+    """Random words on lines of these lengths; the last line has no end."""
+    random = np.random.default_rng(sum(lengths))
+    ids, counts = encoded([random.zipf(1.4, length) % words for length in lengths])
+    ids[-1] &= np.uint32(LAST - 1)
+    return ids, counts
+
+
+@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("sample", [0.0, 1e-3])
+def test_every_token_is_accounted_for(kind, sample):
+    text = lines(LINES[kind])
+    epochs = 1 if len(text[0]) > 50_000 else 3
+    for threads in range(1, 9):
+        model = MODELS[threads % len(MODELS)]
+        run = train(text, options_of(model, epochs=epochs, sample=sample, threads=threads))
+        found = run.progress()
+        assert found.trained + found.subsampled + found.without_context == len(text[0]) * epochs
+        assert found.done == len(text[0]) * epochs
+        assert (found.subsampled > 0) == (sample > 0)
+        learns = max(LINES[kind]) > (1 if sample == 0 else 2)
+        assert (found.trained > 0) == learns
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_seed_decides(objective):
+    def table(seed):
+        run = train(corpus(), options_of(objective, seed=seed, epochs=2))
+        return run.input.tobytes() + run.output.tobytes()
+
+    assert table(1) == table(1)
+    assert table(1) != table(2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_rate_falls_linearly(threads):
+    """The rate is that of a passage's first token, so it lags by one; a thread has the last one."""
+    text = lines([20] * 4000)
+    options = options_of({"lr": 0.1}, epochs=4, min_lr=0.004, threads=threads)
+    run = Training(*text, options)
+    seen = []
+    for number in range(options.epochs):
+        seen.append(run.epoch(number).lr)
+        wanted = max(0.004, 0.1 * (1 - (number + 1) / 4))
+        assert wanted * 0.999999 <= seen[-1] <= wanted + 0.1 / 4 / 64 * 2
+    assert seen[-1] == pytest.approx(0.004)
+
+
+def test_the_rate_starts_at_lr():
+    options = options_of({"lr": 0.5}, epochs=2)
+    assert Training(*corpus(), options).progress().lr == pytest.approx(0.5)
+    assert train(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_loss_falls(objective, model):
+    rate = {"lr": 0.02} if objective == PAPER else {}  # its default is for much longer texts
+    options = options_of(objective | model | rate, epochs=4, sample=0.0)
+    run = Training(*corpus(tokens=6000), options)
+    losses = [run.epoch(number).loss for number in range(options.epochs)]
+    assert losses[-1] < losses[0] - 0.05
+
+
+def test_subsampling_keeps_its_share():
+    """One word is half of the text: sqrt(s / f) + s / f of it stay, and all of the rare others."""
+    random = np.random.default_rng(1)
+    text = np.where(random.random(60_000) < 0.5, 0, random.integers(1, 1001, 60_000))
+    ids, counts = encoded(text.reshape(-1, 20))
+    share = counts[0] / counts.sum()
+    kept = np.sqrt(1e-3 / share) + 1e-3 / share
+    options = options_of({}, sample=1e-3, epochs=2)
+    found = train((ids, counts), options).progress().subsampled
+    wanted, deviation = 2 * counts[0] * (1 - kept), np.sqrt(2 * counts[0] * kept * (1 - kept))
+    assert abs(found - wanted) < 6 * deviation
+    assert 0.95 < wanted / (2 * counts[0]) < 0.96
+
+
+def test_too_high_a_rate_is_an_error():
+    run = Training(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
+    with pytest.raises(DivergedError) as caught:
+        for number in range(30):
+            run.epoch(number)
+    message = str(caught.value)
+    assert f"epoch {number + 1} " in message
+    assert "--objective dcme" in message and "--lr 5)" in message and "lower --lr" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
+def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, threads):
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.01)
+    text = lines([20] * 40_000)
+    run = Training(*text, options_of({"negative": 20}, dim=300, window=10, threads=threads))
+    before = threading.active_count()
+
+    def watch(progress):
+        raise failure("enough")
+
+    with pytest.raises(failure, match="enough"):
+        run.epoch(0, watch)
+    assert threading.active_count() == before
+    assert run.progress().done < len(text[0]) / 2
+
+
+def test_the_watcher_sees_progress(monkeypatch):
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.002)
+    text = lines([20] * 2000)
+    run, seen = Training(*text, options_of({}, dim=50)), []
+    run.epoch(0, seen.append)
+    assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
+    assert seen[-1].done == len(text[0])
+
+
+@pytest.mark.parametrize("dim", [1, 17, 48])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_padding_stays_zero(dim, objective):
+    for model in MODELS:
+        run = train(corpus(), options_of(objective | model, dim=dim, epochs=2))
+        for view in (run.input, run.output):
+            memory, stride = view.base, core.row_stride(dim)
+            assert view.strides[0] == 4 * stride >= 4 * dim
+            begin = (view.ctypes.data - memory.ctypes.data) // 4
+            rows = memory[begin : begin + len(view) * stride].reshape(len(view), stride)
+            assert view.ctypes.data % 64 == 0
+            assert np.abs(view).min(axis=1).max() > 0
+            assert not rows[:, dim:].any()
+            assert not memory[:begin].any() and not memory[begin + rows.size :].any()
+
+
+def test_the_core_takes_exactly_the_options():
+    fields = re.findall(r"^    (?:int\d+_t|double) (\w+);$", HEADER.read_text(), re.MULTILINE)
+    values = core_options(options_of({}))
+    assert list(values) == fields
+    ids, counts = corpus()
+    tables = [training_module.new_table(len(counts), 8) for _ in range(2)]
+    core.Trainer(values, ids, counts, *tables)
+    for name in fields:
+        with pytest.raises(ValueError, match=name):
+            core.Trainer({n: values[n] for n in fields if n != name}, ids, counts, *tables)
+
+
+def test_the_choices_are_numbered_as_in_the_core():
+    enums = re.findall(r"^enum \{ (.*) \};$", HEADER.read_text(), re.MULTILINE)
+    named = [tuple(enum.lower().replace("dcme_", "").split(", ")) for enum in enums]
+    declared = [declaration_of(item).choices for item in dataclasses.fields(TrainOptions)]
+    assert sorted(named) == sorted(choices for choices in declared if choices)
+
+
+def test_unknown_kernels_are_an_error():
+    with pytest.raises(UsageError, match="scalar"):
+        Training(*corpus(), options_of({}), kernels="mmx")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_dcme_beats_the_unigram(model, threads):
+    ids, counts = corpus(tokens=24_000)
+    sentence = np.cumsum(ids >> 31) - (ids >> 31)
+    held = sentence % 10 == 9
+    options = resolved(TrainOptions(model=model, objective="dcme", threads=threads))
+    run = train((ids[~held], counts), options)
+    assert np.isfinite(run.input).all() and np.isfinite(run.output).all()
+    unigram = np.log(counts / counts.sum())[ids[held] & (LAST - 1)].mean()
+    found = likelihood(ids[held], run.input, run.output, options.window)
+    assert found.log_probability > unigram
