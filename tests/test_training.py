@@ -136,6 +136,14 @@ def test_too_high_a_rate_is_an_error():
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("objective", ["ns", "nce"])
+def test_scores_far_from_zero_are_no_error(objective):
+    """Their losses are finite, although exp() of them is not; rows may yet come back."""
+    run = Training(*corpus(), options_of({"objective": objective}, lr=1e-9, dim=100))
+    run.input[:], run.output[:] = 30, -30
+    assert run.epoch(0).loss == pytest.approx(100 * 30 * 30, rel=1e-3)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, threads):

@@ -181,11 +181,14 @@ void dcme_noise_announce_pooled(void *member, int32_t target) {
     }
 }
 
-/* -log of what the step ascends; log sigma(x) = -log(1 + exp(-x)). */
+/* log(1 + exp(x)) = -log sigma(-x); exp() overflows long before a score does. */
+static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+
+/* -log of what the step ascends. */
 static double loss_of(const real *scores, int64_t count) {
-    double loss = log1p(exp(-(double)scores[0]));
+    double loss = softplus(-(double)scores[0]);
     for (int64_t i = 1; i < count; i++)
-        loss += scores[i] > 30 ? (double)scores[i] : log1p(exp((double)scores[i]));
+        loss += softplus((double)scores[i]);
     return loss;
 }
 
