@@ -136,6 +136,15 @@ def test_too_high_a_rate_is_an_error():
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_rows_that_are_not_finite_are_an_error(objective):
+    """One loss in 16 is looked at: the first of these, which is before any infinite row."""
+    run = Training(*encoded([np.arange(9)]), options_of(objective, window=1, sample=0.0))
+    run.input[8, 7] = np.inf
+    with pytest.raises(DivergedError, match="vector"):
+        run.epoch(0)
+
+
 @pytest.mark.parametrize("objective", ["ns", "nce"])
 def test_scores_far_from_zero_are_no_error(objective):
     """Their losses are finite, although exp() of them is not; rows may yet come back."""

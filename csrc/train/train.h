@@ -41,7 +41,8 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               const dcme_corpus *corpus, real *input, real *output,
                               const char *kernels, dcme_error *error);
 
-/* Train one epoch, 0 <= epoch < options.epochs. DCME_STOPPED after dcme_trainer_stop(). */
+/* Train one epoch, 0 <= epoch < options.epochs. DCME_STOPPED after dcme_trainer_stop();
+ * DCME_DIVERGED if a loss that was looked at, or in the end a row, is not finite. */
 dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error);
 
 /* What the threads have done since the trainer was opened; may lag by a passage. */

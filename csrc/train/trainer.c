@@ -99,6 +99,23 @@ static void *run(void *argument) {
     return NULL;
 }
 
+/* Whether all of a table is finite: the other numbers times zero are not zero. */
+static int is_finite(const dcme_trainer *t, real *table) {
+    enum { ROWS = 64 };
+    const dcme_model *model = &t->model;
+    real *rows[ROWS], sums[ROWS], *zeros = t->workers[0].h;
+    int finite = 1;
+    memset(zeros, 0, (size_t)model->stride * sizeof *zeros);
+    for (int64_t j = 0, n; j < model->items; j += n) {
+        for (n = 0; n < ROWS && j + n < model->items; n++)
+            rows[n] = table + (j + n) * model->stride;
+        model->kernels->dots(sums, zeros, rows, n, model->stride);
+        for (int64_t i = 0; i < n; i++)
+            finite &= sums[i] == 0;
+    }
+    return finite;
+}
+
 dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error) {
     int32_t threads = t->options.threads;
     job *jobs = dcme_allocate_zeros(threads, sizeof *jobs);
@@ -118,7 +135,12 @@ dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error
     free(jobs);
     if (atomic_load(&t->diverged))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
-    return atomic_load(&t->stop) ? dcme_fail(error, DCME_STOPPED, epoch, "stopped") : DCME_OK;
+    if (atomic_load(&t->stop))
+        return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
+    /* few losses are looked at, and none after the last steps */
+    if (!is_finite(t, t->model.input) || !is_finite(t, t->model.output))
+        return dcme_fail(error, DCME_DIVERGED, epoch, "a vector is not finite");
+    return DCME_OK;
 }
 
 void dcme_trainer_progress(dcme_trainer *t, dcme_progress *progress) {
