@@ -2,6 +2,8 @@
 direction in which h should move, and the loss before.
 """
 
+from collections import Counter
+
 import numpy as np
 from reference import CENTRE, Stream
 from scipy.special import entr, expit, softmax
@@ -176,8 +178,8 @@ class Paper(Clusters):
 class Tiers:
     """What the robust form knows of a cluster: the noise distribution and what it expects."""
 
-    def __init__(self, alpha, mean, output, top, head):
-        self.output, self.mean, self.noise = output, mean, alpha
+    def __init__(self, alpha, mean, output, top, head, limited):
+        self.output, self.mean, self.noise, self.limited = output, mean, alpha, limited
         self.top, self.head = top, head
         self.tail = np.setdiff1d(np.arange(len(alpha)), [*top, *head])
         self.bias = np.log(NU * alpha) + np.log(len(alpha))
@@ -200,12 +202,14 @@ class Tiers:
 
     def scale(self, h):
         moved = (self.u @ h - self.u_mean) / self.e if self.e > 0 else 0
+        self.limited["scale"] += moved > SCALE_MAX
         return np.exp(min(moved, SCALE_MAX))
 
     def step_offline(self, items, step):
         """No score at the mean moves by more than STEP_MAX."""
         weights, along = self.expected(items), step @ self.mean
         moved = np.abs(along * weights)
+        self.limited["step"] += moved.max(initial=0) > STEP_MAX
         weights *= STEP_MAX / np.maximum(moved, STEP_MAX)
         self.output[items] -= np.outer(weights, step)
 
@@ -218,6 +222,7 @@ class Robust(Clusters):
         self.draws, self.unigram = options.negative, counts / counts.sum()
         self.idle = IDLE * options.clusters * self.threshold
         self.instances = self.head_steps = self.revived = 0
+        self.limited = Counter()  # how often a limit of the tiers was met
         self.used, self.tiers, self.head_pending = [0] * len(self.u), [], []
         for z in range(len(self.u)):
             self.head_pending.append(Pending(output.shape[1]))
@@ -227,7 +232,7 @@ class Robust(Clusters):
         mixed = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
         top = self.heaviest(mixed, self.top_items)
         head = self.heaviest(mixed, max(self.top_items, min(HEAD_ITEMS, len(mixed))))
-        return Tiers(mixed, mean, self.output, top, head[len(top) :])
+        return Tiers(mixed, mean, self.output, top, head[len(top) :], self.limited)
 
     def begin(self, stream):
         self.stream = stream

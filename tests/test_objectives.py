@@ -133,6 +133,12 @@ def test_heads_move_between_the_moves_of_a_centre():
     assert reference.objective.moves > 2
 
 
+def test_limits_of_high_rates():
+    reference = compare(corpus(), {"objective": "dcme", "lr": 1.0})
+    assert reference.objective.limited["scale"] > 10
+    assert reference.objective.limited["step"] > 1
+
+
 def test_items_beyond_the_head():
     """Only from 2,000 items on is there a tail, which waits for its cluster's centre to move."""
     random = np.random.default_rng(1)
