@@ -1,8 +1,9 @@
-/* Draws from the alias table, and the shards of a corpus.
+/* Draws from the alias table, the heaviest items of a distribution, and the shards of a corpus.
  *
  * A table's cells are equally likely, so what it draws is known exactly: each cell gives its own
  * item with probability threshold / 2^32, and the other one with the rest.
  */
+#include "objectives/select.h"
 #include "train/alias.h"
 #include "train/internal.h"
 
@@ -87,6 +88,26 @@ static void check_refused(void) {
         expect(dcme_alias_build(cells, refused[i], 2) == DCME_BAD_ARGUMENT, "was not refused", i);
 }
 
+/* Item a comes before item b. */
+static int before(const real *weights, int32_t a, int32_t b) {
+    return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
+}
+
+/* Each selected item comes before the next one, and the last before all that were left out. */
+static void check_select(int64_t count, int64_t items, int64_t values) {
+    real weights[ITEMS];
+    int32_t heaviest[ITEMS];
+    for (int64_t i = 0; i < items; i++) /* few values: many are equal */
+        weights[i] = (real)dcme_below(dcme_random(&stream), values);
+    dcme_select_heaviest(heaviest, count, weights, items);
+    int64_t behind = 0;
+    for (int64_t i = 1; i < count; i++)
+        expect(before(weights, heaviest[i - 1], heaviest[i]), "heaviest items out of order", i);
+    for (int64_t i = 0; count > 0 && i < items; i++)
+        behind += before(weights, heaviest[count - 1], (int32_t)i);
+    expect(count == 0 || behind == items - count, "not the heaviest items", count);
+}
+
 /* A corpus of sentences of random lengths up to `longest`, 0 for a single one. */
 static void make_corpus(uint32_t *ids, int64_t length, int64_t longest) {
     for (int64_t i = 0; i < length; i++) {
@@ -135,6 +156,9 @@ int main(void) {
             check_table(counts[i], kind);
     check_pick();
     check_refused();
+    for (int64_t items = 1; items <= 40; items++)
+        for (int64_t count = 0; count <= items; count++)
+            check_select(count, items, 1 + items / 3), check_select(count, items, 1000000);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t j = 0; j < sizeof longest / sizeof *longest; j++)
             check_shards(lengths[i], longest[j]);
