@@ -90,7 +90,7 @@ C_FLAGS := -std=c11 -O1 -g -Wall -Wextra -Wno-unused-parameter -ffp-contract=off
 
 # As in setup.py: a kernel file is compiled for the instruction set that its name ends in.
 ifneq ($(filter x86_64 amd64,$(shell uname -m)),)
-isa = $(if $(filter %avx2.c,$1),-mavx2 -mfma -mf16c) \
+isa = $(if $(filter %avx2.c,$1),-mavx2 -mfma) \
     $(if $(filter %avx512.c,$1),-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
 endif
 

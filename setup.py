@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
 KERNEL_FLAGS = {
-    "avx2": ["-mavx2", "-mfma", "-mf16c"],
+    "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"],
 }
 ROOMS = {

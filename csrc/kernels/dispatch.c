@@ -17,7 +17,8 @@ const dcme_kernels *dcme_kernels_choose(const char *name) {
 #ifdef DCME_REAL_IS_FLOAT
 #if defined(__x86_64__) || defined(_M_X64)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         found[count++] = &dcme_kernels_avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         found[count++] = &dcme_kernels_avx2;
