@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import peers
-from dcme_w2v.text.encode import encode
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
+from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
 from dcme_w2v.words.likelihood import likelihood

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dcme_w2v.text.encode import encode
 
 from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import LAST, likelihood
 from dcme_w2v.words.training import Training
