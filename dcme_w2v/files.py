@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import io
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import ResourceError, UsageError
 
 STANDARD = "-"
+PART = ".part"
 
 
 @contextlib.contextmanager
@@ -20,24 +23,87 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to be written whole: it takes `path`'s place only when the block ends well.
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
-    the end, and removed when the block raises. ``-`` is standard output.
+    the end, and removed when the block raises; where a process was killed, by the next that writes
+    the same target. ``-`` is standard output.
+
+    Raises
+    ------
+    ResourceError
+        The file cannot be written; the target has not been touched.
     """
     if os.fspath(path) == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with blaming("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
     target = Path(path)
-    number, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    _remove_abandoned(target)
+    with blaming(target):
+        number, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=PART)
     try:
-        with os.fdopen(number, "wb") as file:
-            yield file
+        with blaming(target):
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
+        with io.BufferedWriter(_Aside(number, target)) as file:
+            yield cast(BinaryIO, file)
             file.flush()
-            os.fsync(file.fileno())
-        Path(aside).chmod(_mode_of(target))
-        Path(aside).replace(target)
+            with blaming(target):
+                os.fsync(number)
+                Path(aside).chmod(_mode_of(target))
+                Path(aside).replace(target)
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+    sync_folder(target.parent)
+
+
+class _Aside(io.FileIO):
+    """A file under another name than its target's, which is the one to name in an error."""
+
+    def __init__(self, number: int, target: Path) -> None:
+        super().__init__(number, "w")
+        self._target = target
+
+    def write(self, data: Any) -> int:
+        """Write some bytes."""
+        with blaming(self._target):
+            return super().write(data)
+
+
+@contextlib.contextmanager
+def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an error of the system into a `ResourceError` that names what was to be written."""
+    try:
+        yield
+    except BrokenPipeError:  # the reader has had enough: no failure
+        raise
+    except OSError as error:
+        raise ResourceError(
+            f"{os.fspath(target)}: cannot be written: {error.strerror or error}; "
+            "make room or name another"
+        ) from error
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes that were killed left of their tries to write a target."""
+    with contextlib.suppress(OSError):
+        for left in target.parent.glob(f".{_literally(target.name)}.*{PART}"):
+            with left.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where the writer lives
+                left.unlink()
+
+
+def _literally(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "[?*" else letter for letter in name)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's names to the disk, where its file system can."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -49,7 +115,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{target}: is a folder; name a file")
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}; make it first")
-    with tempfile.TemporaryFile(dir=target.parent):
+    with blaming(target), tempfile.TemporaryFile(dir=target.parent):
         pass
 
 

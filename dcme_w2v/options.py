@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -224,6 +225,40 @@ class TrainOptions(Checked):
         word2vec="threads",
     )
     seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
+    deterministic: bool = option(
+        False, "the same bytes for any --threads: reading takes all of them, learning one"
+    )
+
+
+@dataclass(frozen=True)
+class CheckpointOptions(Checked):
+    """When a run's state is saved."""
+
+    checkpoint_every: str = option(
+        "10m", "save all state this often: epochs, or time as 30s, 10m, 2h", metavar="N|Nm"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        form = r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]"
+        if not re.fullmatch(form, self.checkpoint_every):
+            raise UsageError(
+                f"--checkpoint-every {self.checkpoint_every}: give a number of epochs, or a time "
+                "as 30s, 10m, 2h"
+            )
+
+    @property
+    def epochs(self) -> int | None:
+        """Epochs from one checkpoint to the next; None where time counts."""
+        return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds from one checkpoint to the next; None where epochs count."""
+        if self.epochs is not None:
+            return None
+        unit = {"s": 1, "m": 60, "h": 3600}[self.checkpoint_every[-1]]
+        return float(self.checkpoint_every[:-1]) * unit
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dcme_w2v.cli.options import Group, collect, options_of, spellings
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import (
     Checked,
+    CheckpointOptions,
     OutputOptions,
     TrainOptions,
     VocabularyOptions,
@@ -17,7 +18,7 @@ from dcme_w2v.options import (
     types_of,
 )
 
-CLASSES = (VocabularyOptions, TrainOptions, OutputOptions)
+CLASSES = (VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 
 
 def parse(arguments, *classes):
@@ -52,8 +53,12 @@ def test_without_flags_the_defaults_of_the_dataclasses_hold():
 def test_every_spelling_of_every_option_sets_its_field(item):
     cls = next(cls for cls in CLASSES if item in fields(cls))
     kind, _ = types_of(cls)[item.name]
+    if kind is bool:
+        for flag in spellings(item):
+            assert True in [getattr(made, item.name, None) for made in parse([flag], *CLASSES)[2:]]
+        return
     value = {int: 7, float: 0.25, str: declaration_of(item).choices[-1:]}[kind]
-    value = value[0] if kind is str else value
+    value = (value[0] if value else "3") if kind is str else value
     for flag in spellings(item):
         found = [getattr(made, item.name, None) for made in parse([flag, str(value)], *CLASSES)[2:]]
         assert value in found

@@ -158,6 +158,27 @@ void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
     pending->count = 0;
 }
 
+void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state) {
+    int64_t items = clusters->model->items;
+    dcme_state_add(state, clusters->u, clusters->count * clusters->model->stride,
+                   sizeof *clusters->u);
+    dcme_state_add(state, clusters->entropy, clusters->count, sizeof *clusters->entropy);
+    for (int64_t k = 0; k < clusters->count; k++) {
+        dcme_cluster *cluster = &clusters->clusters[k];
+        dcme_state_add(state, cluster->alpha, items, sizeof *cluster->alpha);
+        dcme_state_add(state, cluster->top, clusters->top_items, sizeof *cluster->top);
+        dcme_state_add(state, cluster->is_top, items, sizeof *cluster->is_top);
+    }
+}
+
+void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
+                        dcme_state *state) {
+    for (int64_t k = 0; k < clusters; k++) {
+        dcme_state_add(state, &pending[k].count, 1, sizeof pending[k].count);
+        dcme_state_add(state, pending[k].h, 2 * stride, sizeof *pending[k].h); /* and step */
+    }
+}
+
 int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
 
 void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }

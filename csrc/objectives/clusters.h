@@ -57,6 +57,10 @@ void dcme_pending_close(dcme_pending *pending, int64_t clusters);
 void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
+/* List what changes in the clusters, and in pending sums. */
+void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state);
+void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride, dcme_state *state);
+
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);
 void dcme_cluster_release(dcme_cluster *cluster);

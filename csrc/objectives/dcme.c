@@ -251,6 +251,21 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
         revive(me, instance);
 }
 
+static void shared_state_of(void *shared, dcme_state *state) {
+    dcme_tiered_state(&((shared_state *)shared)->tiered, state);
+}
+
+static void member_state_of(void *member, dcme_state *state) {
+    member_state *me = member;
+    const dcme_clusters *c = &me->shared->tiered.clusters;
+    dcme_pending_state(me->pending, c->count, c->model->stride, state);
+    dcme_pending_state(me->head_pending, c->count, c->model->stride, state);
+    dcme_state_add(state, me->used, c->count, sizeof *me->used);
+    dcme_state_add(state, &me->instances, 1, sizeof me->instances);
+    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
+}
+
 const dcme_objective dcme_objective_dcme = {
-    "dcme", open_shared, close_shared, join, leave, begin, announce, step,
+    "dcme", open_shared,     close_shared,    join, leave, begin, announce,
+    step,   shared_state_of, member_state_of,
 };

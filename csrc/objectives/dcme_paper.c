@@ -133,6 +133,14 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
         update_offline(me, z);
 }
 
+static void shared_state_of(void *shared, dcme_state *state) { dcme_clusters_state(shared, state); }
+
+static void member_state_of(void *member, dcme_state *state) {
+    member_state *me = member;
+    dcme_pending_state(me->pending, me->clusters->count, me->clusters->model->stride, state);
+}
+
 const dcme_objective dcme_objective_dcme_paper = {
-    "dcme", open_shared, close_shared, join, leave, begin, announce, step,
+    "dcme", open_shared,     close_shared,    join, leave, begin, announce,
+    step,   shared_state_of, member_state_of,
 };

@@ -6,6 +6,8 @@
  */
 #include "objectives/noise.h"
 
+#include <stddef.h>
+
 static dcme_status open(void **shared, const dcme_model *model, const dcme_train_options *options,
                         dcme_error *error) {
     return dcme_noise_open(shared, model, options, 1, error);
@@ -20,4 +22,6 @@ const dcme_objective dcme_objective_nce = {
     dcme_noise_begin,
     dcme_noise_announce,
     dcme_noise_step,
+    NULL,
+    dcme_noise_state,
 };

@@ -139,6 +139,16 @@ void dcme_noise_begin(void *member, uint64_t stream) {
         me->pool[i] = draw(me);
 }
 
+/* Between passages no target waits, so that the samples themselves need not be kept. */
+void dcme_noise_state(void *member, dcme_state *state) {
+    member_state *me = member;
+    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
+    dcme_state_add(state, &me->drawn, 1, sizeof me->drawn);
+    dcme_state_add(state, me->pool, POOL, sizeof *me->pool);
+    dcme_state_add(state, &me->announced, 1, sizeof me->announced);
+    dcme_state_add(state, &me->taken, 1, sizeof me->taken);
+}
+
 static void add(sample *s, const dcme_model *model, int32_t word) {
     s->words[s->count] = word;
     s->rows[s->count] = model->output + word * model->stride;

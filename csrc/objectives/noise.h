@@ -24,6 +24,7 @@ void dcme_noise_begin(void *member, uint64_t stream);
 /* Take k words of q for a target: all drawn for it, or all but one from the pool. */
 void dcme_noise_announce(void *member, int32_t target);
 void dcme_noise_announce_pooled(void *member, int32_t target);
+void dcme_noise_state(void *member, dcme_state *state);
 void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss);
 
 #endif

@@ -10,6 +10,7 @@
 #include "dcme.h"
 #include "train/model.h"
 #include "train/options.h"
+#include "train/state.h"
 
 /* One instance: a context vector and the word that it should predict. */
 typedef struct {
@@ -49,6 +50,10 @@ typedef struct dcme_objective {
      * memory. Each step takes the oldest target announced. */
     void (*announce)(void *member, int32_t target);
     void (*step)(void *member, const dcme_instance *instance, dcme_loss *loss);
+
+    /* List what steps have changed, beside the model's tables. NULL where there is nothing. */
+    void (*shared_state)(void *shared, dcme_state *state);
+    void (*member_state)(void *member, dcme_state *state);
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,

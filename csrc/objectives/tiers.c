@@ -165,6 +165,23 @@ void dcme_tiered_close(dcme_tiered *s) {
     free(s->unigram);
 }
 
+void dcme_tiered_state(dcme_tiered *s, dcme_state *state) {
+    const dcme_model *model = s->clusters.model;
+    dcme_clusters_state(&s->clusters, state);
+    for (int64_t k = 0; k < s->clusters.count; k++) {
+        dcme_tiers *t = &s->tiers[k];
+        dcme_state_add(state, t->items, model->items, sizeof *t->items);
+        dcme_state_add(state, t->head, s->heads, sizeof *t->head);
+        dcme_state_add(state, t->is_head, model->items, sizeof *t->is_head);
+        dcme_state_add(state, t->noise, model->items, sizeof *t->noise);
+        dcme_state_add(state, t->mean, 3 * model->stride, sizeof *t->mean); /* and both u */
+        dcme_state_add(state, &t->mass, 1, sizeof t->mass);
+        dcme_state_add(state, &t->e_head, 1, sizeof t->e_head);
+        dcme_state_add(state, &t->e_tail, 1, sizeof t->e_tail);
+        dcme_state_add(state, &t->u_mean, 1, sizeof t->u_mean);
+    }
+}
+
 /* Weight of an item in an offline step along `step`, so small that its score at the mean moves by
  * STEP_MAX at most: stale weights times many instances must not throw a row far. */
 static real offline_weight(const dcme_tiered *s, int64_t k, int64_t word, real along) {

@@ -54,6 +54,9 @@ dcme_status dcme_tiered_open(dcme_tiered *tiered, const dcme_model *model,
                              const dcme_train_options *options);
 void dcme_tiered_close(dcme_tiered *tiered);
 
+/* List what changes in the clusters and their tiers. */
+void dcme_tiered_state(dcme_tiered *tiered, dcme_state *state);
+
 /* The head's rows, or the tail's, take what the pending instances owe them; then the head's
  * weights and u_head follow the rows, and `pending` is cleared. */
 void dcme_tiered_step_head(dcme_tiered *tiered, int64_t k, dcme_pending *pending, real *scratch);

@@ -38,6 +38,7 @@ typedef struct {
     dcme_counters *counters;
     void *member; /* the objective's part */
     int64_t epoch;
+    int64_t position, end; /* next id, and end of the shard at hand */
     uint64_t subsample_stream, window_stream;
     dcme_passage passage;
     real *h, *gradient, *moved;       /* (stride) each */
@@ -57,6 +58,8 @@ struct dcme_trainer {
     uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
     int64_t *starts; /* (shards + 1) first id of each shard */
     int64_t shards;
+    int64_t epoch;                                  /* under way, or -1 */
+    real *zeros;                                    /* (stride) */
     dcme_counters *counters;                        /* (threads) */
     dcme_worker *workers;                           /* (threads) */
     _Alignas(DCME_LINE) _Atomic int64_t next_shard; /* taken once a shard */
@@ -81,8 +84,12 @@ void dcme_learn_skipgram(dcme_worker *worker);
 /* worker.c */
 dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_error *error);
 void dcme_worker_close(dcme_worker *worker);
-/* Take shards and learn from them until there are none. */
+/* Learn from the shard at hand, then take others until there are none, or the trainer stops. */
 void dcme_worker_epoch(dcme_worker *worker, int64_t epoch);
+/* List what passages have changed. */
+void dcme_worker_state(dcme_worker *worker, dcme_state *state);
+/* Let the counters say what the worker has done. */
+void dcme_worker_publish(dcme_worker *worker);
 
 /* Half the window at a position, drawn for `shrink`. */
 static inline int64_t dcme_half_window(dcme_worker *worker) {

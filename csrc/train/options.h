@@ -31,6 +31,7 @@ typedef struct {
     int32_t gradient;
     int32_t threads;
     int64_t seed;
+    int32_t deterministic;
 } dcme_train_options;
 
 #endif

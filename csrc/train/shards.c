@@ -35,8 +35,20 @@ static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
     return shards;
 }
 
+/* Whether every id is a word's: rows are found by them. */
+static int has_words_only(const dcme_corpus *corpus) {
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < corpus->length; i++) {
+        uint32_t word = corpus->ids[i] & ~DCME_LAST;
+        largest = word > largest ? word : largest;
+    }
+    return (int64_t)largest < corpus->items;
+}
+
 dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus) {
     int64_t size = shard_size(corpus->length);
+    if (!has_words_only(corpus))
+        return DCME_BAD_ARGUMENT;
     *shards = cut(NULL, corpus, size);
     *starts = dcme_allocate(*shards + 1, sizeof **starts);
     if (!*starts)

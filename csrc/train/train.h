@@ -10,6 +10,7 @@
 #include "dcme.h"
 #include "kernels/kernels.h"
 #include "train/options.h"
+#include "train/state.h"
 
 /* Bit 31 of an id marks the last word of a sentence. */
 #define DCME_LAST UINT32_C(0x80000000)
@@ -41,14 +42,32 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               const dcme_corpus *corpus, real *input, real *output,
                               const char *kernels, dcme_error *error);
 
-/* Train one epoch, 0 <= epoch < options.epochs. DCME_STOPPED after dcme_trainer_stop();
- * DCME_DIVERGED if a loss that was looked at, or in the end a row, is not finite. */
+/* Train one epoch, 0 <= epoch < options.epochs, or go on with the one that was stopped.
+ * DCME_STOPPED after dcme_trainer_stop(), at the end of each thread's passage; DCME_DIVERGED if a
+ * loss that was looked at, or in the end a row, is not finite. */
 dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error);
 
 /* What the threads have done since the trainer was opened; may lag by a passage. */
 void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress);
 
+/* May come before the epoch has begun, which then ends at once. */
 void dcme_trainer_stop(dcme_trainer *trainer);
+
+/* The epoch that was stopped and not finished, or -1. */
+int64_t dcme_trainer_unfinished(const dcme_trainer *trainer);
+
+/* List all that a run depends on but its options, the corpus and the two tables: put back into a
+ * trainer that was opened alike, with the tables, it goes on as the other would have. Not while an
+ * epoch runs. */
+void dcme_trainer_state(dcme_trainer *trainer, dcme_state *state);
+
+/* After the state was put back: check that its positions can be, and publish its counts. */
+dcme_status dcme_trainer_restored(dcme_trainer *trainer, dcme_error *error);
+
+/* Whether rows from .. to - 1 are finite; the output table's follow on the input table's. May be
+ * called while an epoch runs. */
+int dcme_trainer_is_finite(const dcme_trainer *trainer, int64_t from, int64_t to);
+
 const char *dcme_trainer_kernels(const dcme_trainer *trainer);
 void dcme_trainer_close(dcme_trainer *trainer);
 

@@ -56,9 +56,15 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
             return dcme_fail(error, DCME_NO_MEMORY, corpus->items, "subsampling");
         fill_keep(t->keep, corpus, t->options.sample);
     }
-    if (dcme_shards_cut(&t->starts, &t->shards, corpus) != DCME_OK)
-        return dcme_fail(error, DCME_NO_MEMORY, corpus->length, "the list of shards");
-    dcme_status status = t->objective->open(&t->shared, &t->model, &t->options, error);
+    dcme_status status = dcme_shards_cut(&t->starts, &t->shards, corpus);
+    if (status == DCME_BAD_ARGUMENT)
+        return dcme_fail(error, status, corpus->items, "an id is none of the words'");
+    if (status != DCME_OK)
+        return dcme_fail(error, status, corpus->length, "the list of shards");
+    t->zeros = dcme_allocate_zeros(t->model.stride, sizeof *t->zeros);
+    if (!t->zeros)
+        return dcme_fail(error, DCME_NO_MEMORY, t->model.stride, "a row");
+    status = t->objective->open(&t->shared, &t->model, &t->options, error);
     return status == DCME_OK ? open_workers(t, error) : status;
 }
 
@@ -69,6 +75,9 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     if (!t)
         return dcme_fail(error, DCME_NO_MEMORY, sizeof *t, "a trainer");
     t->options = *options;
+    if (options->deterministic)
+        t->options.threads = 1; /* what several do at once depends on time */
+    t->epoch = -1;
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
     t->model = (dcme_model){corpus->items,  dcme_stride(options->dim),   input, output,
@@ -99,17 +108,17 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* Whether all of a table is finite: the other numbers times zero are not zero. */
-static int is_finite(const dcme_trainer *t, real *table) {
+/* The numbers that are not finite give no zero when they are multiplied by it. */
+int dcme_trainer_is_finite(const dcme_trainer *t, int64_t from, int64_t to) {
     enum { ROWS = 64 };
     const dcme_model *model = &t->model;
-    real *rows[ROWS], sums[ROWS], *zeros = t->workers[0].h;
+    real *rows[ROWS], sums[ROWS];
     int finite = 1;
-    memset(zeros, 0, (size_t)model->stride * sizeof *zeros);
-    for (int64_t j = 0, n; j < model->items; j += n) {
-        for (n = 0; n < ROWS && j + n < model->items; n++)
-            rows[n] = table + (j + n) * model->stride;
-        model->kernels->dots(sums, zeros, rows, n, model->stride);
+    for (int64_t j = from, n; j < to; j += n) {
+        for (n = 0; n < ROWS && j + n < to; n++)
+            rows[n] = j + n < model->items ? model->input + (j + n) * model->stride
+                                           : model->output + (j + n - model->items) * model->stride;
+        model->kernels->dots(sums, t->zeros, rows, n, model->stride);
         for (int64_t i = 0; i < n; i++)
             finite &= sums[i] == 0;
     }
@@ -118,10 +127,14 @@ static int is_finite(const dcme_trainer *t, real *table) {
 
 dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error) {
     int32_t threads = t->options.threads;
+    if (t->epoch >= 0 && t->epoch != epoch)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, epoch, "another epoch is not finished");
     job *jobs = dcme_allocate_zeros(threads, sizeof *jobs);
     if (!jobs)
         return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
-    atomic_store(&t->next_shard, 0);
+    if (t->epoch < 0)
+        atomic_store(&t->next_shard, 0);
+    t->epoch = epoch;
     for (int32_t i = 0; i < threads; i++) {
         jobs[i].worker = &t->workers[i];
         jobs[i].epoch = epoch;
@@ -132,13 +145,16 @@ dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error
     for (int32_t i = 1; i < threads; i++)
         if (jobs[i].started)
             pthread_join(jobs[i].thread, NULL);
+        else
+            run(&jobs[i]); /* it may have a shard at hand from before a stop */
     free(jobs);
     if (atomic_load(&t->diverged))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
-    if (atomic_load(&t->stop))
+    if (atomic_exchange(&t->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
+    t->epoch = -1;
     /* few losses are looked at, and none after the last steps */
-    if (!is_finite(t, t->model.input) || !is_finite(t, t->model.output))
+    if (!dcme_trainer_is_finite(t, 0, 2 * t->model.items))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a vector is not finite");
     return DCME_OK;
 }
@@ -162,6 +178,31 @@ void dcme_trainer_progress(dcme_trainer *t, dcme_progress *progress) {
 
 void dcme_trainer_stop(dcme_trainer *t) { atomic_store(&t->stop, 1); }
 
+int64_t dcme_trainer_unfinished(const dcme_trainer *t) { return t->epoch; }
+
+void dcme_trainer_state(dcme_trainer *t, dcme_state *state) {
+    dcme_state_add(state, &t->epoch, 1, sizeof t->epoch);
+    dcme_state_add(state, &t->next_shard, 1, sizeof t->next_shard);
+    if (t->objective->shared_state)
+        t->objective->shared_state(t->shared, state);
+    for (int32_t i = 0; i < t->options.threads; i++)
+        dcme_worker_state(&t->workers[i], state);
+}
+
+dcme_status dcme_trainer_restored(dcme_trainer *t, dcme_error *error) {
+    int sound = t->epoch >= -1 && t->epoch < t->options.epochs && atomic_load(&t->next_shard) >= 0;
+    for (int32_t i = 0; i < t->options.threads; i++) {
+        const dcme_worker *worker = &t->workers[i];
+        sound &= 0 <= worker->position && worker->position <= worker->end &&
+                 worker->end <= t->corpus.length;
+    }
+    if (!sound)
+        return dcme_fail(error, DCME_BAD_FORMAT, 0, "it names places that the corpus has not");
+    for (int32_t i = 0; i < t->options.threads; i++)
+        dcme_worker_publish(&t->workers[i]);
+    return DCME_OK;
+}
+
 const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
 
 void dcme_trainer_close(dcme_trainer *t) {
@@ -174,6 +215,7 @@ void dcme_trainer_close(dcme_trainer *t) {
     free(t->workers);
     free(t->counters);
     free(t->starts);
+    free(t->zeros);
     free(t->keep);
     free(t);
 }

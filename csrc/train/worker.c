@@ -37,7 +37,7 @@ void dcme_worker_close(dcme_worker *worker) {
     free(worker->rows);
 }
 
-static void publish(dcme_worker *worker) {
+void dcme_worker_publish(dcme_worker *worker) {
     dcme_counters *c = worker->counters;
     atomic_store_explicit(&c->trained, worker->trained, memory_order_relaxed);
     atomic_store_explicit(&c->subsampled, worker->subsampled, memory_order_relaxed);
@@ -47,26 +47,35 @@ static void publish(dcme_worker *worker) {
     atomic_store_explicit(&c->rate, worker->passage.rate, memory_order_relaxed);
 }
 
-static void learn_shard(dcme_worker *worker, int64_t shard) {
-    dcme_trainer *trainer = worker->trainer;
-    const dcme_train_options *options = &trainer->options;
-    uint64_t seed = (uint64_t)options->seed, epoch = (uint64_t)worker->epoch;
-    int64_t position = trainer->starts[shard], end = trainer->starts[shard + 1];
-    int sliding = options->window_mode != DCME_SHRINK;
-
+static void take_shard(dcme_worker *worker, int64_t shard) {
+    const dcme_trainer *trainer = worker->trainer;
+    uint64_t seed = (uint64_t)trainer->options.seed, epoch = (uint64_t)worker->epoch;
+    worker->position = trainer->starts[shard];
+    worker->end = trainer->starts[shard + 1];
     worker->subsample_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_SUBSAMPLE);
     worker->window_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_WINDOW);
     trainer->objective->begin(worker->member,
                               dcme_stream(seed, epoch, (uint64_t)shard, DCME_NOISE));
-    while (position < end && !atomic_load_explicit(&trainer->stop, memory_order_relaxed)) {
-        position = dcme_passage_read(worker, position, end);
+}
+
+static int stopped(dcme_trainer *trainer) {
+    return atomic_load_explicit(&trainer->stop, memory_order_relaxed);
+}
+
+/* Learn passage by passage; where it is stopped, the worker can go on later. */
+static void learn_shard(dcme_worker *worker) {
+    dcme_trainer *trainer = worker->trainer;
+    const dcme_train_options *options = &trainer->options;
+    int sliding = options->window_mode != DCME_SHRINK;
+    while (worker->position < worker->end && !stopped(trainer)) {
+        worker->position = dcme_passage_read(worker, worker->position, worker->end);
         if (options->model == DCME_SKIPGRAM)
             dcme_learn_skipgram(worker);
         else if (sliding)
             dcme_learn_cbow_sliding(worker);
         else
             dcme_learn_cbow(worker);
-        publish(worker);
+        dcme_worker_publish(worker);
         if (!isfinite(worker->loss.sum)) {
             atomic_store(&trainer->diverged, 1);
             atomic_store(&trainer->stop, 1);
@@ -78,9 +87,26 @@ void dcme_worker_epoch(dcme_worker *worker, int64_t epoch) {
     dcme_trainer *trainer = worker->trainer;
     worker->epoch = epoch;
     for (;;) {
-        int64_t shard = atomic_fetch_add(&trainer->next_shard, 1);
-        if (shard >= trainer->shards || atomic_load(&trainer->stop))
+        learn_shard(worker);
+        if (stopped(trainer))
             return;
-        learn_shard(worker, shard);
+        int64_t shard = atomic_fetch_add(&trainer->next_shard, 1);
+        if (shard >= trainer->shards)
+            return;
+        take_shard(worker, shard);
     }
+}
+
+void dcme_worker_state(dcme_worker *worker, dcme_state *state) {
+    dcme_state_add(state, &worker->position, 1, sizeof worker->position);
+    dcme_state_add(state, &worker->end, 1, sizeof worker->end);
+    dcme_state_add(state, &worker->subsample_stream, 1, sizeof worker->subsample_stream);
+    dcme_state_add(state, &worker->window_stream, 1, sizeof worker->window_stream);
+    dcme_state_add(state, &worker->passage.rate, 1, sizeof worker->passage.rate);
+    dcme_state_add(state, &worker->loss, 1, sizeof worker->loss);
+    dcme_state_add(state, &worker->trained, 1, sizeof worker->trained);
+    dcme_state_add(state, &worker->subsampled, 1, sizeof worker->subsampled);
+    dcme_state_add(state, &worker->without_context, 1, sizeof worker->without_context);
+    if (worker->trainer->objective->member_state)
+        worker->trainer->objective->member_state(worker->member, state);
 }

@@ -1,6 +1,9 @@
 """Binding of csrc/train: options and arrays in, an epoch without the GIL, counters out."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
 
 from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
 
@@ -26,6 +29,7 @@ cdef extern from "train/options.h" nogil:
         int32_t gradient
         int32_t threads
         int64_t seed
+        int32_t deterministic
 
 
 cdef extern from "train/train.h" nogil:
@@ -43,6 +47,15 @@ cdef extern from "train/train.h" nogil:
         int64_t losses
         double rate
 
+    ctypedef struct dcme_piece:
+        void *bytes
+        int64_t size
+
+    ctypedef struct dcme_state:
+        dcme_piece *pieces
+        int64_t room
+        int64_t count
+
     ctypedef struct dcme_trainer:
         pass
 
@@ -54,6 +67,10 @@ cdef extern from "train/train.h" nogil:
     dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error)
     void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress)
     void dcme_trainer_stop(dcme_trainer *trainer)
+    int64_t dcme_trainer_unfinished(const dcme_trainer *trainer)
+    void dcme_trainer_state(dcme_trainer *trainer, dcme_state *state)
+    dcme_status dcme_trainer_restored(dcme_trainer *trainer, dcme_error *error)
+    bint dcme_trainer_is_finite(const dcme_trainer *trainer, int64_t from_row, int64_t to_row)
     const char *dcme_trainer_kernels(const dcme_trainer *trainer)
     void dcme_trainer_close(dcme_trainer *trainer)
 
@@ -108,7 +125,7 @@ cdef class Trainer:
         dcme_trainer_close(self.trainer)
 
     def epoch(self, int64_t number):
-        """Train one epoch; returns False if it was stopped."""
+        """Train one epoch or what is left of it; returns False if it was stopped."""
         cdef dcme_error error
         cdef dcme_status status
         with nogil:
@@ -127,6 +144,44 @@ cdef class Trainer:
     def stop(self):
         """Ask the threads to stop after their passage."""
         dcme_trainer_stop(self.trainer)
+
+    def state(self):
+        """Return the memory that the rest of the run depends on, as arrays of bytes.
+
+        They are views, to be read or written between epochs while the trainer lives.
+        """
+        cdef dcme_state state = dcme_state(NULL, 0, 0)
+        cdef int64_t i
+        dcme_trainer_state(self.trainer, &state)
+        state.pieces = <dcme_piece *>calloc(state.count, sizeof(dcme_piece))
+        if state.pieces == NULL:
+            raise MemoryError
+        try:
+            state.room, state.count = state.count, 0
+            dcme_trainer_state(self.trainer, &state)
+            return [
+                np.asarray(<uint8_t[:state.pieces[i].size]>state.pieces[i].bytes)
+                if state.pieces[i].size else np.empty(0, dtype=np.uint8)
+                for i in range(state.count)
+            ]
+        finally:
+            free(state.pieces)
+
+    def restored(self):
+        """Check the state that was put back, and let `progress` follow it."""
+        cdef dcme_error error
+        check(dcme_trainer_restored(self.trainer, &error), &error)
+
+    def unfinished(self):
+        """Return the epoch that was stopped, or -1."""
+        return dcme_trainer_unfinished(self.trainer)
+
+    def is_finite(self, int64_t start, int64_t end):
+        """Tell whether rows start .. end - 1 are finite, the output's behind the input's."""
+        cdef bint finite
+        with nogil:
+            finite = dcme_trainer_is_finite(self.trainer, start, end)
+        return finite
 
     @property
     def kernels(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from typing import Any
@@ -13,6 +14,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.cli.options import Group
 from dcme_w2v.errors import DcmeError
+from dcme_w2v.interrupts import Interrupted, Terminated, terminate
 
 # Name of a command -> "module:object"; a module is imported only when its command is used.
 COMMANDS = {
@@ -46,6 +48,10 @@ class LazyGroup(Group):
         """Run a command; a reader of stdout that has seen enough, as `head`, is no failure."""
         try:
             return super().invoke(ctx)
+        except Terminated as error:
+            raise Interrupted("terminated", signal.SIGTERM) from error
+        except KeyboardInterrupt as error:  # here, or click would print an empty line for it
+            raise Interrupted("interrupted") from error
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
@@ -59,7 +65,8 @@ def program(traceback_wanted: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 interrupted."""
+    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 or 143 after a signal."""
+    signal.signal(signal.SIGTERM, terminate)
     arguments = sys.argv[1:] if arguments is None else arguments
     sys.exit(run(arguments))
 
@@ -77,9 +84,8 @@ def run(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _report(error, f"{where}{error.strerror or error}", 1, arguments)
     except MemoryError as error:
-        return _report(error, "out of memory; lower --dim or raise --min-count", 1, arguments)
-    except (KeyboardInterrupt, click.Abort) as error:
-        return _report(error, "interrupted", 130, arguments)
+        told = f"out of memory ({error})" if str(error) else "out of memory"
+        return _report(error, f"{told}; lower --dim or raise --min-count", 1, arguments)
     except Exception as error:
         told = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
         return _report(error, told, 1, arguments)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.options import CheckpointOptions, OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.words import trainer
 from dcme_w2v.words.manifest import audit_line
 from dcme_w2v.words.progress import reporting
@@ -28,6 +28,9 @@ ZERO_ONE = click.Choice(["0", "1"])
 @click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
 @click.option("--output-context", metavar="FILE", help="write the context vectors here")
 @options_of(VocabularyOptions, TrainOptions, OutputOptions)
+@click.option("--checkpoint", metavar="FOLDER", help="save all state here, to go on from")
+@options_of(CheckpointOptions)
+@click.option("--resume", metavar="FOLDER", help="go on from the checkpoint in this folder")
 @click.option("--save-vocab", "-save-vocab", metavar="FILE", help='write lines "word count" here')
 @click.option("--read-vocab", "-read-vocab", metavar="FILE", help="take the words from this file")
 @click.option("--init", metavar="VECTORS", help="start from these vectors")
@@ -47,16 +50,17 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     CORPUS: files, folders or - for standard input; gzip, bzip2, xz and zstd are told by their
     first bytes. A line is a sentence, spaces part the words. Beside the vectors lies VECTORS.json,
     which says how they were made. word2vec.c's command lines work too. With several threads two
-    runs differ in the last digits.
+    runs differ in the last digits. A first SIGINT or SIGTERM saves what there is.
     """
     quiet = _read_word2vec(ctx, values)
     log_json = values["log_json"]
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
     output = collect(OutputOptions, values)
-    job = trainer.TrainJob(**values, format=output.format)
+    every = collect(CheckpointOptions, values).checkpoint_every
+    job = trainer.TrainJob(**values, format=output.format, checkpoint_every=every)
     _check(job)
-    with reporting(quiet, log_json) as reporter:
+    with reporting(quiet, log_json, append=job.resume is not None) as reporter:
         manifest = trainer.train(job, vocabulary, options, reporter)
         if not job.dry_run:
             reporter.talk(audit_line(manifest))

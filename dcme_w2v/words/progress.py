@@ -149,11 +149,13 @@ class JsonLog(Quiet):
     on a full disk say, does not stop the training; `close` tells of it, when the vectors are safe.
     """
 
-    def __init__(self, path: str, every: float = 1.0, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, path: str, every: float = 1.0, clock: Clock = time.monotonic, append: bool = False
+    ) -> None:
         self._path = path
         self._file = sys.stdout
         if path != STANDARD:
-            self._file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 (see close)
+            self._file = Path(path).open("a" if append else "w", encoding="utf-8")  # noqa: SIM115 (see close)
         self._every = every
         self._clock = clock
         self._start = clock()
@@ -244,7 +246,9 @@ class Both:
 
 
 @contextlib.contextmanager
-def reporting(quiet: bool = False, log_json: str | None = None) -> Iterator[Reporter]:
+def reporting(
+    quiet: bool = False, log_json: str | None = None, append: bool = False
+) -> Iterator[Reporter]:
     """Make the reporter for where stderr goes, and close it at the end.
 
     Parameters
@@ -253,6 +257,8 @@ def reporting(quiet: bool = False, log_json: str | None = None) -> Iterator[Repo
         Say nothing on stderr.
     log_json : str, optional
         Also write JSON lines to this file; ``-`` is standard output.
+    append : bool
+        Write them behind those of an earlier run.
 
     Raises
     ------
@@ -264,7 +270,7 @@ def reporting(quiet: bool = False, log_json: str | None = None) -> Iterator[Repo
     shown: Reporter = Quiet()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
-    reporter = Both(shown, JsonLog(log_json)) if log_json is not None else shown
+    reporter = Both(shown, JsonLog(log_json, append=append)) if log_json is not None else shown
     try:
         yield reporter
     except BaseException as error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import shutil
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.train import row_stride
-from dcme_w2v.errors import FormatError, ResourceError, UsageError
-from dcme_w2v.files import check_writable
-from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.interrupts import Interrupted, Noted, noting
+from dcme_w2v.options import CheckpointOptions, OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.checkpoint import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.keeping import Keeper
 from dcme_w2v.words.manifest import Seconds, TokenCounts, manifest_of, write_manifest
 from dcme_w2v.words.progress import Reporter
 from dcme_w2v.words.training import Progress, Training
@@ -48,6 +55,13 @@ class TrainJob:
         "text", "binary" or "npy"; by the suffix of the output otherwise.
     dry_run : bool
         Stop when it is known what will be needed.
+    checkpoint : str, optional
+        Folder for checkpoints, see `dcme_w2v.words.checkpoint`; by default that of `resume`.
+    checkpoint_every : str
+        How often: a number of epochs, or a time as "10m".
+    resume : str, optional
+        Folder of checkpoints to go on from. Where it is also `checkpoint`, and has none yet, the
+        run starts from the beginning.
     """
 
     corpus: tuple[str, ...]
@@ -60,6 +74,9 @@ class TrainJob:
     log_json: str | None = None
     format: str | None = None
     dry_run: bool = False
+    checkpoint: str | None = None
+    checkpoint_every: str = CheckpointOptions().checkpoint_every
+    resume: str | None = None
 
 
 def train(
@@ -93,21 +110,31 @@ def train(
         Memory or disk does not suffice.
     DivergedError
         Training left the finite numbers.
+    Interrupted
+        SIGINT or SIGTERM came; what there was has been saved, see `dcme_w2v.words.keeping`.
     """
     start = time.monotonic()
+    found = _checkpoint_of(job)
+    if found is not None and options.threads is None:
+        options = dataclasses.replace(options, threads=found.threads())
     options = resolved(options)
     assert options.threads is not None
+    if found is not None:
+        found.check_options(vocabulary, options)
     _check_outputs(job)
     known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
     reporter.stage("reading", None, "bytes")
-    with encode(
-        job.corpus,
-        vocabulary,
-        vocabulary=known,
-        cache_dir=job.cache_dir,
-        threads=options.threads,
-        progress=lambda done, total: reporter.advance(done),
-    ) as corpus:
+    with (
+        _folder(job) as folder,
+        encode(
+            job.corpus,
+            vocabulary,
+            vocabulary=known,
+            cache_dir=job.cache_dir,
+            threads=options.threads,
+            progress=lambda done, total: reporter.advance(done),
+        ) as corpus,
+    ):
         reporter.talk(_corpus_line(corpus))
         if job.dry_run:
             return needs(job, corpus, options)
@@ -115,16 +142,20 @@ def train(
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Training(corpus.ids, corpus.vocabulary.counts, options)
-        if job.init:
+        every = CheckpointOptions(job.checkpoint_every)
+        keeper = Keeper(folder, every, (vocabulary, options), corpus, training, reporter)
+        if found is not None:
+            keeper.resume(found)
+        elif job.init:
             _start_from(job.init, training, corpus.vocabulary)
-        began = time.monotonic()
-        last = _run(training, corpus, reporter)
+        with noting() as noted:
+            last = _run(job, training, corpus, reporter, keeper, noted)
+            _save_or_keep(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(
             count=round(corpus.seconds, 3),
-            train=round(time.monotonic() - began, 3),
+            train=round(keeper.position.seconds, 3),
             total=round(time.monotonic() - start, 3),
         )
-        _save(job, training, corpus.vocabulary)
         manifest = manifest_of(
             options=(vocabulary, options, OutputOptions(format=_format(job))),
             corpus=[(file["path"], file["size"]) for file in corpus.files],
@@ -234,27 +265,121 @@ def _start_from(path: str, training: Training, vocabulary: Vocabulary) -> None:
     training.input[here] = vectors.matrix[there]
 
 
-def _run(training: Training, corpus: EncodedCorpus, reporter: Reporter) -> Progress:
-    """Train all epochs, telling the reporter, and return the progress at the end."""
-    epochs = training.options.epochs
+def _checkpoint_of(job: TrainJob) -> Checkpoint | None:
+    """Return the checkpoint to go on from; a folder that is both source and target may be empty."""
+    if job.resume is None:
+        return None
+    found = generations_in(Path(job.resume))
+    if found:
+        return Checkpoint.load(found[-1])
+    if job.resume == job.checkpoint:
+        return None
+    raise UsageError(f"{job.resume}: has no checkpoint; give --resume its folder, or leave it out")
+
+
+@contextlib.contextmanager
+def _folder(job: TrainJob) -> Iterator[CheckpointFolder | None]:
+    """Open the folder of checkpoints, if there is to be one."""
+    path = job.checkpoint or job.resume
+    if path is None or job.dry_run:
+        yield None
+        return
+    folder = CheckpointFolder(path, resuming=path == job.resume)
+    try:
+        yield folder
+    finally:
+        folder.close()
+
+
+def _run(
+    job: TrainJob,
+    training: Training,
+    corpus: EncodedCorpus,
+    reporter: Reporter,
+    keeper: Keeper,
+    noted: Noted,
+) -> Progress:
+    """Train all epochs that are left, saving and telling, and return the progress at the end."""
+    epochs, position = training.options.epochs, keeper.position
     reporter.stage("training", corpus.tokens * epochs, "words")
-    for number in range(epochs):
-        start = time.monotonic()
 
-        def watch(progress: Progress, number: int = number) -> None:
-            # out-of-vocabulary tokens are not in the cache: counted in proportion
-            done = progress.done * corpus.tokens // len(corpus.ids)
-            reporter.advance(done, loss=progress.loss, lr=progress.lr)
+    def watch(progress: Progress) -> bool:
+        # out-of-vocabulary tokens are not in the cache: counted in proportion
+        done = progress.done * corpus.tokens // len(corpus.ids)
+        reporter.advance(done, loss=progress.loss, lr=progress.lr)
+        return noted.number is not None or keeper.is_time()
 
-        progress = training.epoch(number, watch)
-        seconds = round(time.monotonic() - start, 3)
-        reporter.epoch(
-            {"epoch": number + 1, "seconds": seconds, "loss": progress.loss, "lr": progress.lr}
-        )
+    progress = training.progress()
+    while position.epoch < epochs:
+        try:
+            with keeper.timing():
+                progress = training.epoch(position.epoch, watch)
+            if training.unfinished is None:
+                seconds = round(position.epoch_seconds, 3)
+                figures = {"seconds": seconds, "loss": progress.loss, "lr": progress.lr}
+                reporter.epoch({"epoch": position.epoch + 1, **figures})
+                keeper.end_epoch()
+            if noted.number is not None and position.epoch < epochs:
+                raise _interrupted(job, training, corpus.vocabulary, keeper, noted)
+            keeper.save_if_due()
+        except DivergedError as error:
+            raise DivergedError(f"{error}; {keeper.last_state()}") from error
     return progress
 
 
-def _save(job: TrainJob, training: Training, vocabulary: Vocabulary) -> None:
+def _interrupted(
+    job: TrainJob, training: Training, vocabulary: Vocabulary, keeper: Keeper, noted: Noted
+) -> Interrupted:
+    """Save what there is after a signal: a checkpoint, or else the vectors so far."""
+    assert noted.number is not None
+    said = f"stopped by {noted.name} in epoch {keeper.position.epoch + 1}: "
+    try:
+        if (saved := keeper.save()) is not None:
+            said += f"the state is in {saved}; go on with --resume {saved.parent}"
+            return Interrupted(said, noted.number)
+    except ResourceError as error:
+        said += f"{error}; "
+    written = _save(job, training, vocabulary, ".partial")
+    said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
+    return Interrupted(said, noted.number)
+
+
+def _save(job: TrainJob, training: Training, vocabulary: Vocabulary, suffix: str = "") -> list[str]:
+    """Write the vectors and return where; with a suffix only what goes to files."""
+    written = []
     for path, matrix in ((job.output, training.input), (job.output_context, training.output)):
-        if path is not None:
-            save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=job.format)
+        if path is None or (suffix and path == STANDARD):
+            continue
+        format = job.format or format_of(path)
+        save_vectors(path + suffix, vocabulary, matrix, counts=vocabulary.counts, format=format)
+        written.append(path + suffix)
+    return written
+
+
+def _save_or_keep(
+    job: TrainJob, training: Training, vocabulary: Vocabulary, keeper: Keeper
+) -> None:
+    """Write the vectors; where that fails, keep them as a checkpoint or in the folder for temps."""
+    try:
+        _save(job, training, vocabulary)
+    except ResourceError as error:
+        raise ResourceError(f"{error}; {_kept(job, training, vocabulary, keeper)}") from error
+
+
+def _kept(job: TrainJob, training: Training, vocabulary: Vocabulary, keeper: Keeper) -> str:
+    """Save the vectors where they were not meant to go, and say where."""
+    with contextlib.suppress(ResourceError):
+        if (saved := keeper.save()) is not None:
+            return f"nothing is lost: make room, and go on with --resume {saved.parent}"
+    folder = tempfile.mkdtemp(prefix="dcme-w2v-")
+    first, second = (
+        None if path is None else f"{folder}/{'vectors' if path == STANDARD else Path(path).name}"
+        for path in (job.output, job.output_context)
+    )
+    elsewhere = dataclasses.replace(job, output=first, output_context=second)
+    try:
+        written = _save(elsewhere, training, vocabulary)
+    except ResourceError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return "nor can they be kept elsewhere; --checkpoint FOLDER would keep them"
+    return f"nothing is lost: they are in {' and '.join(written)}"

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
-from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.errors import DivergedError, FormatError, UsageError
 from dcme_w2v.options import TrainOptions, declaration_of
 
 CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 POLL_SECONDS = 0.2
+LOOKED_AT_ONCE = 32 << 20  # bytes of the tables, between two polls
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Training:
             core_options(options), ids, counts, input_table, output_table, kernels_named(kernels)
         )
         self._before = self._core.progress()
+        self._looked = 0  # rows of both tables found finite in this round
 
     @property
     def kernels(self) -> str:
@@ -132,31 +135,78 @@ class Training:
             lr=now["rate"],
         )
 
-    def epoch(self, number: int, watch: Callable[[Progress], None] | None = None) -> Progress:
-        """Train one epoch and return the progress at its end.
+    @property
+    def unfinished(self) -> int | None:
+        """The epoch that was stopped before its end, from 0; None between epochs."""
+        number = self._core.unfinished()
+        return number if number >= 0 else None
+
+    def state(self) -> list[NDArray[np.uint8]]:
+        """Return the memory, as views, that the rest of the run depends on beside the tables."""
+        return self._core.state()
+
+    def record(self) -> dict[str, Any]:
+        """Return what `restore` needs to know of the state, in terms of JSON."""
+        before = self._before
+        sizes = [piece.nbytes for piece in self.state()]
+        return {"loss": before["loss"], "losses": before["losses"], "state": sizes}
+
+    def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
+        """Put a state back that `read` fills piece by piece; the tables are the caller's.
+
+        Raises
+        ------
+        FormatError
+            The state is not one of a training with these options and this corpus.
+        """
+        pieces = self.state()
+        if [piece.nbytes for piece in pieces] != record["state"]:
+            raise FormatError("it has other parts")
+        for piece in pieces:
+            if piece.nbytes and read(piece.data) != piece.nbytes:
+                raise FormatError("it breaks off")
+        self._core.restored()
+        self._before = {**self._before, "loss": record["loss"], "losses": record["losses"]}
+
+    def check_finite(self) -> None:
+        """Raise `DivergedError` if a number of the tables is not finite."""
+        if not self._core.is_finite(0, 2 * len(self.input)):
+            raise self._diverged(self.unfinished or 0, "a vector is not finite")
+
+    def epoch(
+        self, number: int, watch: Callable[[Progress], bool | None] | None = None
+    ) -> Progress:
+        """Train one epoch, or what is left of it, and return the progress at its end.
 
         Parameters
         ----------
         number : int
             From 0; decides the learning rate and the random numbers.
         watch : callable, optional
-            Called every fifth of a second with the progress.
+            Called every fifth of a second with the progress; where it returns True, the threads
+            stop within some thousand words, the epoch is `unfinished`, and can be gone on with.
 
         Raises
         ------
         DivergedError
             A number is no longer finite.
         """
-        self._before = self._core.progress()
+        if self.unfinished is None:
+            self._before = self._core.progress()
         failures: list[BaseException] = []
-        thread = threading.Thread(target=self._epoch, args=(number, failures), daemon=True)
+        stopping = threading.Event()
+        job = (number, stopping, failures)
+        thread = threading.Thread(target=self._epoch, args=job, daemon=True)
         thread.start()
         try:
             while thread.is_alive():
                 thread.join(POLL_SECONDS)
-                if watch:
-                    watch(self.progress())
+                self._look(number)
+                if watch and watch(self.progress()):
+                    stopping.set()
+                    self._core.stop()
         except BaseException:
+            stopping.set()
             self._core.stop()
             thread.join()
             raise
@@ -164,16 +214,27 @@ class Training:
             raise failures[0]
         return self.progress()
 
-    def _epoch(self, number: int, failures: list[BaseException]) -> None:
+    def _look(self, number: int) -> None:
+        """Look at some more rows: the threads look at some losses only, of words they meet."""
+        total = 2 * len(self.input)
+        end = min(total, self._looked + max(1, LOOKED_AT_ONCE // (4 * self.options.dim)))
+        if not self._core.is_finite(self._looked, end):
+            raise self._diverged(number, "a vector is not finite")
+        self._looked = end % total
+
+    def _diverged(self, number: int, what: object) -> DivergedError:
+        o = self.options
+        return DivergedError(
+            f"training left the finite numbers in epoch {number + 1} ({what}; --objective "
+            f"{o.objective}, --lr {o.lr:g}, now {self.progress().lr:.4g}): give a lower --lr"
+        )
+
+    def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:
         try:
-            self._core.epoch(number)
+            # A stop may have come when the epoch before was over already.
+            while not self._core.epoch(number) and not stopping.is_set():
+                pass
         except DivergedError as error:
-            o = self.options
-            failures.append(
-                DivergedError(
-                    f"training left the finite numbers in epoch {number + 1} ({error}; "
-                    f"--objective {o.objective}, --lr {o.lr:g}): give a lower --lr"
-                )
-            )
+            failures.append(self._diverged(number, error))
         except BaseException as error:
             failures.append(error)

@@ -178,7 +178,8 @@ def _save_npy(
         # Whatever can fail does so here, before the first of the two is renamed.
         for file in (numbers, vocabulary):
             file.flush()
-            os.fsync(file.fileno())
+            with files.blaming(path):
+                os.fsync(file.fileno())
 
 
 def _check_shapes(

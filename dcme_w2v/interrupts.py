@@ -1,0 +1,70 @@
+"""Signals: noted while there is work to save, and otherwise the end of the program.
+
+`dcme_w2v.cli.main` turns SIGTERM into an exception as SIGINT is one; the trainer notes both while
+it trains, so that it can save what it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from dcme_w2v.errors import DcmeError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived."""
+
+
+class Interrupted(DcmeError):
+    """A signal ended the work; the exit code is 128 and the signal's number, as shells have it."""
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + number
+
+
+class Noted:
+    """The first signal that came, if one did."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the signal."""
+        return signal.Signals(self.number or 0).name
+
+
+def terminate(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM: raise as Python does for SIGINT."""
+    raise Terminated
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[Noted]:
+    """Note the first SIGINT or SIGTERM instead of raising; the second ends the process at once.
+
+    In a thread that is not the main one no signal is caught, and nothing noted.
+    """
+    noted = Noted()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.number = number
+        for one in SIGNALS:  # the system's own way: works whatever the process is at
+            signal.signal(one, signal.SIG_DFL)
+
+    before = {one: signal.signal(one, note) for one in SIGNALS}
+    try:
+        yield noted
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
