@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from dcme_w2v.cli.options import collect, options_of
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.options import CheckpointOptions, OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.words import trainer
 from dcme_w2v.words.manifest import audit_line
@@ -66,9 +66,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
             reporter.talk(audit_line(manifest))
             reporter.talk(f"vectors: {job.output}")
     if job.dry_run:
-        for name, value in manifest.items():
-            shown = f"{value:,}" if isinstance(value, (int, float)) else value
-            click.echo(f"{name.replace('_', ' ')}: {shown}")
+        _show_plan(manifest)
 
 
 def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
@@ -86,6 +84,18 @@ def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
         values[name] = meanings[given]
     debug = values.pop("debug")
     return bool(values.pop("quiet")) or debug == 0
+
+
+def _show_plan(plan: dict[str, Any]) -> None:
+    refused, disk = plan.pop("refused"), plan.pop("disk")
+    for name, value in plan.items():
+        if value is not None:
+            click.echo(f"{name.replace('_', ' ')}: {value:,}")
+    for one in disk:
+        figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
+        click.echo(f"disk of {one['folder']}: {figures}")
+    if refused:
+        raise ResourceError(refused)
 
 
 def _check(job: trainer.TrainJob) -> None:

@@ -52,18 +52,36 @@ class IdCache:
 
     def read(self, first: int, length: int) -> NDArray[np.uint32]:
         """Read ids from number `first` on."""
-        self._file.seek(first * ID_BYTES)
-        return np.fromfile(self._file, dtype=np.uint32, count=length)
+        ids = np.empty(length, dtype=np.uint32)
+        rest = ids.view(np.uint8).data
+        try:
+            self._file.seek(first * ID_BYTES)
+            while rest and (got := self._file.readinto(rest)):
+                rest = rest[got:]
+        except OSError as error:
+            raise self._failure("read back", error) from error
+        if rest:
+            raise ResourceError(f"{self.folder}: the id cache is cut short; name another folder")
+        return ids
 
     def finished(self, length: int) -> NDArray[np.uint32]:
         """Cut the file to its first `length` ids, return them mapped to be read, and close it.
 
         The disk space is given back when the map goes.
         """
-        self._file.truncate(length * ID_BYTES)
-        ids = np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
+        try:
+            self._file.truncate(length * ID_BYTES)
+            ids = np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
+        except OSError as error:
+            raise self._failure("mapped", error) from error
         self.close()
         return ids
+
+    def _failure(self, what: str, error: OSError) -> ResourceError:
+        return ResourceError(
+            f"{self.folder}: the id cache cannot be {what}: {error.strerror or error}; "
+            "name another folder with --cache-dir"
+        )
 
     def close(self) -> None:
         """Close the file."""

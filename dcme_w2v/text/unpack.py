@@ -81,6 +81,8 @@ class CorpusFile(io.RawIOBase):
     ----------
     bytes_read : int
         Bytes taken so far from the file as it is stored.
+    packed : bool
+        Whether what comes out is not what is stored.
 
     Raises
     ------
@@ -96,7 +98,8 @@ class CorpusFile(io.RawIOBase):
         self._raw = _open_raw(path)
         try:
             self._head = self._take(HEAD_BYTES)
-            self._pieces = self._unpack() if self._packing() else None
+            self.packed = self._packing() is not None
+            self._pieces = self._unpack() if self.packed else None
         except BaseException:
             self.close()
             raise

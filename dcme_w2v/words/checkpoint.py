@@ -39,13 +39,12 @@ from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.record import FILES, FORMAT, read_record
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import blocks_of
 
-FORMAT = 1
 KEPT = 2  # generations
 RECORD = "checkpoint.json"
-FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
 READ_AT_ONCE = 8 << 20
 SAMENESS = ("ids", "vocabulary")  # what two corpora have to have in common
 
@@ -103,7 +102,7 @@ class Checkpoint:
     @classmethod
     def load(cls, folder: Path) -> Checkpoint:
         """Read the record and check the files against it."""
-        found = cls(folder, _read_record(folder / RECORD))
+        found = cls(folder, read_record(folder / RECORD))
         for name in FILES:
             found._check_file(name)
         return found
@@ -365,51 +364,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
-
-
-# ---- reading ----
-
-# What a record holds: kinds by key, in tables of tables.
-_NUMBER = (int, float)
-_SHAPE: dict[str, Any] = {
-    "format": int,
-    "options": {"threads": int},
-    "corpus": {"ids": str, "vocabulary": str, "tokens": int, "words": int, "files": list},
-    "kernels": str,
-    "position": {"epoch": int, "seconds": _NUMBER, "epoch_seconds": _NUMBER},
-    "training": {"loss": _NUMBER, "losses": int, "state": list},
-    "files": {name: {"bytes": int, "crc32": int} for name in FILES},
-}
-
-
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes(), parse_constant=_refuse)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is no JSON ({error}); it is not to be edited") from error
-    _check_shape(path, "", record, _SHAPE)
-    if record["format"] != FORMAT:
-        raise FormatError(
-            f"{path}: has format {record['format']} and this version reads {FORMAT}; go on with "
-            f"the version that wrote it, {record.get('version')}"
-        )
-    return record  # type: ignore[no-any-return]
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number")
-
-
-def _check_shape(path: Path, name: str, value: Any, shape: Any) -> None:
-    if not isinstance(shape, dict):
-        if isinstance(value, bool) or not isinstance(value, shape):
-            raise FormatError(f"{path}: {name} is {str(value)[:40]!r}; it is not to be edited")
-        return
-    if not isinstance(value, dict):
-        raise FormatError(f"{path}: {name or 'the whole'} is no table; it is not to be edited")
-    for key, kind in shape.items():
-        if key not in value:
-            raise FormatError(f"{path}: has no {name}{key}; it is not to be edited")
-        _check_shape(path, f"{name}{key}.", value[key], kind)

@@ -8,33 +8,21 @@ first fault, and words/check.py, which counts them all.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import contextlib
-import gzip
-import io
-import lzma
 import os
 import re
-import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
-from dcme_w2v.errors import FormatError, ResourceError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.text.corpus import stored_size
+from dcme_w2v.text.unpack import CorpusFile
 from dcme_w2v.words.ordered import ordered_map
-
-try:
-    import zstandard
-except ImportError:
-    zstandard = None  # type: ignore[assignment]
 
 BLOCK = 8 << 20  # bytes read at a time; no row is longer
 MAX_ROWS = 1 << 31
@@ -57,13 +45,6 @@ COUNT = FAULT_NAMES.index("bad count")
 assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
-_DAMAGED_PACKING = (
-    EOFError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-    *([zstandard.ZstdError] if zstandard else []),
-)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
@@ -102,7 +83,7 @@ class RowReader:
         The bytes after the last whole row; known when `parts` has ended.
     """
 
-    def __init__(self, path: str, file: BinaryIO, size: int | None) -> None:
+    def __init__(self, path: str, file: CorpusFile, size: int | None) -> None:
         self.path = path
         self._file = file
         self._size = size  # None where it is not known
@@ -167,7 +148,7 @@ class RowReader:
         block[:filled] = carried
         view = block.data
         while filled < BLOCK and not self._final:
-            got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
+            got = self._file.readinto(view[filled:])
             filled += got
             self._final = got == 0
         return block[:filled]
@@ -254,48 +235,19 @@ class RowReader:
 
 @contextlib.contextmanager
 def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
-    """Open a text or binary file of vectors, packed or plain; ``-`` is standard input."""
+    """Open a text or binary file of vectors, packed or plain; ``-`` is standard input.
+
+    Raises
+    ------
+    FormatError
+        It cannot be opened or, also while the rows are read, not be read or unpacked.
+    """
     name = os.fspath(path)
-    with contextlib.ExitStack() as stack:
-        file: io.BufferedReader
-        if name == STANDARD:
-            file = io.BufferedReader(cast(Any, sys.stdin.buffer))
-            stack.callback(file.detach)  # or it would close standard input at the end
-        else:
-            file = stack.enter_context(Path(name).open("rb"))
-        unpacked = stack.enter_context(_unpacked(name, file))
-        known = unpacked is file and name != STANDARD
-        yield RowReader(name, unpacked, os.fstat(file.fileno()).st_size if known else None)
-
-
-@contextlib.contextmanager
-def _unpacked(name: str, file: io.BufferedReader) -> Iterator[BinaryIO]:
-    """Return a file's bytes, unpacked where its first bytes say so."""
-    with contextlib.ExitStack() as stack:
-        try:
-            yield _unpacking(name, file, stack)
-        except _DAMAGED_PACKING as error:
-            raise FormatError(f"{name}: damaged packing ({error}); pack it again") from error
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            raise FormatError(f"{name}: damaged packing ({error}); pack it again") from error
-
-
-def _unpacking(name: str, file: io.BufferedReader, stack: contextlib.ExitStack) -> BinaryIO:
-    magic = file.peek(6)[:6]
-    if magic.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=file)))
-    if magic.startswith(b"BZh"):
-        return cast(BinaryIO, stack.enter_context(bz2.BZ2File(file)))
-    if magic.startswith(b"\xfd7zXZ\x00"):
-        return cast(BinaryIO, stack.enter_context(lzma.LZMAFile(file)))
-    if magic.startswith(b"\x28\xb5\x2f\xfd"):
-        if zstandard is None:
-            raise ResourceError(f"{name}: packed with zstd; install zstandard or unpack it first")
-        stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return cast(BinaryIO, stack.enter_context(stream))
-    return file
+    try:
+        with CorpusFile(name) as file:
+            yield RowReader(name, file, None if file.packed else stored_size(name))
+    except CorpusError as error:
+        raise FormatError(str(error)) from error
 
 
 def _is_number(field: bytes) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import shutil
 import tempfile
 import time
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.train import row_stride
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.interrupts import Interrupted, Noted, noting
@@ -27,10 +25,9 @@ from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.keeping import Keeper
 from dcme_w2v.words.manifest import Seconds, TokenCounts, manifest_of, write_manifest
 from dcme_w2v.words.progress import Reporter
+from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.training import Progress, Training
 from dcme_w2v.words.vectors import Vectors, format_of, save_vectors
-
-TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,8 @@ def train(
     Returns
     -------
     dict
-        The manifest, see `dcme_w2v.words.manifest`; for a dry run, what would be needed.
+        The manifest, see `dcme_w2v.words.manifest`; for a dry run, what would be needed, and
+        under "refused" why that cannot be had, or None.
 
     Raises
     ------
@@ -136,9 +134,12 @@ def train(
         ) as corpus,
     ):
         reporter.talk(_corpus_line(corpus))
+        plan = needs(job, corpus, options)
         if job.dry_run:
-            return needs(job, corpus, options)
-        _check_resources(job, corpus, options)
+            return {**plan, "refused": reason_against(plan)}
+        if reason := reason_against(plan):
+            raise ResourceError(reason)
+        reporter.talk(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Training(corpus.ids, corpus.vocabulary.counts, options)
@@ -187,24 +188,6 @@ def _check_outputs(job: TrainJob) -> None:
             raise UsageError(f"{path}: is read, too (corpus, --read-vocab or --init); name another")
 
 
-def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
-    """Return what a run would take: words, tokens, bytes of memory and of disk."""
-    words = len(corpus.vocabulary)
-    memory = 2 * words * row_stride(options.dim) * 4 + words * 40 + len(corpus.vocabulary.text)
-    if options.objective == "dcme":
-        memory += options.clusters * words * (4 if options.dcme_update == "paper" else 22)
-    files = (job.output is not None) + (job.output_context is not None)
-    number = TEXT_BYTES_A_NUMBER if _format(job) == "text" else 4
-    return {
-        "vocabulary": words,
-        "tokens": corpus.tokens,
-        "out_of_vocabulary": corpus.out_of_vocabulary,
-        "memory_bytes": memory,
-        "cache_bytes": len(corpus.ids) * 4,
-        "output_bytes": files * (words * options.dim * number + len(corpus.vocabulary.text)),
-    }
-
-
 def _format(job: TrainJob) -> str | None:
     """Return the format of the vectors: the one asked for, or the suffix's."""
     return job.format or (format_of(job.output) if job.output is not None else None)
@@ -217,33 +200,6 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"
     return line
-
-
-def _check_resources(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> None:
-    """Refuse now what cannot fit, rather than fail after hours."""
-    plan = needs(job, corpus, options)
-    memory = _memory_bytes()
-    if memory is not None and plan["memory_bytes"] > memory:
-        raise ResourceError(
-            f"training needs {plan['memory_bytes']:,} bytes of memory and the machine has "
-            f"{memory:,}: lower --dim, --max-vocab or --clusters, or raise --min-count"
-        )
-    if job.output not in (None, "-"):
-        folder = Path(job.output or "").parent
-        free = shutil.disk_usage(folder).free
-        if plan["output_bytes"] > free:
-            raise ResourceError(
-                f"{folder}: the vectors need about {plan['output_bytes']:,} bytes and {free:,} "
-                "are free: make room or choose another folder"
-            )
-
-
-def _memory_bytes() -> int | None:
-    """Return the machine's memory, where the system tells it."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _start_from(path: str, training: Training, vocabulary: Vocabulary) -> None:

@@ -1,0 +1,113 @@
+"""What memory and disk a training run takes, and whether there is as much; for the trainer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dcme_w2v._core.train import row_stride
+from dcme_w2v.files import STANDARD
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.text.encode import EncodedCorpus
+from dcme_w2v.words.checkpoint import KEPT
+from dcme_w2v.words.vectors import format_of
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.trainer import TrainJob
+
+TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
+GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
+
+
+def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
+    """Return what a run takes and what there is, in tokens and bytes.
+
+    ``disk`` lists the folders that are written to, each with the bytes needed and free there;
+    folders of one file system share an entry.
+    """
+    words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
+    state = 0
+    if options.objective == "dcme":
+        state = options.clusters * words * (4 if options.dcme_update == "paper" else 22)
+    memory = 2 * words * row_stride(options.dim) * 4 + words * 40 + text + state
+    checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
+    files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
+    folders = [(Path(path).parent, size) for path, size in files.items()]
+    if job.checkpoint or job.resume:
+        folders.append((Path(job.checkpoint or job.resume or ""), (KEPT + 1) * checkpoint))
+    return {
+        "vocabulary": words,
+        "tokens": corpus.tokens,
+        "out_of_vocabulary": corpus.out_of_vocabulary,
+        "memory_bytes": memory,
+        "memory_available_bytes": memory_limit(),
+        "cache_bytes": len(corpus.ids) * 4,
+        "output_bytes": sum(files.values()),
+        "checkpoint_bytes": checkpoint if job.checkpoint or job.resume else 0,
+        "disk": _by_file_system(folders),
+    }
+
+
+def reason_against(plan: dict[str, Any]) -> str | None:
+    """Return why a run cannot be, if what it takes is not there: better now than after hours."""
+    memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
+    if limit is not None and memory > limit:
+        return (
+            f"training needs {memory:,} bytes of memory and there are {limit:,}: lower --dim, "
+            "--max-vocab or --clusters, or raise --min-count"
+        )
+    for one in plan["disk"]:
+        if one["bytes"] > one["free_bytes"]:
+            return (
+                f"{one['folder']}: vectors and checkpoints need about {one['bytes']:,} bytes and "
+                f"{one['free_bytes']:,} are free: make room or choose another folder"
+            )
+    return None
+
+
+def plan_line(plan: dict[str, Any]) -> str:
+    """Return what a run will take as one line."""
+    disk = sum(one["bytes"] for one in plan["disk"])
+    return f"training takes {plan['memory_bytes'] / 1e6:,.0f} MB of memory and writes up to " + (
+        f"{disk / 1e6:,.0f} MB"
+    )
+
+
+def memory_limit() -> int | None:
+    """Return the memory that this process may have, where the system tells it."""
+    limits = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        soft, _ = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            limits.append(soft)
+    with contextlib.suppress(OSError, ValueError):
+        limits.append(int(GROUP_LIMIT.read_text()))
+    return min(limits, default=None)
+
+
+def _written(job: TrainJob) -> list[str]:
+    paths = (job.output, job.output_context)
+    return [path for path in paths if path is not None and path != STANDARD]
+
+
+def _file_bytes(job: TrainJob, path: str, words: int, dim: int) -> int:
+    text = (job.format or format_of(path)) == "text"
+    return words * dim * (TEXT_BYTES_A_NUMBER if text else 4)
+
+
+def _by_file_system(folders: list[tuple[Path, int]]) -> list[dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for folder, size in folders:
+        there = folder if folder.exists() else folder.parent
+        entry = found.setdefault(
+            there.stat().st_dev,
+            {"folder": str(there), "bytes": 0, "free_bytes": shutil.disk_usage(there).free},
+        )
+        entry["bytes"] += size
+    return list(found.values())
