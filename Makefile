@@ -15,7 +15,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(C_SOURCES) \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow lint bench ctest wheel clean
+.PHONY: help demo test test-kernels test-slow torture torture-long lint bench ctest wheel clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,6 +34,12 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run the tests with each slower inst
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
+
+torture: $(VENV)/.dev $(VENV)/.built ## kill training and fail its writes, for a minute
+	@$(BIN)/python scripts/torture.py
+
+torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; takes an hour
+	@$(BIN)/python scripts/torture.py kills writes soak --kills 300 --faults 0
 
 lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff check .

@@ -24,7 +24,7 @@ class Terminated(KeyboardInterrupt):
 class Interrupted(DcmeError):
     """A signal ended the work; the exit code is 128 and the signal's number, as shells have it."""
 
-    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+    def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + number
 
@@ -44,6 +44,11 @@ class Noted:
 def terminate(number: int, frame: FrameType | None) -> None:
     """Handle SIGTERM: raise as Python does for SIGINT."""
     raise Terminated
+
+
+def number_of(error: KeyboardInterrupt) -> int:
+    """Return the signal behind an exception."""
+    return signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.cli.options import Group
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.interrupts import Interrupted, Terminated, terminate
+from dcme_w2v.interrupts import Interrupted, number_of, terminate
 
 # Name of a command -> "module:object"; a module is imported only when its command is used.
 COMMANDS = {
@@ -48,10 +48,8 @@ class LazyGroup(Group):
         """Run a command; a reader of stdout that has seen enough, as `head`, is no failure."""
         try:
             return super().invoke(ctx)
-        except Terminated as error:
-            raise Interrupted("terminated", signal.SIGTERM) from error
         except KeyboardInterrupt as error:  # here, or click would print an empty line for it
-            raise Interrupted("interrupted") from error
+            raise Interrupted("interrupted", number_of(error)) from error
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
@@ -66,9 +64,14 @@ def program(traceback_wanted: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 or 143 after a signal."""
-    signal.signal(signal.SIGTERM, terminate)
     arguments = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(arguments))
+    try:
+        signal.signal(signal.SIGTERM, terminate)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run(arguments)
+    except KeyboardInterrupt as error:  # before or after the command
+        code = _report(error, "interrupted", 128 + number_of(error), arguments)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,340 @@
+"""Kill training at random instants, fail each of its writes, let it run long; nothing may be lost.
+
+    kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
+             must end with the bytes of the straight run
+    writes   every call that writes fails once (no space, I/O error, read-only), or does half
+    soak     one long run, whose resident memory must stay flat
+
+`make torture` runs the first two in a short form, `make torture-long` all at length. Prints counts,
+one line a part; with --json an object a part. Needs Linux and a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIM = ROOT / "tests" / "faults" / "shim.c"
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # there a flush costs nothing
+CORPUS = ROOT.parent / "shared" / "data" / "enwiki17.txt"
+FAIL, KILL, HALF = range(3)  # as in the shim
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
+
+# What differs from run to run: objectives, models, formats.
+CASES = (
+    ("--objective", "ns", "--format", "binary"),
+    ("--objective", "nce", "--model", "skipgram", "--format", "text"),
+    ("--objective", "dcme", "--window-mode", "linear", "--format", "npy"),
+    ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
+    ("--objective", "ns", "--deterministic", "--threads", "2"),
+)
+COMMON = ("--dim", "24", "--epochs", "2", "--threads", "1", "--min-count", "2", "--quiet")
+OLD = b"what was there before"
+
+
+@dataclass
+class Run:
+    """The files of one run, in a folder of its own."""
+
+    folder: Path
+    case: tuple[str, ...]
+    straight: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> list[Path]:
+        """Return what a run that ends well writes, but for what holds times."""
+        format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
+        names = ["v.npy", "v.vocab", "c.npy"] if format == "npy" else ["v.bin", "c.bin"]
+        return [self.folder / name for name in (*names, "words")]
+
+    def arguments(self, every: str) -> list[str]:
+        """Return the command line, which starts, or goes on where there is a checkpoint."""
+        keep = str(self.folder / "k")
+        files = ["--output", str(self.outputs[0]), "--log-json", str(self.folder / "log")]
+        context = self.outputs[-2]
+        files += ["--output-context", str(context), "--save-vocab", str(self.folder / "words")]
+        state = ["--checkpoint", keep, "--resume", keep, "--checkpoint-every", every]
+        corpus = str(self.folder.parent / "corpus.txt")
+        return ["train", corpus, *COMMON, *self.case, *files, *state]
+
+    def fresh(self) -> Run:
+        """Empty the folder, but for an old file of each output."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        for path in self.outputs:
+            path.write_bytes(OLD)
+        return self
+
+    def complaint(self) -> str | None:
+        """Return what is wrong with the files that there are, whatever has happened."""
+        from dcme_w2v.errors import DcmeError
+        from dcme_w2v.words.checkpoint import Checkpoint, generations_in
+
+        for path in self.outputs:
+            if path.exists() and path.read_bytes() not in (OLD, self.straight[path.name]):
+                return f"{path.name} is neither the old file nor the new one"
+        try:
+            for one in generations_in(self.folder / "k"):
+                Checkpoint.load(one)
+        except DcmeError as failure:
+            return str(failure)
+        return None
+
+    def unfinished(self) -> str | None:
+        """Return what is wrong with the files of a run that ended well."""
+        for path in self.outputs:
+            if path.read_bytes() != self.straight[path.name]:
+                return f"{path.name} differs from the straight run"
+        left = [path.name for path in self.folder.rglob("*.part")]
+        return f"{left} were left" if left else None
+
+
+class Shim:
+    """The library that this process was started with."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(os.environ["LD_PRELOAD"])
+
+    def arm(self, at: int, action: int, argument: int) -> None:
+        """Let a call fail, or kill the process; 0 only counts."""
+        self._library.fault_arm(ctypes.c_long(at), action, int(argument))
+
+    def calls(self) -> int:
+        """Return how many calls there were since."""
+        return int(self._library.fault_calls())
+
+
+def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> int:
+    """Start a run in a child, whose calls that write are counted in `calls` and talk in `err`."""
+    from dcme_w2v.cli.main import main
+
+    shim, code = Shim(), 70
+    child = os.fork()
+    if child:
+        return child
+    with contextlib.suppress(BaseException):
+        number = os.open(run.folder / "err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(number, 2)
+        try:
+            shim.arm(*fault)
+            main(run.arguments(every))
+        except SystemExit as end:
+            code = int(end.code or 0)
+        done = shim.calls()
+        shim.arm(0, FAIL, 0)
+        sys.stderr.flush()
+        (run.folder / "calls").write_text(str(done))
+    os._exit(code)
+
+
+def end(child: int) -> int:
+    """Wait for a child and return its exit code, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@contextlib.contextmanager
+def workplace(seed: int) -> Iterator[Path]:
+    """Make a folder with a corpus of two topics and Zipf's law."""
+    chance = random.Random(seed)
+    words = [f"word{i}" for i in range(1500)]
+    weights = [1 / (i + 5) for i in range(1500)]
+    with tempfile.TemporaryDirectory(prefix="torture-", dir=MEMORY) as name:
+        tokens = chance.choices(words, weights, k=60_000)
+        lines = (" ".join(tokens[i : i + 15]) for i in range(0, len(tokens), 15))
+        Path(name, "corpus.txt").write_text("\n".join(lines))
+        yield Path(name)
+
+
+def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
+    """Return a run of each case with its true outputs, the seconds and the calls that it takes."""
+    found = []
+    for number, case in enumerate(CASES):
+        run = Run(place / f"run{number}", case).fresh()
+        began = time.monotonic()
+        if end(start(run, "0.03s")) != 0:
+            sys.exit(f"error: {run.arguments('0.03s')}: {(run.folder / 'err').read_text()}")
+        seconds = time.monotonic() - began
+        run.straight = {path.name: path.read_bytes() for path in run.outputs}
+        found.append((run, seconds, int((run.folder / "calls").read_text())))
+    return found
+
+
+def phase_of(run: Run) -> str:
+    """Tell from the files what a killed run was at."""
+    if list(run.folder.glob("k/.*.part")):
+        return "checkpointing"
+    if list(run.folder.glob(".*.part")):
+        return "writing"
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        lines = (run.folder / "log").read_text().splitlines()
+        stages = [one["stage"] for one in map(json.loads, lines) if one["event"] == "start"]
+        return str(stages[-1])
+    return "starting"
+
+
+def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Kill runs `count` times; each run is killed some times and then let be."""
+    landed: collections.Counter[str] = collections.Counter()
+    phases: collections.Counter[str] = collections.Counter()
+    failures: list[str] = []
+    runs = straight_runs(place)
+    while sum(landed.values()) < count:
+        run, seconds, calls = chance.choice(runs)
+        run.fresh()
+        for _ in range(chance.randint(1, 4)):
+            number = chance.choice(SIGNALS)
+            inside = chance.random() < 0.5
+            at = chance.randint(1, calls) if inside else 0
+            child = start(run, "0.03s", (at, KILL, number))
+            if not inside:
+                time.sleep(chance.uniform(0, seconds))
+                os.kill(child, number)
+            code = end(child)
+            if code in (-number, 128 + number):
+                landed[signal.Signals(number).name] += 1
+                phases[phase_of(run)] += 1
+            elif code != 0:
+                failures.append(f"exit code {code}: {(run.folder / 'err').read_text()}")
+            if complaint := run.complaint():
+                failures.append(f"after {signal.Signals(number).name}: {complaint}")
+        code = end(start(run, "0.03s"))
+        if complaint := "the resume failed" if code else run.unfinished():
+            failures.append(f"{' '.join(run.case)}: {complaint}")
+    return {"part": "kills", **landed, "phases": dict(phases), "failures": failures}
+
+
+def faults_of(calls: int) -> Iterator[tuple[int, int, int]]:
+    """Yield every fault that a run of so many calls can have: the call, what, and the error."""
+    for at in range(1, calls + 1):
+        yield from ((at, FAIL, number) for number in ERRORS)
+        yield at, HALF, 0
+
+
+def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Let calls that write fail, each in a run of its own, and see that nothing is lost."""
+    failures: list[str] = []
+    counts: collections.Counter[str] = collections.Counter()
+    todo = []
+    for run, *_ in straight_runs(place):
+        end(start(run.fresh(), "1"))
+        calls = int((run.folder / "calls").read_text())
+        counts["calls"] += calls
+        todo += [(run, fault) for fault in faults_of(calls)]
+    for run, fault in todo if most is None else chance.sample(todo, most):
+        code = end(start(run.fresh(), "1", fault))
+        counts["done by half" if fault[1] == HALF else os.strerror(fault[2])] += 1
+        counts["ended with an error"] += code != 0
+        if wrong := after_fault(run, code):
+            failures.append(f"{' '.join(run.case)}, {fault}: {wrong}")
+    return {"part": "writes", **counts, "failures": failures}
+
+
+def after_fault(run: Run, code: int) -> str | None:
+    """Return what is wrong after a run with a fault, if something is, and after going on."""
+    said = (run.folder / "err").read_text()
+    if code not in (0, 1, 2) or "a bug" in said:
+        return f"exit code {code}: {said!r}"
+    if code and (not said.startswith("error: ") or said.count("\n") != 1):
+        return f"it says {said!r}"
+    if left := list(run.folder.rglob("*.part")):
+        return f"it leaves {left}"
+    if complaint := run.complaint():
+        return complaint
+    if code and end(start(run, "1")) != 0:
+        return f"it could not go on: {(run.folder / 'err').read_text()!r}"
+    return run.unfinished()
+
+
+def soak(minutes: float, corpus: Path, place: Path) -> dict[str, Any]:
+    """Train on and on; return the least and the most resident memory after the first fifth."""
+    if not corpus.exists():
+        return {"part": "soak", "skipped": f"there is no {corpus}", "failures": []}
+    command = [sys.executable, "-m", "dcme_w2v", "train", str(corpus), "--epochs", "100000"]
+    command += ["--output", str(place / "v.bin"), "--checkpoint", str(place / "k"), "--quiet"]
+    command += ["--checkpoint-every", "30s", "--objective", "dcme", "--threads", "2"]
+    with (place / "err").open("w") as err:
+        child = subprocess.Popen(command, stderr=err, env={**os.environ, "LD_PRELOAD": ""})
+    began, seen = time.monotonic(), []
+    while child.poll() is None and (past := time.monotonic() - began) < 60 * minutes:
+        status = Path(f"/proc/{child.pid}/status").read_text()
+        if past > 12 * minutes:
+            seen.append(int(status.partition("VmRSS:")[2].split()[0]))
+        time.sleep(1)
+    child.send_signal(signal.SIGTERM)
+    code = child.wait()
+    figures = {"minutes": round(past / 60, 1), "least_kB": min(seen), "most_kB": max(seen)}
+    failures = [] if code == 143 else [f"exit code {code}: {(place / 'err').read_text()}"]
+    if max(seen) > 1.05 * min(seen):
+        failures.append("resident memory is not flat")
+    return {"part": "soak", **figures, "failures": failures}
+
+
+def with_shim() -> None:
+    """Start this script anew with the shim loaded, unless it is."""
+    if os.environ.get("LD_PRELOAD", "").endswith("shim.so"):
+        return
+    built = Path(tempfile.mkdtemp(prefix="shim-"), "shim.so")
+    compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
+    flags = ["-shared", "-fPIC", "-O1", str(SHIM), "-o", str(built), "-ldl"]
+    subprocess.run([compiler, *flags], check=True)
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *sys.argv], env={**os.environ, **quiet, "LD_PRELOAD": str(built)}
+    )
+    shutil.rmtree(built.parent)
+    sys.exit(done.returncode)
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("parts", nargs="*", default=["kills", "writes"], help="kills writes soak")
+    parser.add_argument("--kills", type=int, default=60, help="how many")
+    parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
+    parser.add_argument("--minutes", type=float, default=30, help="of the soak")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="of the soak")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    wanted = parser.parse_args()
+    with_shim()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the children inherit it until they set it
+    failed = False
+    for part in wanted.parts:
+        began = time.monotonic()
+        with workplace(wanted.seed) as place:
+            if part == "kills":
+                found = kills(wanted.kills, random.Random(wanted.seed), place)
+            elif part == "writes":
+                found = writes(wanted.faults or None, random.Random(wanted.seed), place)
+            else:
+                found = soak(wanted.minutes, wanted.corpus, place)
+        found["seconds"] = round(time.monotonic() - began, 1)
+        failed |= bool(found["failures"])
+        if wanted.json:
+            print(json.dumps(found), flush=True)
+        else:
+            print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
