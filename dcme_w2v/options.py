@@ -142,6 +142,20 @@ class VocabularyOptions(Checked):
         "words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
         choices=("strict", "replace", "skip"),
     )
+    allow_truncated: bool = option(
+        False, "read packed files that break off as far as they go, instead of refusing them"
+    )
+    allow_binary: bool = option(
+        False, "read files with NUL bytes; what --encoding-errors says goes for words with them"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.allow_binary and self.encoding_errors == "strict":
+            raise UsageError(
+                "--allow-binary: say what becomes of words that are not text, too: "
+                "--encoding-errors replace or skip"
+            )
 
 
 @dataclass(frozen=True)

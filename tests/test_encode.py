@@ -291,7 +291,7 @@ def test_cache_folder_that_does_not_exist(tmp_path):
 def test_core_checks_sizes():
     table = core.Table()
     with pytest.raises(ValueError, match="no room"):
-        table.encode(b"a b c", True, np.zeros(2, dtype=np.uint32))
+        table.encode(b"a b c", core.REFUSE_NUL, np.zeros(2, dtype=np.uint32))
     with pytest.raises(ValueError, match="do not fit"):
         table.absorb(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
     with pytest.raises(ValueError, match="no room"):

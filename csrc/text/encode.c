@@ -21,7 +21,7 @@ typedef struct {
     dcme_vocabulary *vocabulary;
     const char *text;
     int64_t length;
-    int32_t strict;
+    dcme_refusal refuse;
     uint32_t *ids;
     dcme_block *block;
     dcme_error *error;
@@ -55,8 +55,9 @@ static inline void classify(const char *text, uint64_t *separators, uint64_t *ne
 
 /* A new word may have to be refused: sets block->bad. */
 static dcme_status check_word(encoder *e, int64_t start, int64_t length) {
-    const char *word = e->text + start, *nul = memchr(word, 0, (size_t)length);
-    int64_t valid = e->strict ? dcme_utf8_valid(word, length) : length;
+    const char *word = e->text + start;
+    const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, (size_t)length) : NULL;
+    int64_t valid = e->refuse >= DCME_REFUSE_BROKEN ? dcme_utf8_valid(word, length) : length;
     if (!nul && valid == length)
         return DCME_OK;
     e->block->bad = start + (nul ? nul - word : valid);
@@ -130,8 +131,8 @@ static void add_borders(encoder *e, int64_t base, uint64_t changes, uint64_t new
 }
 
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
-                        int32_t strict, uint32_t *ids, dcme_block *block, dcme_error *error) {
-    encoder e = {vocabulary, text, length, strict, ids, block, error, {.n = 0}};
+                        dcme_refusal refuse, uint32_t *ids, dcme_block *block, dcme_error *error) {
+    encoder e = {vocabulary, text, length, refuse, ids, block, error, {.n = 0}};
     uint64_t separators, newlines, separator_before = 1;
     dcme_status status = DCME_OK;
     *block = (dcme_block){.bad = -1};

@@ -55,14 +55,17 @@ typedef struct {
     int64_t tokens;
     int64_t newlines;
     int32_t newline_first; /* a line ends before the first token */
-    int64_t bad;           /* offset of the byte that is NUL or (strict) not UTF-8, or -1 */
+    int64_t bad;           /* offset of the byte that is refused, or -1 */
 } dcme_block;
 
+/* Which words an encoder refuses: none, those with a NUL, and those that are not UTF-8, too. */
+typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
+
 /* Count the words of a block that starts and ends outside of words, and write their ids, the last
- * one of a line with DCME_LAST, to `ids` ((length + 1) / 2), which may be NULL. Bytes that are not
- * UTF-8 pass unless `strict`; NUL never passes: DCME_BAD_ENCODING, with block->bad. */
+ * one of a line with DCME_LAST, to `ids` ((length + 1) / 2), which may be NULL. What is refused is
+ * DCME_BAD_ENCODING, with block->bad. */
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
-                        int32_t strict, uint32_t *ids, dcme_block *block, dcme_error *error);
+                        dcme_refusal refuse, uint32_t *ids, dcme_block *block, dcme_error *error);
 
 /* The state of a compaction, see dcme_compaction_start(). */
 typedef struct {

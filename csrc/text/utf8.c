@@ -6,7 +6,7 @@
 /* Bytes of the sequence that a lead byte opens, 0 where it cannot open one. */
 static int64_t sequence_length(uint8_t lead) {
     if (lead < 0x80)
-        return 1;
+        return lead != 0; /* a NUL is UTF-8, but no text */
     if (lead < 0xc2)
         return 0;
     if (lead < 0xe0)

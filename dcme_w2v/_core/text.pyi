@@ -3,6 +3,9 @@ from numpy.typing import NDArray
 
 LAST: int
 NONE: int
+REFUSE_NONE: int
+REFUSE_NUL: int
+REFUSE_BROKEN: int
 
 class Table:
     def __init__(self) -> None: ...
@@ -12,7 +15,7 @@ class Table:
     ) -> None: ...
     def parse(self, lines: bytes | memoryview) -> None: ...
     def encode(
-        self, text: bytes | memoryview, strict: bool, ids: NDArray[np.uint32] | None = None
+        self, text: bytes | memoryview, refuse: int, ids: NDArray[np.uint32] | None = None
     ) -> tuple[int, int, bool, int]: ...
     def absorb(
         self, other: Table, first: int, last: int, errors: int, map: NDArray[np.uint32]

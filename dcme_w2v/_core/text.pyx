@@ -15,6 +15,11 @@ cdef extern from "text/text.h" nogil:
     ctypedef enum dcme_encoding_errors:
         DCME_STRICT
 
+    ctypedef enum dcme_refusal:
+        DCME_REFUSE_NONE
+        DCME_REFUSE_NUL
+        DCME_REFUSE_BROKEN
+
     ctypedef struct dcme_vocabulary:
         pass
 
@@ -50,7 +55,7 @@ cdef extern from "text/text.h" nogil:
         dcme_encoding_errors errors, uint32_t *map, dcme_repairs *repairs, dcme_error *error
     )
     dcme_status dcme_encode(
-        dcme_vocabulary *vocabulary, const char *text, int64_t length, int32_t strict,
+        dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_refusal refuse,
         uint32_t *ids, dcme_block *block, dcme_error *error
     )
     void dcme_compaction_start(dcme_compaction *state)
@@ -67,6 +72,7 @@ cdef extern from "text/text.h" nogil:
 
 
 LAST = DCME_LAST
+REFUSE_NONE, REFUSE_NUL, REFUSE_BROKEN = DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN
 NONE = DCME_NONE
 
 
@@ -111,7 +117,7 @@ cdef class Table:
                 self.vocabulary, <const char *>&lines[0], lines.shape[0], &error)
         check(status, &error)
 
-    def encode(self, const uint8_t[::1] text, bint strict, uint32_t[::1] ids=None):
+    def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
         cdef dcme_error error
         cdef dcme_block block
@@ -124,8 +130,8 @@ cdef class Table:
         if text.shape[0] == 0:
             return 0, 0, False, -1
         with nogil:
-            status = dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0], strict,
-                                 to, &block, &error)
+            status = dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0],
+                                 <dcme_refusal>refuse, to, &block, &error)
         if status != DCME_BAD_ENCODING:
             check(status, &error)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad

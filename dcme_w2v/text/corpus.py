@@ -60,10 +60,16 @@ def _files_below(folder: str) -> list[str]:
 
 def stored_size(path: str) -> int | None:
     """Return the size in bytes of a file as it is stored; None for what is no regular file."""
+    version = _version(path)
+    return version and version[0]
+
+
+def _version(path: str) -> tuple[int, int] | None:
+    """Return the size of a regular file and when it was changed."""
     if path == STANDARD or is_address(path):
         return None
     status = Path(path).stat()
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,8 @@ class Corpus:
         See `expand`.
     block_bytes : int
         Bytes to read at once. A block is longer where a word is.
+    allow_truncated : bool
+        Read a packed file that breaks off as far as it goes.
 
     Attributes
     ----------
@@ -104,12 +112,22 @@ class Corpus:
         The files, in order.
     sizes : list of (int or None)
         Their sizes in bytes as they are stored; None for streams.
+    truncated : list of str
+        Where files broke off, as far as they are read.
     """
 
-    def __init__(self, corpus: Sequence[str], block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        corpus: Sequence[str],
+        block_bytes: int = BLOCK_BYTES,
+        allow_truncated: bool = False,
+    ) -> None:
         self.paths = expand(corpus)
-        self.sizes = [stored_size(path) for path in self.paths]
+        self._versions = [_version(path) for path in self.paths]
+        self.sizes = [version and version[0] for version in self._versions]
+        self.truncated: list[str] = []
         self._block_bytes = block_bytes
+        self._allow_truncated = allow_truncated
 
     @property
     def bytes_total(self) -> int | None:
@@ -120,9 +138,21 @@ class Corpus:
     def __iter__(self) -> Iterator[Block]:
         behind = 0
         for number, path in enumerate(self.paths):
-            with CorpusFile(path) as file:
+            with CorpusFile(path, self._allow_truncated) as file:
                 yield from self._blocks(number, file, behind)
                 behind += file.bytes_read
+                if file.truncated:
+                    self.truncated.append(file.truncated)
+            self._check_unchanged(number)
+
+    def _check_unchanged(self, number: int) -> None:
+        """Raise if a file is not what it was at first; one that was removed has been read."""
+        path, before = self.paths[number], self._versions[number]
+        if before is None or not Path(path).exists():
+            return
+        if (now := _version(path)) != before:
+            sizes = f"{before[0]:,} bytes, then {now[0]:,}" if now else "a file, then none"
+            raise CorpusError(f"{path}: changed while it was read ({sizes}); train on a copy")
 
     def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))

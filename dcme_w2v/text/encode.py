@@ -44,6 +44,8 @@ class CountedCorpus:
         Tokens that are none of the vocabulary's words.
     replaced, skipped : int
         Tokens that are not UTF-8 and were spelt with U+FFFD, or left out.
+    truncated : list of str
+        Where packed files broke off that were read as far as they went.
     files : list of dict
         ``path`` and ``size`` of each file in bytes as it is stored, None for streams.
     seconds : float
@@ -56,6 +58,7 @@ class CountedCorpus:
     out_of_vocabulary: int
     replaced: int
     skipped: int
+    truncated: list[str]
     files: list[dict[str, Any]]
     seconds: float
 
@@ -124,7 +127,8 @@ def count(
         A file cannot be read or is not text, or no word is kept.
     """
     started = time.perf_counter()
-    reading = _Reading(Corpus(corpus, _block_bytes), options, threads, None)
+    source = Corpus(corpus, _block_bytes, options.allow_truncated)
+    reading = _Reading(source, options, threads, None)
     reading.run(progress)
     total, _ = reading.merged(None)
     vocabulary, _ = _chosen(reading, total, options)
@@ -162,7 +166,7 @@ def encode(
         The ids cannot be written.
     """
     started = time.perf_counter()
-    source = Corpus(corpus, _block_bytes)
+    source = Corpus(corpus, _block_bytes, options.allow_truncated)
     given = vocabulary.pruned(options) if vocabulary is not None else None
     cache = IdCache(cache_dir)
     try:
@@ -203,7 +207,9 @@ class _Reading:
         choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
         self.corpus = corpus
         self.errors = choices.index(options.encoding_errors)
-        self.strict = options.encoding_errors == "strict"
+        self.refuse = core.REFUSE_BROKEN if self.errors == 0 else core.REFUSE_NUL
+        if options.allow_binary:
+            self.refuse = core.REFUSE_NONE
         self.threads = threads
         self.cache = cache
         self.tables: list[core.Table] = []
@@ -243,7 +249,7 @@ class _Reading:
         table = self.tables[number]
         first = len(table)
         ids = np.empty(len(block.text) // 2 + 1, dtype=np.uint32) if self.cache else None
-        found = table.encode(block.text, self.strict, ids)
+        found = table.encode(block.text, self.refuse, ids)
         segment = _Segment(number, first, len(table), *found)
         return segment, None if ids is None else ids[: segment.tokens]
 
@@ -266,7 +272,7 @@ class _Reading:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
         where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad} (line {line})"
         if block.text[bad] == 0:
-            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text"
+            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors replace or skip"
 
     def merged(self, given: Vocabulary | None) -> tuple[core.Table, list[NDArray[np.uint32]]]:
@@ -294,6 +300,7 @@ class _Reading:
             "out_of_vocabulary": self.tokens - kept,
             "replaced": self.replaced,
             "skipped": self.skipped,
+            "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
         }

@@ -76,6 +76,8 @@ class CorpusFile(io.RawIOBase):
     ----------
     path : str
         A file, ``-`` for standard input, or an address (s3, http, https).
+    allow_truncated : bool, optional
+        Take the end of a packed file that breaks off for its end; None where nobody was asked.
 
     Attributes
     ----------
@@ -83,6 +85,8 @@ class CorpusFile(io.RawIOBase):
         Bytes taken so far from the file as it is stored.
     packed : bool
         Whether what comes out is not what is stored.
+    truncated : str or None
+        Where the file breaks off, when it has been read.
 
     Raises
     ------
@@ -92,8 +96,10 @@ class CorpusFile(io.RawIOBase):
 
     _raw: Any = None
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, allow_truncated: bool | None = None) -> None:
         self.path = path
+        self.truncated: str | None = None
+        self._allow_truncated = allow_truncated
         self.bytes_read = 0
         self._raw = _open_raw(path)
         try:
@@ -173,10 +179,14 @@ class CorpusFile(io.RawIOBase):
                 if piece:
                     yield piece
                 elif wanting and not data and not member.eof:
-                    raise CorpusError(
+                    self.truncated = (
                         f"{self.path}: the {packing.name} data breaks off at byte "
-                        f"{self.bytes_read} of the packed file; get the whole file"
+                        f"{self.bytes_read} of the packed file"
                     )
+                    if self._allow_truncated:
+                        return
+                    way_out = "" if self._allow_truncated is None else ", or --allow-truncated"
+                    raise CorpusError(f"{self.truncated}; get the whole file{way_out}")
                 data = getattr(member, "unconsumed_tail", b"")
             data = member.unused_data.lstrip(b"\0")
             while not data and (more := self._take(PACKED_BYTES)):

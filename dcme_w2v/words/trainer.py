@@ -134,6 +134,8 @@ def train(
         ) as corpus,
     ):
         reporter.talk(_corpus_line(corpus))
+        for place in corpus.truncated:
+            reporter.talk(f"warning: {place}: read as far as it goes")
         plan = needs(job, corpus, options)
         if job.dry_run:
             return {**plan, "refused": reason_against(plan)}

@@ -49,7 +49,7 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
         text[i] = ALPHABET[BYTES - 1 - next_random(random) % density];
     if (alike) {
         int64_t tokens = encode_slowly(slow, text, length, expected);
-        alike = dcme_encode(fast, text, length, 0, ids, &block, NULL) == DCME_OK &&
+        alike = dcme_encode(fast, text, length, DCME_REFUSE_NUL, ids, &block, NULL) == DCME_OK &&
                 block.tokens == tokens &&
                 memcmp(ids, expected, (size_t)tokens * sizeof *ids) == 0 &&
                 dcme_vocabulary_types(fast) == dcme_vocabulary_types(slow);

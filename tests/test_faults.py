@@ -1,0 +1,411 @@
+"""Whatever is fed in and whatever fails: one line, exit code 1 or 2, old files untouched."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import mmap
+import os
+import random
+import resource
+import sys
+import types
+
+import numpy as np
+import pytest
+import zstandard
+from test_cli_train import write_corpus
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.text.corpus import Corpus
+from dcme_w2v.words import resources, trainer
+from dcme_w2v.words import training as training_module
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.training import Training
+from dcme_w2v.words.vectors import Vectors
+
+TEXT = b"a b c d e\n" * 40
+NOISE = b"\n".join(b"%d %d" % (i % 30, i % 7) for i in range(200_000))
+
+
+def train(*corpus, output, flags=()):
+    return run([
+        "train", *map(str, corpus), "--output", str(output), "--dim", "4", "--epochs", "1",
+        "--threads", "1", "--sample", "0", "--quiet", *flags,
+    ])  # fmt: skip
+
+
+def refused(capsys, code):
+    """Check that there is one line of error, and return it."""
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("error: ") and found.err.count("\n") == 1
+    assert code in (1, 2) and "a bug" not in found.err
+    return found.err
+
+
+# ---- corpora ----
+
+PACKERS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+REFUSED = {
+    "empty": (b"", "there are no words"),
+    "blanks": (b" \n\t\r\n \n", "there are no words"),
+    "mark alone": (b"\xef\xbb\xbf", "there are no words"),
+    "rare words": (b"a b c\nd e f\n", "occurs 5 times; lower --min-count"),
+    "NULs": (TEXT + b"x\0y\n", "byte 401 (line 41) is NUL"),
+    "UTF-16": ("words words\n".encode("utf-16") * 9, "byte 3 (line 1) is NUL"),
+    "a program": (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, "looks binary"),
+    "broken UTF-8": (TEXT + b"caf\xe9\n", "byte 403 (line 41) is not UTF-8"),
+    "half a letter at the end": (TEXT + b"caf\xc3", "byte 403 (line 41) is not UTF-8"),
+    "zip": (b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500), "looks binary"),
+    "lz4": (b"\x04\x22\x4d\x18" + random.Random(1).randbytes(500), "byte"),
+    "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
+    **{f"{name} cut": (pack(NOISE)[:-20], "breaks off at byte") for name, pack in PACKERS.items()},
+    **{
+        f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "damaged before")
+        for name, pack in PACKERS.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_corpus_that_is_refused(tmp_path, capsys, name):
+    content, said = REFUSED[name]
+    corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
+    corpus.write_bytes(content)
+    output.write_bytes(b"old")
+    error = refused(capsys, train(corpus, output=output))
+    assert str(corpus) in error or "words" in error
+    assert said in error
+    assert output.read_bytes() == b"old"
+    assert {path.name for path in tmp_path.iterdir()} == {"c.txt", "v.bin"}
+
+
+TAKEN = {
+    "one word": (b"a " * 9, 9),
+    "no last newline": (TEXT[:-1], 200),
+    "CRLF": (TEXT.replace(b"\n", b"\r\n"), 200),
+    "a mark": (b"\xef\xbb\xbf" + TEXT, 200),
+    "a line of 100,000 words": (TEXT.replace(b"\n", b" ") * 500, 100_000),
+    "a word of a million bytes": ((b"x" * 1_000_000 + b" ") * 5 + TEXT, 205),
+    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in PACKERS.items()},
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_corpus_that_is_taken(tmp_path, name):
+    content, tokens = TAKEN[name]
+    corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
+    corpus.write_bytes(content)
+    assert train(corpus, output=output) == 0
+    assert json.loads((tmp_path / "v.bin.json").read_text())["tokens"]["corpus"] == tokens
+    vectors = Vectors.load(output)
+    assert np.isfinite(vectors.matrix).all()
+    assert {word[:1] for word in vectors.words} <= set("abcdex")
+
+
+@pytest.mark.slow
+def test_a_line_of_ten_million_words(tmp_path):
+    (tmp_path / "c.txt").write_bytes(b"a b c d e " * 2_000_000)
+    assert train(tmp_path / "c.txt", output=tmp_path / "v.bin") == 0
+    assert json.loads((tmp_path / "v.bin.json").read_text())["tokens"]["trained"] == 10_000_000
+
+
+def test_no_corpus_there(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    output = tmp_path / "v.bin"
+    assert "there is no such file" in refused(capsys, train(tmp_path / "x", output=output))
+    assert "has no files" in refused(capsys, train(tmp_path / "empty", output=output))
+    assert "name files" in refused(capsys, train(output=output))
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_a_truncated_file_is_read_if_asked_for(tmp_path, capsys, name):
+    corpus = tmp_path / "c.gz"
+    corpus.write_bytes(PACKERS[name](NOISE)[:-20])
+    error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
+    assert "--allow-truncated" in error and f"byte {corpus.stat().st_size}" in error
+    code = run([
+        "train", str(corpus), "--output", str(tmp_path / "v.bin"), "--dim", "4", "--epochs", "1",
+        "--allow-truncated",
+    ])  # fmt: skip
+    said = capsys.readouterr().err
+    packed_in_one_piece = "no words to read" in said or "there are no words" in said
+    assert code == 0 or packed_in_one_piece
+    assert "breaks off at byte" in said or packed_in_one_piece
+
+
+@pytest.mark.parametrize(("errors", "words"), [("replace", 6), ("skip", 5)])
+def test_binary_is_read_if_asked_for(tmp_path, capsys, errors, words):
+    corpus, output = tmp_path / "c", tmp_path / "v.bin"
+    corpus.write_bytes(TEXT + b"x\0y\n" * 9)
+    assert "--allow-binary" in refused(capsys, train(corpus, output=output))
+    flags = ("--allow-binary",)
+    assert "--encoding-errors" in refused(capsys, train(corpus, output=output, flags=flags))
+    assert train(corpus, output=output, flags=(*flags, "--encoding-errors", errors)) == 0
+    assert len(Vectors.load(output)) == words
+    assert run(["check", str(output)]) == 0
+    assert ("x\ufffdy" in Vectors.load(output).words) == (errors == "replace")
+
+
+@pytest.mark.parametrize("change", ["grows", "shrinks", "is replaced"])
+def test_a_corpus_that_changes_while_it_is_read(tmp_path, capsys, monkeypatch, change):
+    corpus = tmp_path / "c.txt"
+    corpus.write_bytes(TEXT)
+    blocks = Corpus._blocks
+
+    def changing(self, number, file, behind):
+        yield from blocks(self, number, file, behind)
+        data = {"grows": TEXT * 2, "shrinks": b"a", "is replaced": TEXT[::-1]}[change]
+        corpus.write_bytes(data)
+        os.utime(corpus, ns=(1, 1))
+
+    monkeypatch.setattr(Corpus, "_blocks", changing)
+    error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
+    assert f"{corpus}: changed while it was read" in error
+
+
+def test_a_corpus_that_vanishes_once_it_is_read(tmp_path, monkeypatch):
+    corpus = tmp_path / "c.txt"
+    corpus.write_bytes(TEXT)
+    blocks = Corpus._blocks
+
+    def vanishing(self, number, file, behind):
+        corpus.unlink()
+        yield from blocks(self, number, file, behind)
+
+    monkeypatch.setattr(Corpus, "_blocks", vanishing)
+    assert train(corpus, output=tmp_path / "v.bin") == 0
+
+
+# ---- vectors, vocabularies ----
+
+VECTORS = {
+    "empty": b"",
+    "header alone": b"3 2\n",
+    "header of words": b"three two\na 1 2\n",
+    "no header, no numbers": b"Call me Ishmael.\n",
+    "too few rows": b"3 2\na 1 2\nb 3 4\n",
+    "too many rows": b"1 2\na 1 2\nb 3 4\n",
+    "wrong dimension": b"2 2\na 1 2 3\nb 3 4 5\n",
+    "NaN": b"2 2\na 1 nan\nb 3 4\n",
+    "infinite": b"2 2\na 1 inf\nb 3 4\n",
+    "too large a number": b"2 2\na 1 1e99\nb 3 4\n",
+    "duplicates": b"2 2\na 1 2\na 3 4\n",
+    "header over 2^31": b"4294967296 2\na 1 2\n",
+    "header over 2^63": b"99999999999999999999 2\na 1 2\n",
+    "dimension over all bounds": b"1 99999999999\na 1 2\n",
+    "negative": b"-1 2\na 1 2\n",
+    "binary cut": b"2 2\na " + bytes(8) + b"\nb " + bytes(3),
+    "half a letter": b"1 1\n\xc3 1\n",
+    "npy magic": b"\x93NUMPY",
+    "npy header of code": b"\x93NUMPY\x01\0\x20\0" + b"__import__('os').system('true')\n",
+    "npy of objects": b"\x93NUMPY\x01\0v\0{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"
+    + b" " * 61 + b"\n\x80\x04N.",
+    "pickle": b"\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.",
+    "packed and cut": gzip.compress(b"1 1\na 1\n")[:-6],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_that_are_refused(tmp_path, capsys, name):
+    path, output = tmp_path / "v", tmp_path / "w"
+    path.write_bytes(VECTORS[name])
+    output.write_bytes(b"old")
+    assert str(path) in refused(capsys, run(["convert", str(path), str(output)]))
+    assert output.read_bytes() == b"old"
+    corpus = write_corpus(tmp_path / "c.txt")
+    refused(capsys, train(corpus, output=output, flags=("--init", str(path))))
+    assert output.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"2 2\na 1 2\nb 3 4", b"2 2\r\na 1 2\r\nb 3 4\r\n", b"2\t2\na\t1\t2\nb\t3\t4\n",
+     b"\xef\xbb\xbf2 2\na 1 2\nb 3 4\n", b"a 1 2\nb 3 4\n"],
+)  # fmt: skip
+def test_vectors_of_others_are_taken(tmp_path, content):
+    (tmp_path / "v").write_bytes(content)
+    found = Vectors.load(tmp_path / "v")
+    assert list(found.words) == ["a", "b"] and found.matrix.tolist() == [[1, 2], [3, 4]]
+
+
+def test_vectors_of_another_size_are_refused(tmp_path, capsys):
+    path, corpus = tmp_path / "v", write_corpus(tmp_path / "c.txt")
+    for content, said in [
+        (b"2 2\nfish1 1 2\nfish2 3 4\n", "has 2 dimensions and --dim is 4"),
+        (b"2 4\nfoo 1 2 3 4\nbar 3 4 5 6\n", "has none of the corpus's words"),
+    ]:
+        path.write_bytes(content)
+        code = train(corpus, output=tmp_path / "w", flags=("--init", str(path)))
+        assert said in refused(capsys, code)
+    np.save(tmp_path / "n.npy", np.ones((3, 4), dtype=np.float32))
+    (tmp_path / "n.vocab").write_bytes(b"a\nb\n")
+    assert "2 words for 3 rows" in refused(capsys, run(["convert", str(tmp_path / "n.npy"), "-"]))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a\n", b"a b\n", b"a 1\nb\n", b"a 1\na 2\n", b"a -1\n", b"a 1e9\n", b"\0 1\n",
+                b"a 99999999999999999999\n", b"\xff 1\n", b" 1\n", b"x\0 1\n"],
+)  # fmt: skip
+def test_vocabularies_that_are_refused(tmp_path, capsys, content):
+    words, corpus = tmp_path / "words", write_corpus(tmp_path / "c.txt")
+    words.write_bytes(content)
+    code = train(corpus, output=tmp_path / "v", flags=("--read-vocab", str(words)))
+    assert str(words) in refused(capsys, code)
+
+
+# ---- disks ----
+
+
+@pytest.fixture
+def file_limit():
+    """Let no file become longer than some bytes, as on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("format", ["text", "binary", "npy"])
+@pytest.mark.parametrize("size", [0, 100, 900])
+def test_a_full_disk(tmp_path, capsys, file_limit, format, size):
+    corpus, output = write_corpus(tmp_path / "c.txt"), tmp_path / "v.npy"
+    output.write_bytes(b"old")
+    flags = ("--format", format, "--cache-dir", "/dev/shm")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    file_limit(size)
+    code = train(corpus, output=output, flags=flags)
+    file_limit(resource.RLIM_INFINITY)
+    assert "File too large" in refused(capsys, code)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_standard_output_that_is_full(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with io.FileIO("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=full))
+        code = train(write_corpus(tmp_path / "c.txt"), output="-")
+        monkeypatch.undo()
+    assert "standard output: cannot be written: No space left" in refused(capsys, code)
+
+
+def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
+    output = tmp_path / "v.bin"
+    code = train(write_corpus(tmp_path / "c.txt"), output=output, flags=("--log-json", "/dev/full"))
+    assert "the log breaks off (No space left on device); the vectors are whole" in refused(
+        capsys, code
+    )
+    assert len(Vectors.load(output)) == 43
+
+
+@pytest.mark.parametrize("flag", ["--output-context", "--save-vocab", "--log-json", "--checkpoint"])
+def test_every_output_is_tested_before_the_work(tmp_path, capsys, monkeypatch, flag):
+    monkeypatch.setattr(trainer, "encode", None)  # whoever gets there fails
+    code = train("c.txt", output=tmp_path / "v", flags=(flag, str(tmp_path / "gone" / "x")))
+    assert "gone" in refused(capsys, code)
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    left, other = tmp_path / ".v.bin.abcd.part", tmp_path / ".w.bin.abcd.part"
+    left.write_bytes(b"half")
+    other.write_bytes(b"half")
+    assert train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin") == 0
+    assert not left.exists() and other.exists()
+
+
+# ---- memory and sizes ----
+
+
+def plan_of(tmp_path, **more):
+    corpus = write_corpus(tmp_path / "c.txt")
+    with trainer.encode([corpus], trainer.VocabularyOptions()) as encoded:
+        job = trainer.TrainJob((corpus,), output=str(tmp_path / "v.txt"), **more)
+        return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
+
+
+def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
+    corpus = write_corpus(tmp_path / "c.txt")
+    monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
+    monkeypatch.setattr(trainer, "Training", None)  # whoever gets there fails
+    error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
+    assert "bytes of memory and there are 1,000: lower --dim" in error
+    assert run(["train", corpus, "--dry-run"]) == 1
+    found = capsys.readouterr()
+    assert "memory available bytes: 1,000" in found.out
+    assert found.err.endswith("raise --min-count\n")
+
+
+def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
+    disk_usage = resources.shutil.disk_usage
+
+    def small(path):
+        return disk_usage(path)._replace(free=500)
+
+    monkeypatch.setattr(resources.shutil, "disk_usage", small)
+    monkeypatch.setattr(trainer, "Training", None)
+    code = train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin")
+    assert "need about" in refused(capsys, code)
+
+
+def test_what_is_written_to_one_file_system_adds_up(tmp_path):
+    plain = plan_of(tmp_path)
+    kept = plan_of(tmp_path, checkpoint=str(tmp_path / "k"))
+    assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
+    assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
+
+
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(resources, "GROUP_LIMIT", tmp_path / "memory.max")
+    everything = resources.memory_limit()
+    (tmp_path / "memory.max").write_text("max\n")
+    assert resources.memory_limit() == everything
+    (tmp_path / "memory.max").write_text("12345\n")
+    assert resources.memory_limit() == 12345
+
+
+def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monkeypatch):
+    def refuse(rows, dim):
+        return np.empty((1 << 50, 8), dtype=np.float32)
+
+    monkeypatch.setattr(training_module, "new_table", refuse)
+    error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin"))
+    assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["ns", "nce"])
+def test_tables_of_more_than_two_to_the_31_numbers(monkeypatch, objective):
+    """Sparse tables: rows that are not met take no memory, although all are looked at."""
+    words, dim = 131_200, 16_384
+    assert words * dim > 2**31
+
+    def sparse(rows, dim):
+        no_reserve = 0x4000  # MAP_NORESERVE, which Python 3.10 does not name
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
+        memory = mmap.mmap(-1, rows * dim * 4, flags=flags)
+        return np.frombuffer(memory, dtype=np.float32).reshape(rows, dim)
+
+    monkeypatch.setattr(training_module, "new_table", sparse)
+    monkeypatch.setattr(training_module.core, "initialise", lambda *table: None)
+    ids = np.array([words - 1, words - 2, words - 4, words - 3], dtype=np.uint32)
+    counts = np.ones(words, dtype=np.int64)
+    counts[-4:] = 1_000_000_000
+    options = TrainOptions(
+        objective=objective, dim=dim, epochs=1, threads=1, window=2, sample=0.0, negative=2, lr=0.5
+    )
+    run = Training(ids, counts, resolved(options))
+    run.input[-4:] = 0.01
+    assert run.epoch(0).trained == 4
+    assert (np.abs(run.output[-4:]).max(axis=1) > 0).all()
+    assert np.isfinite(run.output[-4:]).all() and not run.output[:4].any()
+    run.output[-1, -1] = np.nan
+    with pytest.raises(DivergedError):
+        run.check_finite()
