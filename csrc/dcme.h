@@ -30,6 +30,9 @@ typedef struct {
 /* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
 
+/* DCME_NO_MEMORY, with a message of what takes how many bytes and what to do about it. */
+dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
+
 /* Memory for `count` items of `size` bytes, NULL on overflow or want of memory; free with free().
  * It shares no cache line with other memory (processors fetch lines in pairs), so that what one
  * thread writes does not slow down another. */

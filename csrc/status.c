@@ -18,6 +18,11 @@ dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const 
     return code;
 }
 
+dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice) {
+    return dcme_fail(error, DCME_NO_MEMORY, bytes, "no memory for %s, which takes %lld bytes: %s",
+                     what, (long long)bytes, advice);
+}
+
 void *dcme_allocate(int64_t count, int64_t size) {
     if (count < 0 || size < 0 || (size > 0 && count > (INT64_MAX - DCME_LINE) / size))
         return NULL;

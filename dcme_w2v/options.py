@@ -149,14 +149,6 @@ class VocabularyOptions(Checked):
         False, "read files with NUL bytes; what --encoding-errors says goes for words with them"
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.allow_binary and self.encoding_errors == "strict":
-            raise UsageError(
-                "--allow-binary: say what becomes of words that are not text, too: "
-                "--encoding-errors replace or skip"
-            )
-
 
 @dataclass(frozen=True)
 class TrainOptions(Checked):

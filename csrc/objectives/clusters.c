@@ -124,9 +124,14 @@ void dcme_clusters_close(dcme_clusters *clusters) {
 
 dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                                const dcme_train_options *options) {
-    return dcme_fail(error, DCME_NO_MEMORY, options->clusters,
-                     "%d clusters of %lld words: lower --clusters or --max-vocab",
-                     options->clusters, (long long)model->items);
+    int64_t item = options->dcme_update == DCME_PAPER ? 5 : 22; /* bytes in a cluster */
+    return dcme_no_memory(error, options->clusters * model->items * item, "the clusters",
+                          "lower --clusters or --max-vocab");
+}
+
+int64_t dcme_member_bytes(const dcme_clusters *clusters) {
+    int64_t sums = 4 * clusters->count * clusters->model->stride;
+    return (sums + 3 * dcme_scratch_length(clusters->model)) * (int64_t)sizeof(real);
 }
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {

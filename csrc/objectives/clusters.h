@@ -52,6 +52,9 @@ void dcme_clusters_close(dcme_clusters *clusters);
 dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                                const dcme_train_options *options);
 
+/* Roughly what a thread has beside the clusters. */
+int64_t dcme_member_bytes(const dcme_clusters *clusters);
+
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
 void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate);

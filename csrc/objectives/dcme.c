@@ -110,7 +110,9 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     member_state *me = dcme_allocate_zeros(1, sizeof *me);
     if (!me || open_member(me, shared) != DCME_OK) {
         leave(me);
-        return dcme_fail(error, DCME_NO_MEMORY, 0, "a thread's cluster sums");
+        return dcme_no_memory(error, dcme_member_bytes(&((shared_state *)shared)->tiered.clusters),
+                              "a thread's cluster sums",
+                              "lower --threads, --clusters or --max-vocab");
     }
     *member = me;
     return DCME_OK;

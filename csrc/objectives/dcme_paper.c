@@ -66,7 +66,8 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     }
     if (status != DCME_OK || !me->scores || !me->mean || !me->scratch) {
         leave(me);
-        return dcme_fail(error, DCME_NO_MEMORY, clusters->count, "a thread's cluster sums");
+        return dcme_no_memory(error, dcme_member_bytes(clusters), "a thread's cluster sums",
+                              "lower --threads, --clusters or --max-vocab");
     }
     *member = me;
     return DCME_OK;

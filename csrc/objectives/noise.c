@@ -67,8 +67,11 @@ dcme_status dcme_noise_open(void **shared, const dcme_model *model,
     free(weights);
     if (status != DCME_OK) {
         dcme_noise_close(noise);
-        return dcme_fail(error, status, model->items, "the noise distribution over %lld words",
-                         (long long)model->items);
+        if (status == DCME_BAD_ARGUMENT)
+            return dcme_fail(error, status, 0, "no noise can be drawn by counts to this power");
+        return dcme_no_memory(error,
+                              model->items * (int64_t)(sizeof *noise->alias + sizeof *weights),
+                              "the noise distribution", "lower --max-vocab or raise --min-count");
     }
     *shared = noise;
     return DCME_OK;
@@ -101,7 +104,8 @@ dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
     }
     if (!whole) {
         dcme_noise_leave(me);
-        return dcme_fail(error, DCME_NO_MEMORY, n, "a thread's %lld samples", (long long)n);
+        return dcme_no_memory(error, SAMPLES * n * (int64_t)sizeof(real *),
+                              "a thread's noise words", "lower --threads or --negative");
     }
     *member = me;
     return DCME_OK;

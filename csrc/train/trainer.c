@@ -35,7 +35,8 @@ static dcme_status open_workers(dcme_trainer *t, dcme_error *error) {
     t->counters = dcme_allocate_zeros(threads, sizeof *t->counters);
     t->workers = dcme_allocate_zeros(threads, sizeof *t->workers);
     if (!t->counters || !t->workers)
-        return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
+        return dcme_no_memory(error, threads * (int64_t)sizeof *t->workers, "the threads",
+                              "lower --threads");
     for (int32_t i = 0; i < threads; i++) {
         t->workers[i].trainer = t;
         t->workers[i].counters = &t->counters[i];
@@ -53,17 +54,20 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     if (t->options.sample > 0) {
         t->keep = dcme_allocate(corpus->items, sizeof *t->keep);
         if (!t->keep)
-            return dcme_fail(error, DCME_NO_MEMORY, corpus->items, "subsampling");
+            return dcme_no_memory(error, corpus->items * (int64_t)sizeof *t->keep,
+                                  "the shares of words that are kept", "lower --max-vocab");
         fill_keep(t->keep, corpus, t->options.sample);
     }
     dcme_status status = dcme_shards_cut(&t->starts, &t->shards, corpus);
     if (status == DCME_BAD_ARGUMENT)
         return dcme_fail(error, status, corpus->items, "an id is none of the words'");
     if (status != DCME_OK)
-        return dcme_fail(error, status, corpus->length, "the list of shards");
+        return dcme_no_memory(error, (t->shards + 1) * (int64_t)sizeof *t->starts,
+                              "the list of shards", "split the corpus");
     t->zeros = dcme_allocate_zeros(t->model.stride, sizeof *t->zeros);
     if (!t->zeros)
-        return dcme_fail(error, DCME_NO_MEMORY, t->model.stride, "a row");
+        return dcme_no_memory(error, t->model.stride * (int64_t)sizeof *t->zeros, "a row",
+                              "lower --dim");
     status = t->objective->open(&t->shared, &t->model, &t->options, error);
     return status == DCME_OK ? open_workers(t, error) : status;
 }
@@ -73,7 +77,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               const char *kernels, dcme_error *error) {
     dcme_trainer *t = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
-        return dcme_fail(error, DCME_NO_MEMORY, sizeof *t, "a trainer");
+        return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
     t->options = *options;
     if (options->deterministic)
         t->options.threads = 1; /* what several do at once depends on time */
@@ -131,7 +135,8 @@ dcme_status dcme_trainer_epoch(dcme_trainer *t, int64_t epoch, dcme_error *error
         return dcme_fail(error, DCME_BAD_ARGUMENT, epoch, "another epoch is not finished");
     job *jobs = dcme_allocate_zeros(threads, sizeof *jobs);
     if (!jobs)
-        return dcme_fail(error, DCME_NO_MEMORY, threads, "%d threads", threads);
+        return dcme_no_memory(error, threads * (int64_t)sizeof *jobs, "the threads",
+                              "lower --threads");
     if (t->epoch < 0)
         atomic_store(&t->next_shard, 0);
     t->epoch = epoch;

@@ -20,7 +20,8 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
     worker->h = dcme_allocate(3 * stride, sizeof *worker->h);
     worker->rows = dcme_allocate(2 * options->window, sizeof *worker->rows);
     if (status != DCME_OK || !worker->h || !worker->rows)
-        return dcme_fail(error, DCME_NO_MEMORY, stride, "the buffers of a thread");
+        return dcme_no_memory(error, 2 * (2 * options->window + 8) * stride * (int64_t)sizeof(real),
+                              "the buffers of a thread", "lower --threads, --window or --dim");
     worker->gradient = worker->h + stride;
     worker->moved = worker->gradient + stride;
     worker->input_scale = (real)options->input_rate;

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import VocabularyOptions, declaration_of
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
@@ -209,6 +209,11 @@ class _Reading:
         self.errors = choices.index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if self.errors == 0 else core.REFUSE_NUL
         if options.allow_binary:
+            if self.errors == 0:
+                raise UsageError(
+                    "--allow-binary: say what becomes of words that are not text, too: "
+                    "--encoding-errors replace or skip"
+                )
             self.refuse = core.REFUSE_NONE
         self.threads = threads
         self.cache = cache
