@@ -8,14 +8,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet
 C_SOURCES := $(shell find csrc -name '*.c' 2>/dev/null)
-C_FILES := $(shell find csrc tests/c -name '*.[ch]' 2>/dev/null)
+C_FILES := $(shell find csrc tests -name '*.[ch]' 2>/dev/null)
 BUILD_SOURCES := setup.py pyproject.toml $(C_SOURCES) \
     $(shell find csrc -name '*.h') $(shell find dcme_w2v/_core -name '*.pyx' -o -name '*.pxd')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow torture torture-long lint bench ctest wheel clean
+.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint bench ctest wheel clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -40,6 +40,22 @@ torture: $(VENV)/.dev $(VENV)/.built ## kill training and fail its writes, for a
 
 torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; takes an hour
 	@$(BIN)/python scripts/torture.py kills writes soak --kills 300 --faults 0
+
+# The extensions are built anew, apart from the others; Python itself is not instrumented, so that
+# what it leaks is not looked at.
+asan: $(VENV)/.dev ## run the tests under the address and undefined-behaviour sanitizers
+	@$(call sanitized,asan,-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined,libasan.so libubsan.so)
+
+tsan: $(VENV)/.dev ## run the tests under the thread sanitizer
+	@$(call sanitized,tsan,-fsanitize=thread,libtsan.so)
+
+, := ,
+sanitized = CFLAGS="$2 -g -fno-omit-frame-pointer" LDFLAGS="$(firstword $2)" \
+    $(BIN)/python setup.py -q build --build-base build/$1 --build-lib build/$1/lib && \
+    PYTHONPATH=build/$1/lib LD_PRELOAD="$(shell for library in $3; do $(CC) -print-file-name=$$library; done)" \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+    TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp \
+    $(BIN)/pytest -q -m "not slow" -p no:cacheprovider
 
 lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff check .
@@ -124,6 +140,38 @@ $(C_TESTS_SINGLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_SINGLE)
 
 $(C_TESTS_DOUBLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_DOUBLE)
 	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double $^ -o $@ -lm
+
+# ---- fuzzing --------------------------------------------------------------------------------
+# tests/fuzz/driver.c is a small libFuzzer: the core is compiled to tell it which code is reached.
+# INPUTS a target: the slow one gets a tenth.
+
+INPUTS ?= 400000
+SEED ?= 1
+FUZZ_BUILD := build/fuzz
+FUZZERS := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_OBJECTS := $(C_SOURCES:%.c=$(FUZZ_BUILD)/%.o)
+FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+
+fuzz: $(VENV)/.dev $(VENV)/.built $(FUZZERS) ## feed the readers a million mutated inputs; takes minutes
+	@for fuzzer in $(FUZZERS); do \
+	    case $$fuzzer in *ids) inputs=$$(($(INPUTS) / 10));; *) inputs=$(INPUTS);; esac; \
+	    $$fuzzer $$inputs $(SEED) || exit 1; \
+	done
+	@$(BIN)/python scripts/fuzz_files.py --inputs $$(($(INPUTS) / 20)) --seed $(SEED)
+
+$(FUZZ_BUILD)/csrc/%.o: csrc/%.c
+	@mkdir -p $(@D)
+	@$(CC) $(C_FLAGS) $(FUZZ_SANITIZE) -fsanitize-coverage=trace-pc $(call isa,$<) -MMD -c $< -o $@
+
+$(FUZZ_BUILD)/driver.o: tests/fuzz/driver.c
+	@mkdir -p $(@D)
+	@$(CC) $(C_FLAGS) -O2 -c $< -o $@
+
+$(FUZZERS): $(FUZZ_BUILD)/%: tests/fuzz/%.c $(FUZZ_BUILD)/driver.o $(FUZZ_OBJECTS)
+	@$(CC) $(C_FLAGS) $(FUZZ_SANITIZE) -Itests/fuzz $^ -o $@ -lm
+
+.SECONDARY: $(FUZZ_OBJECTS)
+-include $(FUZZ_OBJECTS:.o=.d)
 
 .SECONDARY: $(C_OBJECTS_SINGLE) $(C_OBJECTS_DOUBLE)
 -include $(C_OBJECTS_SINGLE:.o=.d) $(C_OBJECTS_DOUBLE:.o=.d)

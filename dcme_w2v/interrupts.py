@@ -46,6 +46,16 @@ def terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
+def raise_on_signals() -> None:
+    """Let SIGTERM raise as SIGINT does, but for signals that the process was started to ignore."""
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, terminate),
+    ):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
 def number_of(error: KeyboardInterrupt) -> int:
     """Return the signal behind an exception."""
     return signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
@@ -55,19 +65,21 @@ def number_of(error: KeyboardInterrupt) -> int:
 def noting() -> Iterator[Noted]:
     """Note the first SIGINT or SIGTERM instead of raising; the second ends the process at once.
 
-    In a thread that is not the main one no signal is caught, and nothing noted.
+    In a thread that is not the main one no signal is caught, and nothing noted; nor is a signal
+    that the process was started to ignore, as under nohup.
     """
     noted = Noted()
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
+    heeded = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
 
     def note(number: int, frame: FrameType | None) -> None:
         noted.number = number
-        for one in SIGNALS:  # the system's own way: works whatever the process is at
+        for one in heeded:  # the system's own way: works whatever the process is at
             signal.signal(one, signal.SIG_DFL)
 
-    before = {one: signal.signal(one, note) for one in SIGNALS}
+    before = {one: signal.signal(one, note) for one in heeded}
     try:
         yield noted
     finally:

@@ -19,14 +19,13 @@ from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import keeping, trainer
 from dcme_w2v.words import training as training_module
 from dcme_w2v.words.checkpoint import (
-    FILES,
-    RECORD,
     Checkpoint,
     CheckpointFolder,
     Position,
     generations_in,
     record_of,
 )
+from dcme_w2v.words.record import FILES, RECORD
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import Vectors
 

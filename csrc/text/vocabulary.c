@@ -126,6 +126,8 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t le
         status = dcme_insert(v, slot, word, length, hash, error);
     if (status != DCME_OK)
         return status;
+    if (v->counts[slot->id] > INT64_MAX - count)
+        return dcme_fail(error, DCME_BAD_FORMAT, count, "a word's counts add up to more than 2^63");
     v->counts[slot->id] += count;
     *id = slot->id;
     return DCME_OK;

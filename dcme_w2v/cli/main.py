@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import traceback
 from typing import Any
@@ -14,7 +13,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.cli.options import Group
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.interrupts import Interrupted, number_of, terminate
+from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
 # Name of a command -> "module:object"; a module is imported only when its command is used.
 COMMANDS = {
@@ -66,8 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 or 143 after a signal."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        signal.signal(signal.SIGTERM, terminate)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        raise_on_signals()
         code = run(arguments)
     except KeyboardInterrupt as error:  # before or after the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)

@@ -39,12 +39,11 @@ from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.record import FILES, FORMAT, read_record
+from dcme_w2v.words.record import FILES, FORMAT, RECORD, read_record
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import blocks_of
 
 KEPT = 2  # generations
-RECORD = "checkpoint.json"
 READ_AT_ONCE = 8 << 20
 SAMENESS = ("ids", "vocabulary")  # what two corpora have to have in common
 
@@ -177,7 +176,7 @@ class Checkpoint:
     def _table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         try:
             found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except Exception as error:  # numpy lets through whatever it makes of the header
             raise self._damaged(name, f"is no array ({error})") from error
         if found.dtype != np.float32 or found.shape != shape:
             raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")

@@ -9,6 +9,7 @@ from typing import Any
 from dcme_w2v.errors import FormatError
 
 FORMAT = 1
+RECORD = "checkpoint.json"
 FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
 
 # What a record holds: kinds by key, in tables of tables.

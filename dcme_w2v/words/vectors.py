@@ -281,7 +281,9 @@ def map_npy(path: Path) -> NDArray[np.float32]:
     """Map the matrix of an npy file, or say what it is instead."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except OSError:
+        raise
+    except Exception as error:  # numpy lets through whatever Python's parser makes of the header
         raise FormatError(f"{path}: damaged npy file ({error}); write it again") from error
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(

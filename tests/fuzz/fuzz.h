@@ -1,0 +1,28 @@
+/* What a fuzz target gives to the driver; see driver.c. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    const char *bytes;
+    size_t size;
+} fuzz_token;
+
+#define FUZZ_TOKEN(text) {text, sizeof(text) - 1}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Inputs to start from, and pieces that are worth inserting. */
+extern const fuzz_token fuzz_seeds[], fuzz_tokens[];
+extern const int fuzz_seed_count, fuzz_token_count;
+
+/* What must hold for every input; a violation is a crash. */
+#define FUZZ_REQUIRE(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            __builtin_trap();                                                                      \
+    } while (0)
+
+#endif
