@@ -31,8 +31,8 @@ static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
 }
 
-static inline vec logistic_lanes(vec x) {
-    vec limited = _mm256_min_ps(set1(EXP_LIMIT), _mm256_sub_ps(zero(), x));
+static inline vec exp_lanes(vec x) {
+    vec limited = _mm256_min_ps(set1(EXP_LIMIT), x);
     limited = _mm256_max_ps(set1(-EXP_LIMIT), limited);
     vec n = _mm256_round_ps(mul(limited, set1(EXP_PER_LOG2)),
                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -40,8 +40,11 @@ static inline vec logistic_lanes(vec x) {
     r = madd(n, set1(-EXP_LOG2_LOW), r);
     __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
     vec e = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(EXP_POLYNOMIAL(r)), exponent));
-    vec y = _mm256_div_ps(set1(1.f), add(set1(1.f), e));
-    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_blendv_ps(e, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)); /* NaN stays NaN */
+}
+
+static inline vec logistic_lanes(vec x) {
+    return _mm256_div_ps(set1(1.f), add(set1(1.f), exp_lanes(_mm256_sub_ps(zero(), x))));
 }
 
 #include "vector.h"

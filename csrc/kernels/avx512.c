@@ -31,14 +31,18 @@ static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
 }
 
-static inline vec logistic_lanes(vec x) {
+static inline vec exp_lanes(vec x) {
     /* min and max return their second operand where one is NaN: NaN passes through */
-    vec limited = _mm512_min_ps(set1(EXP_LIMIT), _mm512_sub_ps(zero(), x));
+    vec limited = _mm512_min_ps(set1(EXP_LIMIT), x);
     limited = _mm512_max_ps(set1(-EXP_LIMIT), limited);
     vec n = _mm512_roundscale_ps(mul(limited, set1(EXP_PER_LOG2)), _MM_FROUND_TO_NEAREST_INT);
     vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
     r = madd(n, set1(-EXP_LOG2_LOW), r);
-    vec e = _mm512_scalef_ps(EXP_POLYNOMIAL(r), n);
+    return _mm512_scalef_ps(EXP_POLYNOMIAL(r), n);
+}
+
+static inline vec logistic_lanes(vec x) {
+    vec e = exp_lanes(_mm512_sub_ps(zero(), x));
     return _mm512_div_ps(set1(1.f), add(set1(1.f), e));
 }
 

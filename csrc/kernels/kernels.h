@@ -53,6 +53,10 @@ typedef struct {
     /* y += a x */
     void (*axpy)(real *y, real a, const real *x, int64_t size);
 
+    /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for logistic, both have
+     * room for dcme_stride(count) numbers. */
+    void (*exponential)(real *out, const real *x, int64_t count);
+
     /* out[i] = 1 / (1 + exp(-x[i])); out may be x. Both have room for dcme_stride(count) numbers,
      * and what lies beyond count is of no account. */
     void (*logistic)(real *out, const real *x, int64_t count);

@@ -25,15 +25,18 @@ static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     store(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }
 
-static inline vec logistic_lanes(vec x) {
-    vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), vnegq_f32(x)));
+static inline vec exp_lanes(vec x) {
+    vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), x));
     vec n = vrndnq_f32(mul(limited, set1(EXP_PER_LOG2)));
     vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
     r = madd(n, set1(-EXP_LOG2_LOW), r);
     int32x4_t exponent = vshlq_n_s32(vcvtq_s32_f32(n), 23);
     vec e = vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(EXP_POLYNOMIAL(r)), exponent));
-    vec y = vdivq_f32(set1(1.f), add(set1(1.f), e));
-    return vbslq_f32(vceqq_f32(x, x), y, x); /* NaN stays NaN */
+    return vbslq_f32(vceqq_f32(x, x), e, x); /* NaN stays NaN */
+}
+
+static inline vec logistic_lanes(vec x) {
+    return vdivq_f32(set1(1.f), add(set1(1.f), exp_lanes(vnegq_f32(x))));
 }
 
 #include "vector.h"

@@ -57,11 +57,16 @@ static void axpy(real *y, real a, const real *x, int64_t size) {
         y[d] += a * x[d];
 }
 
+static void exponential(real *out, const real *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (real)exp((double)x[i]);
+}
+
 static void logistic(real *out, const real *x, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         out[i] = (real)(1 / (1 + exp(-(double)x[i])));
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar", dots, update, mean, spread, combine, push, axpy, logistic,
+    "scalar", dots, update, mean, spread, combine, push, axpy, exponential, logistic,
 };

@@ -1,6 +1,7 @@
 /* The kernels in terms of one vector type; included by the file of each instruction set, which
  * defines before: NAME, vec, LANES, and zero() set1(a) load(p) store(p, v) add(a, b) mul(a, b)
- * madd(a, b, c) = ab + c, sum(v), sum4(p, a, b, c, d) for p[0 .. 4), logistic_lanes(v).
+ * madd(a, b, c) = ab + c, sum(v), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v),
+ * logistic_lanes(v).
  *
  * `size` is a multiple of DCME_PAD and so of LANES. Loops go over a row's chunks outside and over
  * the rows inside, so that a gradient's chunk stays in a register.
@@ -71,7 +72,21 @@ static void axpy(float *y, float a, const float *x, int64_t size) {
 
 static void combine(float *out, float *const *rows, const float *weights, int64_t count,
                     int64_t size) {
-    for (int64_t d = 0; d < size; d += LANES) {
+    int64_t d = 0;
+    for (; d + 4 * LANES <= size; d += 4 * LANES) { /* four sums hide madd's latency */
+        float *o = out + d;
+        vec a = load(o), b = load(o + LANES), c = load(o + 2 * LANES), e = load(o + 3 * LANES);
+        for (int64_t i = 0; i < count; i++) {
+            const float *row = rows[i] + d;
+            vec w = set1(weights[i]);
+            a = madd(w, load(row), a);
+            b = madd(w, load(row + LANES), b);
+            c = madd(w, load(row + 2 * LANES), c);
+            e = madd(w, load(row + 3 * LANES), e);
+        }
+        store(o, a), store(o + LANES, b), store(o + 2 * LANES, c), store(o + 3 * LANES, e);
+    }
+    for (; d < size; d += LANES) {
         vec a = load(out + d);
         for (int64_t i = 0; i < count; i++)
             a = madd(set1(weights[i]), load(rows[i] + d), a);
@@ -84,11 +99,17 @@ static void push(float *const *rows, const float *weights, const float *x, int64
     for (int64_t i = 0; i < count; i++)
         axpy(rows[i], weights[i], x, size);
 }
+
+static void exponential(float *out, const float *x, int64_t count) {
+    for (int64_t i = 0; i < count; i += LANES)
+        store(out + i, exp_lanes(load(x + i)));
+}
+
 static void logistic(float *out, const float *x, int64_t count) {
     for (int64_t i = 0; i < count; i += LANES)
         store(out + i, logistic_lanes(load(x + i)));
 }
 
 const dcme_kernels KERNELS = {
-    NAME, dots, update, mean, spread, combine, push, axpy, logistic,
+    NAME, dots, update, mean, spread, combine, push, axpy, exponential, logistic,
 };

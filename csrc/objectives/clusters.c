@@ -1,10 +1,6 @@
 /* See clusters.h. Offline passes run over the output table in order: bandwidth, not latency. */
 #include "objectives/clusters.h"
 
-#include "objectives/select.h"
-#include "train/random.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,65 +20,24 @@ static void settle(dcme_clusters *clusters, int64_t k, real *u) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];
     real *rows[DCME_ROWS];
-    double entropy = 0;
     memset(u, 0, (size_t)model->stride * sizeof *u);
     for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
         int64_t n = dcme_output_rows(model, j, rows);
         model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
-        for (int64_t i = j; i < j + n; i++)
-            if (cluster->alpha[i] > 0)
-                entropy -= cluster->alpha[i] * log((double)cluster->alpha[i]);
     }
-    clusters->entropy[k] = (real)entropy;
     memcpy(clusters->u_rows[k], u, (size_t)model->stride * sizeof *u);
-    for (int64_t q = 0; q < clusters->top_items; q++)
-        cluster->is_top[cluster->top[q]] = 0;
-    dcme_select_heaviest(cluster->top, clusters->top_items, cluster->alpha, model->items);
-    for (int64_t q = 0; q < clusters->top_items; q++)
-        cluster->is_top[cluster->top[q]] = 1;
+    clusters->entropy[k] = dcme_cluster_settle(cluster, model->items, clusters->top_items);
 }
 
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch) {
     const dcme_model *model = clusters->model;
-    real *alpha = scratch, *rows[DCME_ROWS], largest = -INFINITY;
-    double total = 0;
+    real *rows[DCME_ROWS];
     for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
         int64_t n = dcme_output_rows(model, j, rows);
-        model->kernels->dots(alpha + j, h_mean, rows, n, model->stride);
-        for (int64_t i = j; i < j + n; i++)
-            largest = alpha[i] > largest ? alpha[i] : largest;
+        model->kernels->dots(scratch + j, h_mean, rows, n, model->stride);
     }
-    for (int64_t j = 0; j < model->items; j++)
-        total += alpha[j] = (real)exp((double)(alpha[j] - largest));
-    for (int64_t j = 0; j < model->items; j++)
-        clusters->clusters[k].alpha[j] = (real)(alpha[j] / total);
+    dcme_cluster_soften(&clusters->clusters[k], scratch, model->items);
     settle(clusters, k, scratch);
-}
-
-static void start(dcme_clusters *clusters, int64_t k, int64_t seed, real *scratch) {
-    const dcme_model *model = clusters->model;
-    real *alpha = clusters->clusters[k].alpha;
-    uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)k, DCME_CENTRE);
-    double total = 0;
-    for (int64_t j = 0; j < model->items; j++) {
-        double noise = 0.5 + (double)(dcme_random(&stream) >> 40) / 16777216;
-        total += alpha[j] = (real)((double)model->counts[j] * noise);
-    }
-    for (int64_t j = 0; j < model->items; j++)
-        alpha[j] = (real)(alpha[j] / total);
-    settle(clusters, k, scratch);
-}
-
-static dcme_status open_cluster(dcme_cluster *cluster, int64_t items, int64_t top_items) {
-    cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
-    cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
-    cluster->is_top = dcme_allocate_zeros(items, 1);
-    atomic_init(&cluster->busy, 0);
-    if (!cluster->alpha || !cluster->top || !cluster->is_top)
-        return DCME_NO_MEMORY;
-    for (int64_t q = 0; q < top_items; q++)
-        cluster->top[q] = (int32_t)q;
-    return DCME_OK;
 }
 
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
@@ -102,20 +57,20 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
     dcme_status status = scratch ? DCME_OK : DCME_NO_MEMORY;
     for (int64_t k = 0; status == DCME_OK && k < count; k++) {
         clusters->u_rows[k] = clusters->u + k * model->stride;
-        status = open_cluster(&clusters->clusters[k], model->items, clusters->top_items);
-        if (status == DCME_OK)
-            start(clusters, k, options->seed, scratch);
+        status = dcme_cluster_open(&clusters->clusters[k], model->items, clusters->top_items);
+        if (status == DCME_OK) {
+            dcme_cluster_start(&clusters->clusters[k], model->counts, model->items, options->seed,
+                               k);
+            settle(clusters, k, scratch);
+        }
     }
     free(scratch);
     return status;
 }
 
 void dcme_clusters_close(dcme_clusters *clusters) {
-    for (int64_t k = 0; clusters->clusters && k < clusters->count; k++) {
-        free(clusters->clusters[k].alpha);
-        free(clusters->clusters[k].top);
-        free(clusters->clusters[k].is_top);
-    }
+    for (int64_t k = 0; clusters->clusters && k < clusters->count; k++)
+        dcme_cluster_close(&clusters->clusters[k]);
     free(clusters->clusters);
     free(clusters->u);
     free(clusters->entropy);
@@ -184,24 +139,10 @@ void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
     }
 }
 
-int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
-
-void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }
-
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
-    int64_t best = 0, best_free = -1;
     clusters->model->kernels->dots(scores, h, clusters->u_rows, clusters->count,
                                    clusters->model->stride);
-    for (int64_t k = 0; k < clusters->count; k++) {
-        scores[k] += clusters->entropy[k];
-        if (scores[k] > scores[best])
-            best = k;
-    }
-    if (!atomic_load_explicit(&clusters->clusters[best].busy, memory_order_relaxed))
-        return best;
     for (int64_t k = 0; k < clusters->count; k++)
-        if (!atomic_load_explicit(&clusters->clusters[k].busy, memory_order_relaxed) &&
-            (best_free < 0 || scores[k] > scores[best_free]))
-            best_free = k;
-    return best_free < 0 ? best : best_free;
+        scores[k] += clusters->entropy[k];
+    return dcme_cluster_best(clusters->clusters, scores, clusters->count);
 }

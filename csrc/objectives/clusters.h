@@ -13,18 +13,10 @@
 #ifndef DCME_CLUSTERS_H
 #define DCME_CLUSTERS_H
 
+#include "objectives/centre.h"
 #include "objectives/objective.h"
 
-#include <stdatomic.h>
-
 enum { DCME_ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
-
-typedef struct {
-    real *alpha;      /* (N) centre */
-    int32_t *top;     /* (Q) heaviest items, descending */
-    uint8_t *is_top;  /* (N) */
-    _Atomic int busy; /* a thread is at its offline update */
-} dcme_cluster;
 
 typedef struct {
     const dcme_model *model;
@@ -64,13 +56,8 @@ void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state);
 void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride, dcme_state *state);
 
-/* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
-int dcme_cluster_take(dcme_cluster *cluster);
-void dcme_cluster_release(dcme_cluster *cluster);
-
-/* argmax_k u_k . h + H_k (9) over the clusters that no thread is updating (over all, if all are):
- * instances that a busy cluster took meanwhile would learn from what is about to be replaced, and
- * pile up. `scores` (K) holds the values afterwards. */
+/* argmax_k u_k . h + H_k (9) over the clusters that no thread is updating, see dcme_cluster_best().
+ * `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
 /* alpha_k = softmax(V h_mean) (15), then u_k, H_k and the top items. `scratch` holds max(N, stride)

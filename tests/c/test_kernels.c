@@ -163,6 +163,25 @@ static void check_logistic(const dcme_kernels *kernels) {
     check_logistic_of(kernels, sweep, STEPS, 1);
 }
 
+/* exp(x) to 4 units in the last place within its range, far below it next to nothing. */
+static void check_exponential(const dcme_kernels *kernels) {
+    enum { STEPS = 3500 };
+    static float x[STEPS + DCME_PAD], out[STEPS + DCME_PAD];
+    for (int64_t i = 0; i < STEPS; i++)
+        x[i] = (float)(i - STEPS / 2) * (174.f / STEPS);
+    x[0] = NAN, x[1] = -1e4f;
+    kernels->exponential(out, x, STEPS);
+    for (int64_t i = 0; i < STEPS; i++) {
+        double wanted = exp((double)x[i]);
+        int right =
+            isnan(x[i]) ? isnan(out[i]) : fabs(out[i] - wanted) <= 2 * ROUNDING * wanted + 2e-38;
+        if (!right) {
+            printf("%s exponential(%a) = %a, expected %a\n", kernels->name, x[i], out[i], wanted);
+            failures++;
+        }
+    }
+}
+
 static void check(const dcme_kernels *kernels) {
     for (int kind = 0; kind < KINDS; kind++) {
         for (int64_t count = 0; count <= COUNT_MAX; count++)
@@ -173,6 +192,7 @@ static void check(const dcme_kernels *kernels) {
         check_case(kernels, kind, COUNT_MAX, SIZE_MAX_TRIED);
     }
     check_logistic(kernels);
+    check_exponential(kernels);
 }
 
 int main(void) {

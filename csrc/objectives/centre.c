@@ -1,0 +1,84 @@
+/* See centre.h. */
+#include "objectives/centre.h"
+
+#include "objectives/select.h"
+#include "train/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+    cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
+    cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
+    cluster->is_top = dcme_allocate_zeros(items, 1);
+    atomic_init(&cluster->busy, 0);
+    if (!cluster->alpha || !cluster->top || !cluster->is_top)
+        return DCME_NO_MEMORY;
+    for (int64_t q = 0; q < top_items; q++)
+        cluster->top[q] = (int32_t)q;
+    return DCME_OK;
+}
+
+void dcme_cluster_close(dcme_cluster *cluster) {
+    free(cluster->alpha);
+    free(cluster->top);
+    free(cluster->is_top);
+}
+
+void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
+                        int64_t k) {
+    real *alpha = cluster->alpha;
+    uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)k, DCME_CENTRE);
+    double total = 0;
+    for (int64_t j = 0; j < items; j++) {
+        double noise = 0.5 + (double)(dcme_random(&stream) >> 40) / 16777216;
+        total += alpha[j] = (real)((double)counts[j] * noise);
+    }
+    for (int64_t j = 0; j < items; j++)
+        alpha[j] = (real)(alpha[j] / total);
+}
+
+void dcme_cluster_soften(dcme_cluster *cluster, real *scores, int64_t items) {
+    real largest = -INFINITY;
+    double total = 0;
+    for (int64_t j = 0; j < items; j++)
+        largest = scores[j] > largest ? scores[j] : largest;
+    for (int64_t j = 0; j < items; j++)
+        total += scores[j] = (real)exp((double)(scores[j] - largest));
+    for (int64_t j = 0; j < items; j++)
+        cluster->alpha[j] = (real)(scores[j] / total);
+}
+
+real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+    double entropy = 0;
+    for (int64_t j = 0; j < items; j++)
+        if (cluster->alpha[j] > 0)
+            entropy -= cluster->alpha[j] * log((double)cluster->alpha[j]);
+    for (int64_t q = 0; q < top_items; q++)
+        cluster->is_top[cluster->top[q]] = 0;
+    dcme_select_heaviest(cluster->top, top_items, cluster->alpha, items);
+    for (int64_t q = 0; q < top_items; q++)
+        cluster->is_top[cluster->top[q]] = 1;
+    return (real)entropy;
+}
+
+int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
+
+void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }
+
+static int is_busy(const dcme_cluster *cluster) {
+    return atomic_load_explicit(&cluster->busy, memory_order_relaxed);
+}
+
+int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count) {
+    int64_t best = 0, best_free = -1;
+    for (int64_t k = 1; k < count; k++)
+        if (scores[k] > scores[best])
+            best = k;
+    if (!is_busy(&clusters[best]))
+        return best;
+    for (int64_t k = 0; k < count; k++)
+        if (!is_busy(&clusters[k]) && (best_free < 0 || scores[k] > scores[best_free]))
+            best_free = k;
+    return best_free < 0 ? best : best_free;
+}

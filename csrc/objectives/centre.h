@@ -1,0 +1,43 @@
+/* One dual cluster: its centre, a distribution over the items, and who is at work on it.
+ *
+ * What follows from a centre alone, whatever the model's layout: used by the clusters of word
+ * vectors (clusters.c) and of classes (../classify/centres.c).
+ */
+#ifndef DCME_CENTRE_H
+#define DCME_CENTRE_H
+
+#include "dcme.h"
+#include "kernels/kernels.h"
+
+#include <stdatomic.h>
+
+typedef struct {
+    real *alpha;      /* (N) centre */
+    int32_t *top;     /* (Q) heaviest items, descending */
+    uint8_t *is_top;  /* (N) */
+    _Atomic int busy; /* a thread is at its offline update */
+} dcme_cluster;
+
+/* `cluster` is all zeros before; close it even if this fails. */
+dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items);
+void dcme_cluster_close(dcme_cluster *cluster);
+
+/* The unigram distribution, disturbed at random so that cluster k differs from the others. */
+void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
+                        int64_t k);
+
+/* alpha = softmax(scores) (13); `scores` (items) is overwritten. */
+void dcme_cluster_soften(dcme_cluster *cluster, real *scores, int64_t items);
+
+/* Select the top items; returns the entropy. */
+real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items);
+
+/* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
+int dcme_cluster_take(dcme_cluster *cluster);
+void dcme_cluster_release(dcme_cluster *cluster);
+
+/* argmax_k scores_k over the clusters that no thread is updating (over all, if all are): instances
+ * that a busy cluster took meanwhile would learn from what is about to be replaced, and pile up. */
+int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count);
+
+#endif
