@@ -123,6 +123,11 @@ def _mode_of(target: Path) -> int:
     """Return the permissions that the target has, or that a new file would get."""
     if target.exists():
         return target.stat().st_mode & 0o777
+    return new_mode(0o666)
+
+
+def new_mode(mode: int) -> int:
+    """Return the permissions that this process gives to what it makes with `mode`."""
     mask = os.umask(0)
     os.umask(mask)
-    return 0o666 & ~mask
+    return mode & ~mask

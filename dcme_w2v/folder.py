@@ -1,0 +1,242 @@
+"""A MODEL: a folder of .npy files and one JSON file, memory-mapped, without pickle.
+
+``model.json`` names the kind of model, its version and every array with its dtype and shape; array
+NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.documents` and
+`dcme_w2v.classify`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import open_memmap, read_array
+from numpy.typing import NDArray
+
+from dcme_w2v import __version__
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files import new_mode
+from dcme_w2v.text.words import Words
+
+MODEL_FILE = "model.json"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_OWN_KEYS = ("kind", "version", "program", "arrays")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model's folder holds.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    description : dict
+        What the JSON file says beside the arrays; the options, say.
+    arrays : dict of ndarray
+        The arrays by name, memory-mapped and read-only.
+    """
+
+    path: Path
+    description: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+    def array(self, name: str, dtype: str, *shape: int | None) -> NDArray[Any]:
+        """Return an array that has to be there, of a dtype and a shape (None: any length).
+
+        Raises
+        ------
+        FormatError
+            It is not there, or is another.
+        """
+        found = self.arrays.get(name)
+        if found is None:
+            raise FormatError(f"{self.path}: has no array {name}; fit the model again")
+        fits = len(shape) == found.ndim and all(
+            want in (None, have) for want, have in zip(shape, found.shape, strict=True)
+        )
+        if found.dtype != np.dtype(dtype) or not fits:
+            wanted = tuple("any" if length is None else length for length in shape)
+            raise FormatError(
+                f"{self.path}: {name} is {found.dtype} of shape {found.shape} where {dtype} of "
+                f"shape {wanted} is wanted; fit the model again"
+            )
+        return found
+
+    def words(self, name: str = "words") -> Words:
+        """Return a list of words that `words_arrays` made arrays of."""
+        text = self.array(f"{name}_text", "uint8", None)
+        offsets = self.array(f"{name}_offsets", "int64", None)
+        rising = len(offsets) and offsets[0] == 0 and (np.diff(offsets) > 0).all()
+        if not rising or offsets[-1] != len(text):
+            raise FormatError(f"{self.path}: {name} is damaged; fit the model again")
+        return Words(np.asarray(text), np.asarray(offsets))
+
+
+def words_arrays(words: Words, name: str = "words") -> dict[str, NDArray[Any]]:
+    """Return a list of words as arrays for `save_model`."""
+    return {f"{name}_text": words.text, f"{name}_offsets": words.offsets}
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    arrays: Mapping[str, NDArray[Any]],
+    description: Mapping[str, Any],
+) -> None:
+    """Write a model's folder beside the target, then rename it: the target is old or new, whole.
+
+    Parameters
+    ----------
+    path : path
+        The folder; one that is there is replaced if it is a model or empty.
+    kind : str
+        What sort of model it is; `load_model` asks for it.
+    version : int
+        Of this kind's arrays and description; raise it when older programs cannot read them.
+    arrays : mapping of ndarray
+        Names of lower-case letters, digits and ``_``.
+    description : mapping
+        Goes to the JSON file.
+
+    Raises
+    ------
+    UsageError
+        There is something else at `path`.
+    """
+    target = Path(path)
+    check_model_target(target)
+    for name in arrays:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"array name {name!r}: use lower-case letters, digits and _")
+    for key in description:
+        if key in _OWN_KEYS:
+            raise ValueError(f"description key {key!r} is taken")
+    listed = {name: _kind_of(array) for name, array in arrays.items()}
+    head = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
+    text = json.dumps({**head, **description, "arrays": listed}, indent=1, allow_nan=False)
+    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
+    try:
+        for name, array in arrays.items():
+            with (aside / f"{name}.npy").open("wb") as file:
+                np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+                _flush(file.fileno(), file)
+        with (aside / MODEL_FILE).open("w", encoding="utf-8") as lines:
+            lines.write(text + "\n")
+            _flush(lines.fileno(), lines)
+        aside.chmod(new_mode(0o777))
+        _take_place(aside, target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
+    """Open a model's folder; the arrays are memory-mapped.
+
+    Raises
+    ------
+    FormatError
+        It is no model, of another kind or version, or damaged.
+    """
+    folder = Path(path)
+    head = _read_head(folder)
+    if head.get("kind") != kind:
+        raise FormatError(f"{folder}: is a model of kind {head.get('kind')!r}; give one of {kind}")
+    if head.get("version") != version:
+        raise FormatError(
+            f"{folder}: has version {head.get('version')!r} (by {head.get('program')}), this "
+            f"program reads version {version}; fit the model again"
+        )
+    listed = head.get("arrays")
+    if not isinstance(listed, dict):
+        raise FormatError(f"{folder / MODEL_FILE}: has no list of arrays; fit the model again")
+    arrays = {name: _map(folder, name, told) for name, told in listed.items()}
+    rest = {key: value for key, value in head.items() if key not in _OWN_KEYS}
+    return Model(folder, rest, arrays)
+
+
+def check_model_target(path: str | os.PathLike[str]) -> None:
+    """Raise now, before any work, if `save_model` could not write `path` later."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise UsageError(f"{target}: there is no folder {target.parent}; make it first")
+    if target.is_dir():
+        if any(target.iterdir()) and not (target / MODEL_FILE).exists():
+            raise UsageError(f"{target}: is a folder with something else in it; name a new one")
+    elif target.exists():
+        raise UsageError(f"{target}: is a file; a model is a folder, name a new one")
+    with tempfile.TemporaryFile(dir=target.parent):
+        pass
+
+
+def _kind_of(array: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def _flush(number: int, file: Any) -> None:
+    file.flush()
+    os.fsync(number)
+
+
+def _take_place(aside: Path, target: Path) -> None:
+    """Rename a folder over another; a folder that is not empty has to step aside first."""
+    if not target.exists():
+        aside.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
+    target.rename(old)
+    try:
+        aside.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _read_head(folder: Path) -> dict[str, Any]:
+    try:
+        head = json.loads((folder / MODEL_FILE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise FormatError(f"{folder}: is no model (has no {MODEL_FILE}); name a folder") from None
+    except ValueError as error:
+        raise FormatError(f"{folder / MODEL_FILE}: is damaged ({error}); fit it again") from None
+    if not isinstance(head, dict):
+        raise FormatError(f"{folder / MODEL_FILE}: is damaged; fit the model again")
+    return head
+
+
+def _map(folder: Path, name: str, told: Any) -> NDArray[Any]:
+    """Map one array and compare it with what the JSON file says of it."""
+    if not _NAME.fullmatch(name):
+        raise FormatError(f"{folder / MODEL_FILE}: {name!r} is no array's name; fit it again")
+    file = folder / f"{name}.npy"
+    try:
+        array = _read_empty(file) if _is_empty(told) else open_memmap(file, mode="r")
+    except FileNotFoundError:
+        raise FormatError(f"{file}: there is no such file; fit the model again") from None
+    except (ValueError, EOFError) as error:
+        raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
+    if _kind_of(array) != told:
+        raise FormatError(f"{file}: is not the array that {MODEL_FILE} says; fit the model again")
+    return array
+
+
+def _is_empty(told: Any) -> bool:
+    return isinstance(told, dict) and 0 in (told.get("shape") or [])
+
+
+def _read_empty(file: Path) -> NDArray[Any]:
+    """Read an array without items, which cannot be mapped."""
+    with file.open("rb") as opened:
+        array: NDArray[Any] = read_array(opened, allow_pickle=False)
+    return array

@@ -1,0 +1,150 @@
+"""Documents: one a line, with or without labels, from any source that a corpus can have.
+
+A line is ``label<TAB>text`` (labels joined by ``|``), fastText's ``__label__x text``, or text
+alone. Opening and unpacking is `dcme_w2v.text.unpack`'s. Called by `dcme_w2v.documents` and
+`dcme_w2v.classify`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.text.corpus import expand
+from dcme_w2v.text.unpack import BYTE_ORDER_MARK, CorpusFile
+
+FORMS = ("auto", "tab", "fasttext", "text")
+ENCODING_ERRORS = ("strict", "replace", "skip")
+FASTTEXT_LABEL = b"__label__"
+_READ_BYTES = 1 << 20
+
+
+class Document(NamedTuple):
+    """One line of a file of documents.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Its labels, none where the line has none.
+    text : bytes
+        What follows the labels, valid UTF-8 without a NUL.
+    path : str
+        The file, ``-`` for standard input.
+    line : int
+        The line in that file, from 1.
+    """
+
+    labels: tuple[str, ...]
+    text: bytes
+    path: str
+    line: int
+
+    @property
+    def words(self) -> list[bytes]:
+        r"""The words: runs of bytes between 0x20 \t \n \r \v \f."""
+        return self.text.split()
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for messages: ``FILE:LINE``."""
+        return f"{self.path}:{self.line}"
+
+
+def read_documents(
+    corpus: Sequence[str], *, form: str = "auto", encoding_errors: str = "strict"
+) -> Iterator[Document]:
+    """Read documents one by one, in order; an empty line is a document without words.
+
+    Parameters
+    ----------
+    corpus : sequence of str
+        Files, folders, ``-``, addresses, plain or packed; see `dcme_w2v.text.corpus.expand`.
+    form : {"auto", "tab", "fasttext", "text"}
+        What a line is: labels and a TAB before the text; words that start with ``__label__``
+        before it; text alone. "auto" tells each line by its start, then by its first TAB.
+    encoding_errors : {"strict", "replace", "skip"}
+        Words that are not UTF-8: stop, replace their bytes by U+FFFD, or leave the word out.
+
+    Raises
+    ------
+    CorpusError
+        A file cannot be read, or a line is not text; the message has file and line.
+    UsageError
+        `form` or `encoding_errors` is not one of the choices.
+    """
+    for name, value, choices in (
+        ("form", form, FORMS),
+        ("encoding_errors", encoding_errors, ENCODING_ERRORS),
+    ):
+        if value not in choices:
+            raise UsageError(f"{name} {value}: give one of {', '.join(choices)}")
+    return _read(expand(corpus), form, encoding_errors)
+
+
+def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
+    for path in paths:
+        with CorpusFile(path) as file:
+            for number, line in enumerate(io.BufferedReader(file, _READ_BYTES), 1):
+                if number == 1:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
+                checked = _checked(line.rstrip(b"\r\n"), path, number, encoding_errors)
+                yield Document(*_parted(checked, form, path, number), path, number)
+
+
+def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
+    """Return a line as valid UTF-8, or complain."""
+    if b"\0" in line:
+        raise CorpusError(
+            f"{path}: line {number} has a NUL byte: looks binary or UTF-16; give UTF-8 text"
+        )
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        if encoding_errors == "strict":
+            raise CorpusError(
+                f"{path}: byte {error.start} of line {number} is not UTF-8; "
+                "convert the file, or use --encoding-errors replace or skip"
+            ) from None
+        if encoding_errors == "replace":
+            return line.decode(errors="replace").encode()
+        # Fields stay apart, so that labels keep their place.
+        fields = (part.split() for part in line.split(b"\t"))
+        return b"\t".join(b" ".join(word for word in part if _is_utf8(word)) for part in fields)
+    return line
+
+
+def _is_utf8(word: bytes) -> bool:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parted(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
+    """Return the labels of a line, and the rest."""
+    if form == "fasttext" or (form == "auto" and line.startswith(FASTTEXT_LABEL)):
+        return _fasttext_labels(line)
+    if form == "text":
+        return (), line
+    labels, tab, text = line.partition(b"\t")
+    if tab:
+        return tuple(label for label in labels.decode().split("|") if label), text
+    if form == "tab" and line:
+        raise CorpusError(
+            f"{path}: line {number} has no TAB between labels and text; "
+            "put one in, or give text without labels"
+        )
+    return (), line
+
+
+def _fasttext_labels(line: bytes) -> tuple[tuple[str, ...], bytes]:
+    labels = []
+    rest = line.lstrip()
+    while rest.startswith(FASTTEXT_LABEL):
+        first, *behind = rest.split(None, 1)
+        labels.append(first[len(FASTTEXT_LABEL) :].decode())
+        rest = behind[0] if behind else b""
+    return tuple(labels), rest

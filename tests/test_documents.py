@@ -1,0 +1,105 @@
+"""Reading DOCS: lines with labels in their forms, from any source."""
+
+import gzip
+import io
+import sys
+
+import pytest
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.text.documents import read_documents
+
+
+def read(path, **options):
+    return list(read_documents([str(path)], **options))
+
+
+def write(path, data):
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "labels", "words"),
+    [
+        (b"sport\ta b  c", ("sport",), [b"a", b"b", b"c"]),
+        (b"x|y z\ta\tb", ("x", "y z"), [b"a", b"b"]),
+        (b"\ta", (), [b"a"]),
+        (b"__label__x a __label__y", ("x",), [b"a", b"__label__y"]),
+        (b"__label__x __label__y\ta b\r", ("x", "y"), [b"a", b"b"]),
+        (b"__label__x", ("x",), []),
+        ("über\tÄ ß".encode(), ("über",), ["Ä".encode(), "ß".encode()]),
+        (b"just text", (), [b"just", b"text"]),
+        (b"", (), []),
+        (b"a\x0bb\x0cc", (), [b"a", b"b", b"c"]),
+    ],
+)
+def test_each_line_is_told_by_its_start(tmp_path, line, labels, words):
+    (document,) = read(write(tmp_path / "d", line + b"\n"))
+    assert document.labels == labels
+    assert document.words == words
+
+
+def test_a_form_that_is_asked_for_is_not_guessed(tmp_path):
+    path = write(tmp_path / "d", b"__label__x\ta b\n")
+    assert read(path, form="text")[0].words == [b"__label__x", b"a", b"b"]
+    assert read(path, form="tab")[0].labels == ("__label__x",)
+    assert read(write(path, b"a\tb\n"), form="fasttext")[0].words == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_empty_lines_keep_their_place(tmp_path, ending):
+    path = write(tmp_path / "d", b"\n\na\n\r\nb" + ending)
+    assert [document.words for document in read(path)] == [[], [], [b"a"], [], [b"b"]]
+
+
+def test_lines_are_numbered_by_file(tmp_path):
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / "a", b"\xef\xbb\xbfx\ty\nz\n")
+    write(tmp_path / "in" / "b", gzip.compress(b"u\n"))
+    found = read(tmp_path / "in")
+    assert [document.labels for document in found] == [("x",), (), ()]
+    assert [document.place.rpartition("/")[2] for document in found] == ["a:1", "a:2", "b:1"]
+
+
+def test_standard_input(monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"x\ta\nb")
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    assert [document.words for document in read("-")] == [[b"a"], [b"b"]]
+    assert not Stream.buffer.closed
+
+
+def test_words_that_are_not_utf8(tmp_path):
+    path = write(tmp_path / "d", b"ok\nx\ta b\xff \xc3\xa9\n")
+    with pytest.raises(CorpusError, match=r"/d: byte 5 of line 2 is not UTF-8"):
+        read(path)
+    replaced, skipped = read(path, encoding_errors="replace"), read(path, encoding_errors="skip")
+    assert replaced[1].words == [b"a", "b\N{REPLACEMENT CHARACTER}".encode(), b"\xc3\xa9"]
+    assert skipped[1].words == [b"a", b"\xc3\xa9"]
+    assert replaced[1].labels == skipped[1].labels == ("x",)
+
+
+def test_lines_are_read_when_asked_for(tmp_path):
+    documents = read_documents([str(write(tmp_path / "d", b"a\n\xff\n"))])
+    assert next(documents).words == [b"a"]
+    with pytest.raises(CorpusError, match="line 2"):
+        next(documents)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "message"),
+    [
+        (b"a\nb\0\n", {}, CorpusError, "line 2 has a NUL"),
+        (b"x\ta\nb\n", {"form": "tab"}, CorpusError, "line 2 has no TAB"),
+        (b"a", {"form": "csv"}, UsageError, "form csv: give one of auto"),
+        (b"a", {"encoding_errors": "no"}, UsageError, "encoding_errors no: give one of strict"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, data, options, error, message):
+    path = write(tmp_path / "d", data)
+    with pytest.raises(error, match=message):
+        read(path, **options)
+    with pytest.raises(CorpusError, match="no such file"):
+        read(tmp_path / "absent")

@@ -1,0 +1,118 @@
+"""The folder of a model: what is saved comes back, what is not ours is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.folder import load_model, save_model, words_arrays
+from dcme_w2v.text.words import Words
+
+WORDS = Words.from_words(["a", "über"])
+ARRAYS = {
+    "means": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "none": np.zeros((0, 3), dtype=np.int64),
+    **words_arrays(WORDS),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    save_model(tmp_path / "model", "thing", 1, ARRAYS, {"options": {"k": 2}})
+    return tmp_path / "model"
+
+
+def change(folder, **values):
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_what_is_saved_comes_back(folder):
+    model = load_model(folder, "thing", 1)
+    assert model.description == {"options": {"k": 2}}
+    for name, array in ARRAYS.items():
+        assert model.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(model.arrays[name], array)
+    assert isinstance(model.arrays["means"], np.memmap)
+    assert not model.arrays["means"].flags.writeable
+    assert list(model.words()) == ["a", "über"]
+
+
+def test_a_model_is_replaced_whole(folder):
+    save_model(folder, "other", 2, {"x": np.ones(1)}, {})
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "x.npy"]
+    assert load_model(folder, "other", 2).array("x", "float64", 1) == 1
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_failure_leaves_the_old_model(folder):
+    with pytest.raises(ValueError, match="Object arrays"):
+        save_model(folder, "thing", 1, {"x": np.array([{}])}, {})
+    assert load_model(folder, "thing", 1).arrays.keys() == ARRAYS.keys()
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_what_is_no_model_is_not_replaced(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    for path, message in (
+        (tmp_path / "mine", "something else in it"),
+        (tmp_path / "mine" / "letter.txt", "is a file"),
+        (tmp_path / "absent" / "model", "there is no folder"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            save_model(path, "thing", 1, {}, {})
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "A", "", "x.y", "1x"])
+def test_names_cannot_leave_the_folder(folder, name):
+    with pytest.raises(ValueError, match="array name"):
+        save_model(folder, "thing", 1, {name: np.ones(1)}, {})
+    change(folder, arrays={name: {"dtype": "<f4", "shape": [2, 3]}})
+    with pytest.raises(FormatError, match="no array's name"):
+        load_model(folder, "thing", 1)
+
+
+def test_another_kind_or_version(folder):
+    with pytest.raises(FormatError, match="of kind 'thing'; give one of other"):
+        load_model(folder, "other", 1)
+    with pytest.raises(FormatError, match=r"version 1 .* reads version 2"):
+        load_model(folder, "thing", 2)
+    with pytest.raises(FormatError, match="is no model"):
+        load_model(folder.parent, "thing", 1)
+    with pytest.raises(FormatError, match="is no model"):
+        load_model(folder / "means.npy", "thing", 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "means.npy").unlink(), "no such file"),
+        (lambda folder: (folder / "means.npy").write_bytes(b""), "is damaged"),
+        (lambda folder: (folder / "means.npy").write_bytes(b"PK\3\4..."), "is damaged"),
+        (lambda folder: np.save(folder / "means.npy", np.ones(3)), "not the array"),
+        (lambda folder: np.save(folder / "words_offsets.npy", np.array([0, 9, 3])), "words is dam"),
+        (lambda folder: change(folder, arrays=[]), "no list of arrays"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "is damaged"),
+        (lambda folder: (folder / "model.json").write_text("{"), "is damaged"),
+    ],
+)
+def test_a_damaged_folder_is_refused(folder, damage, message):
+    damage(folder)
+    with pytest.raises(FormatError, match=message):
+        load_model(folder, "thing", 1).words()
+
+
+def test_arrays_are_what_is_asked_for(folder):
+    model = load_model(folder, "thing", 1)
+    assert model.array("means", "float32", None, 3).shape == (2, 3)
+    for name, dtype, shape in (
+        ("means", "float64", (2, 3)),
+        ("means", "float32", (2, 4)),
+        ("means", "float32", (6,)),
+        ("sums", "float32", (2, 3)),
+    ):
+        with pytest.raises(FormatError, match="fit the model again"):
+            model.array(name, dtype, *shape)
