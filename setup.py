@@ -26,6 +26,7 @@ ROOMS = {
     "text": ["text"],
     "vectors": ["vectors"],
     "train": ["train", "objectives", "kernels"],
+    "classify": ["classify", "objectives", "train", "kernels"],
 }
 
 

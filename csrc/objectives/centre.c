@@ -38,7 +38,7 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
         alpha[j] = (real)(alpha[j] / total);
 }
 
-void dcme_cluster_soften(dcme_cluster *cluster, real *scores, int64_t items) {
+void dcme_soften(real *alpha, real *scores, int64_t items) {
     real largest = -INFINITY;
     double total = 0;
     for (int64_t j = 0; j < items; j++)
@@ -46,7 +46,7 @@ void dcme_cluster_soften(dcme_cluster *cluster, real *scores, int64_t items) {
     for (int64_t j = 0; j < items; j++)
         total += scores[j] = (real)exp((double)(scores[j] - largest));
     for (int64_t j = 0; j < items; j++)
-        cluster->alpha[j] = (real)(scores[j] / total);
+        alpha[j] = (real)(scores[j] / total);
 }
 
 real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items) {

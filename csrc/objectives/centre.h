@@ -27,7 +27,7 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
                         int64_t k);
 
 /* alpha = softmax(scores) (13); `scores` (items) is overwritten. */
-void dcme_cluster_soften(dcme_cluster *cluster, real *scores, int64_t items);
+void dcme_soften(real *alpha, real *scores, int64_t items);
 
 /* Select the top items; returns the entropy. */
 real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items);

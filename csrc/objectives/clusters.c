@@ -36,7 +36,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, r
         int64_t n = dcme_output_rows(model, j, rows);
         model->kernels->dots(scratch + j, h_mean, rows, n, model->stride);
     }
-    dcme_cluster_soften(&clusters->clusters[k], scratch, model->items);
+    dcme_soften(clusters->clusters[k].alpha, scratch, model->items);
     settle(clusters, k, scratch);
 }
 

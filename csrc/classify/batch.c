@@ -1,0 +1,143 @@
+/* See batch.h. */
+#include "classify/batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t dcme_widest(const dcme_documents *documents) {
+    int64_t widest = 0;
+    for (int64_t d = 0; d < documents->count; d++)
+        if (documents->starts[d + 1] - documents->starts[d] > widest)
+            widest = documents->starts[d + 1] - documents->starts[d];
+    return widest + 1;
+}
+
+dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
+                            int64_t widest) {
+    batch->model = model;
+    batch->size = size;
+    batch->starts = dcme_allocate_zeros(size + 1, sizeof *batch->starts);
+    batch->features = dcme_allocate(size * widest, sizeof *batch->features);
+    batch->values = dcme_allocate(size * widest, sizeof *batch->values);
+    batch->targets = dcme_allocate(size, sizeof *batch->targets);
+    batch->rows = dcme_allocate(widest, sizeof *batch->rows);
+    if (!batch->starts || !batch->features || !batch->values || !batch->targets || !batch->rows)
+        return DCME_NO_MEMORY;
+    return DCME_OK;
+}
+
+void dcme_batch_close(dcme_batch *batch) {
+    free(batch->starts), free(batch->features), free(batch->values), free(batch->targets);
+    free(batch->rows);
+}
+
+dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, int64_t size,
+                              int64_t widest) {
+    int64_t features = model->features + 1;
+    columns->feature = dcme_allocate(features, sizeof *columns->feature);
+    columns->starts = dcme_allocate(features + 1, sizeof *columns->starts);
+    columns->documents = dcme_allocate(size * widest, sizeof *columns->documents);
+    columns->values = dcme_allocate(size * widest, sizeof *columns->values);
+    columns->place = dcme_allocate(features, sizeof *columns->place);
+    columns->rows = dcme_allocate(size, sizeof *columns->rows);
+    if (!columns->feature || !columns->starts || !columns->documents || !columns->values ||
+        !columns->place || !columns->rows)
+        return DCME_NO_MEMORY;
+    for (int64_t f = 0; f < features; f++)
+        columns->place[f] = -1;
+    return DCME_OK;
+}
+
+void dcme_columns_close(dcme_columns *columns) {
+    free(columns->feature), free(columns->starts), free(columns->documents);
+    free(columns->values), free(columns->place), free(columns->rows);
+}
+
+void dcme_batch_clear(dcme_batch *batch) { batch->count = 0; }
+
+void dcme_batch_add(dcme_batch *batch, const dcme_documents *documents, int64_t document,
+                    int32_t target) {
+    int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
+    int64_t at = batch->starts[batch->count];
+    if (n > 0) /* without any feature at all the arrays may be NULL */
+        memcpy(batch->features + at, documents->features + begin,
+               (size_t)n * sizeof *batch->features);
+    if (n > 0)
+        memcpy(batch->values + at, documents->values + begin, (size_t)n * sizeof *batch->values);
+    batch->features[at + n] = (int32_t)batch->model->features;
+    batch->values[at + n] = batch->model->bias;
+    batch->targets[batch->count++] = target;
+    batch->starts[batch->count] = at + n + 1;
+}
+
+int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
+                        int64_t column, real **rows) {
+    int64_t begin = batch->starts[i], n = batch->starts[i + 1] - begin;
+    for (int64_t r = 0; r < n; r++)
+        rows[r] = table + batch->features[begin + r] * stride + column;
+    return n;
+}
+
+void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch) {
+    int64_t total = batch->starts[batch->count], at = 0;
+    columns->count = 0;
+    for (int64_t i = 0; i < total; i++) {
+        int32_t *place = &columns->place[batch->features[i]];
+        if (*place < 0) {
+            *place = (int32_t)columns->count;
+            columns->feature[columns->count] = batch->features[i];
+            columns->starts[++columns->count] = 0;
+        }
+        columns->starts[*place + 1]++;
+    }
+    columns->starts[0] = 0; /* each becomes where the feature's values begin, then where they end */
+    for (int64_t c = 0; c < columns->count; c++) {
+        int64_t n = columns->starts[c + 1];
+        columns->starts[c + 1] = at;
+        at += n;
+    }
+    for (int64_t d = 0; d < batch->count; d++)
+        for (int64_t i = batch->starts[d]; i < batch->starts[d + 1]; i++) {
+            int64_t *next = &columns->starts[columns->place[batch->features[i]] + 1];
+            columns->documents[*next] = (int32_t)d;
+            columns->values[(*next)++] = batch->values[i];
+        }
+    for (int64_t c = 0; c < columns->count; c++)
+        columns->place[columns->feature[c]] = -1;
+}
+
+void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,
+                       real **rows) {
+    const dcme_linear *model = batch->model;
+    memset(scores, 0, (size_t)((end - begin) * model->stride) * sizeof *scores);
+    for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
+        int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
+        for (int64_t d = begin; d < end; d++) {
+            int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, rows);
+            model->kernels->combine(scores + (d - begin) * model->stride + column, rows,
+                                    batch->values + batch->starts[d], n, width);
+        }
+    }
+}
+
+double dcme_softmax(real *scores, const dcme_linear *model) {
+    static const real lowest = -87; /* next to nothing beside the largest, exp(0) */
+    real largest = scores[0];
+    double total = 0;
+    for (int64_t j = 1; j < model->classes; j++)
+        largest = scores[j] > largest ? scores[j] : largest;
+    for (int64_t j = 0; j < model->classes; j++) {
+        real x = scores[j] - largest;
+        scores[j] = x < lowest ? lowest : x;
+    }
+    model->kernels->exponential(scores, scores, model->classes);
+    for (int64_t j = 0; j < model->classes; j++)
+        total += (double)scores[j];
+    real scale = (real)(1 / total);
+    for (int64_t j = 0; j < model->classes; j++)
+        scores[j] *= scale;
+    for (int64_t j = model->classes; j < model->stride; j++)
+        scores[j] = 0;
+    return (double)largest + log(total);
+}

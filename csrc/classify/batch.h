@@ -1,0 +1,67 @@
+/* Some instances side by side, and the sparse products that are exact softmax's cost.
+ *
+ * Scores are X W, a gradient is X^T E with E one row of errors a document. Both run over the
+ * classes in blocks of DCME_BLOCK columns, so that one block of all rows that a batch needs stays
+ * in the second-level cache and its sums in registers.
+ */
+#ifndef DCME_CLASSIFY_BATCH_H
+#define DCME_CLASSIFY_BATCH_H
+
+#include "classify/classify.h"
+
+enum { DCME_BLOCK = 128 };
+
+typedef struct {
+    const dcme_linear *model;
+    int64_t size;      /* instances that there is room for */
+    int64_t count;     /* instances in it */
+    int64_t *starts;   /* (size + 1) */
+    int32_t *features; /* the bias is the last feature of every document */
+    real *values;
+    int32_t *targets; /* (size) */
+    real **rows;      /* room for the rows of the widest document */
+} dcme_batch;
+
+/* The same by feature: feature[i] has the values from starts[i] to starts[i + 1]. */
+typedef struct {
+    int64_t count;      /* distinct features */
+    int32_t *feature;   /* (features + 1) */
+    int64_t *starts;    /* (features + 2) */
+    int32_t *documents; /* instance within the batch */
+    real *values;
+    int32_t *place; /* (features + 1) place of a feature, -1 for one that is not in the batch */
+    real **rows;    /* (size) */
+} dcme_columns;
+
+/* Nonzero features of the widest document, the bias included. */
+int64_t dcme_widest(const dcme_documents *documents);
+
+/* Both are all zeros before; close them even if this fails. */
+dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
+                            int64_t widest);
+void dcme_batch_close(dcme_batch *batch);
+dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, int64_t size,
+                              int64_t widest);
+void dcme_columns_close(dcme_columns *columns);
+
+void dcme_batch_clear(dcme_batch *batch);
+void dcme_batch_add(dcme_batch *batch, const dcme_documents *documents, int64_t document,
+                    int32_t target);
+
+/* Point `rows` to column `column` of the table's rows of instance i; returns how many. The weights
+ * of the products are batch->values + batch->starts[i]. */
+int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
+                        int64_t column, real **rows);
+
+void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch);
+
+/* scores (end - begin, stride) = X W for the instances from begin to end; `rows` has room for the
+ * widest document's. */
+void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,
+                       real **rows);
+
+/* Scores become probabilities, 0 in the padding; returns the logarithm of the partition function.
+ */
+double dcme_softmax(real *scores, const dcme_linear *model);
+
+#endif

@@ -1,0 +1,76 @@
+/* Maximum-entropy classification from Python's or a C test's side.
+ *
+ * The model is linear: class j of C has the score s_j = w_j . x for a sparse vector x, and
+ * the probability softmax(s)_j. Weights are held by feature: row f has the weights of feature f in
+ * all classes, so that what a document moves is whole rows or pieces of
+ * rows. x ends with a constant of its own, whose weights are the biases. The caller owns documents,
+ * weights and the epoch loop.
+ */
+#ifndef DCME_CLASSIFY_H
+#define DCME_CLASSIFY_H
+
+#include "classify/options.h"
+#include "dcme.h"
+#include "kernels/kernels.h"
+
+/* Sparse rows: document d has the features[i] = values[i] for starts[d] <= i < starts[d + 1]. */
+typedef struct {
+    const int64_t *starts;   /* (count + 1) */
+    const int32_t *features; /* below the model's `features` */
+    const real *values;
+    int64_t count;
+} dcme_documents;
+
+/* What is learned: a document with several labels is an instance for each of them. */
+typedef struct {
+    const int64_t *documents; /* (count) */
+    const int32_t *labels;    /* (count) */
+    int64_t count;
+} dcme_instances;
+
+typedef struct {
+    int64_t classes;  /* C */
+    int64_t stride;   /* dcme_stride(classes); the padding stays 0 */
+    int64_t features; /* F, without the bias */
+    real bias;        /* value of the constant feature, the last */
+    real *weights;    /* (features + 1, stride) */
+    const dcme_kernels *kernels;
+} dcme_linear;
+
+typedef struct {
+    int64_t instances; /* learned since the classifier was opened */
+    double loss;       /* sum over the instances looked at */
+    int64_t losses;    /* how many these are */
+    double rate;
+} dcme_classify_progress;
+
+typedef struct dcme_classifier dcme_classifier;
+
+/* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
+ * instruction set, NULL for the fastest. Everything given must outlive the classifier. */
+dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
+                                 const dcme_documents *documents, const dcme_instances *instances,
+                                 const int64_t *counts, const dcme_linear *model,
+                                 dcme_error *error);
+
+/* Learn all instances once, in an order that the seed and the epoch decide. DCME_STOPPED after
+ * dcme_classifier_stop(), DCME_DIVERGED if a loss or a weight is not finite. */
+dcme_status dcme_classifier_epoch(dcme_classifier *classifier, int64_t epoch, dcme_error *error);
+
+/* What the threads have done; may lag by a batch. */
+void dcme_classifier_progress(dcme_classifier *classifier, dcme_classify_progress *progress);
+void dcme_classifier_stop(dcme_classifier *classifier);
+void dcme_classifier_close(dcme_classifier *classifier);
+
+/* scores[d * stride + j] = s_j of the document begin + d, for begin <= . < end. */
+dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
+                                 const dcme_documents *documents, int64_t begin, int64_t end,
+                                 int32_t threads, dcme_error *error);
+
+/* The exact problem: *loss = sum of -log p of the instances; gradient (features + 1, classes) =
+ * its derivative by the weights. Sums are in double precision and do not depend on `threads`. */
+dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
+                                   const dcme_documents *documents, const dcme_instances *instances,
+                                   int32_t threads, dcme_error *error);
+
+#endif

@@ -1,0 +1,221 @@
+/* Dual-clustering maximum entropy with a bound that is tight where it matters.
+ *
+ * In the paper one centre alpha_z stands for the dual distribution mu of a document in (5). Here
+ * each cluster's centre is a distribution over some neighbouring classes of its own (groups.h), and
+ * mu is free to share itself out among the clusters; within the Q clusters of the greatest bounds
+ * and the target's it is free altogether: the head. Only in the tail, the other clusters, it is in
+ * proportion to the centre. Maximising (5) over these mu gives in closed form
+ *     log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail)
+ * with the maximiser p_j, p_k in proportion to the summands. All C classes move at every document:
+ *     w_j += rate (1[j = i] - p_j) x      for the classes of the head
+ *     w_j -= rate p_k alpha_kj x          for those of the tail, as one column owed_k a cluster
+ * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
+ * turn gets a new centre, once in beta C documents. With all clusters in the head this is exact
+ * softmax; nothing is drawn.
+ *
+ * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
+ * time. The caller numbers the classes so that similar ones are neighbours.
+ */
+#include "classify/groups.h"
+#include "objectives/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const real LOWEST = -87; /* next to nothing beside the largest, exp(0) */
+
+typedef struct {
+    dcme_groups groups;
+    int64_t top;          /* Q, at most K - 1 */
+    int64_t interval;     /* documents from one offline update to the next */
+    _Atomic int64_t turn; /* whose it is */
+} shared_state;
+
+typedef struct {
+    shared_state *shared;
+    int64_t instances;
+    int64_t heads;          /* clusters in the head */
+    int32_t *head;          /* (top + 1) the target's first */
+    real *products, *moved; /* (2 stride) each, as a row of the groups' table */
+    real *bounds, *shares;  /* (stride) */
+    real *scores, *steps;   /* ((top + 1) width) */
+    real *rates;            /* (widest) */
+    real *scratch;          /* (width) */
+} member_state;
+
+static void close_shared(void *shared) {
+    dcme_groups_close(&((shared_state *)shared)->groups);
+    free(shared);
+}
+
+static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
+    const dcme_classify_options *options = problem->options;
+    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
+    if (!s || dcme_groups_open(&s->groups, problem) != DCME_OK) {
+        if (s)
+            close_shared(s);
+        return dcme_clusters_want(error, problem);
+    }
+    int64_t others = s->groups.count - 1;
+    double interval = options->beta * (double)problem->model->classes / (double)s->groups.count;
+    s->top = options->top_items < others ? options->top_items : others;
+    s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
+    *shared = s;
+    return DCME_OK;
+}
+
+static void leave(void *member) {
+    member_state *me = member;
+    if (!me)
+        return;
+    free(me->head), free(me->products), free(me->moved), free(me->bounds), free(me->shares);
+    free(me->scores), free(me->steps), free(me->rates), free(me->scratch), free(me);
+}
+
+static dcme_status join(void **member, void *shared, dcme_error *error) {
+    shared_state *s = shared;
+    int64_t stride = s->groups.stride, width = s->groups.width, head = (s->top + 1) * width;
+    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    if (me) {
+        me->shared = s;
+        me->head = dcme_allocate(s->top + 1, sizeof *me->head);
+        me->products = dcme_allocate(2 * stride, sizeof *me->products);
+        me->moved = dcme_allocate_zeros(2 * stride, sizeof *me->moved);
+        me->bounds = dcme_allocate(stride, sizeof *me->bounds);
+        me->shares = dcme_allocate(stride, sizeof *me->shares);
+        me->scores = dcme_allocate(head, sizeof *me->scores);
+        me->steps = dcme_allocate(head, sizeof *me->steps);
+        me->rates = dcme_allocate(s->groups.problem->widest, sizeof *me->rates);
+        me->scratch = dcme_allocate(width, sizeof *me->scratch);
+    }
+    if (!me || !me->head || !me->products || !me->moved || !me->bounds || !me->shares ||
+        !me->scores || !me->steps || !me->rates || !me->scratch) {
+        leave(me);
+        return dcme_clusters_want(error, s->groups.problem);
+    }
+    *member = me;
+    return DCME_OK;
+}
+
+static void begin(void *member, uint64_t stream) {
+    (void)member, (void)stream; /* nothing is drawn */
+}
+
+/* The target's cluster and the Q of the greatest bounds among the others; their bounds go. */
+static void choose_head(member_state *me, const dcme_batch *batch, int64_t d) {
+    const dcme_groups *g = &me->shared->groups;
+    me->head[0] = (int32_t)(batch->targets[d] / g->width);
+    me->bounds[me->head[0]] = -INFINITY;
+    dcme_select_heaviest(me->head + 1, me->shared->top, me->bounds, g->count);
+    me->heads = me->shared->top + 1;
+    for (int64_t i = 0; i < me->heads; i++) {
+        const real *lines = batch->model->weights + me->head[i] * g->width;
+        me->bounds[me->head[i]] = -INFINITY;
+        for (int64_t r = batch->starts[d]; r < batch->starts[d + 1]; r++)
+            __builtin_prefetch(lines + batch->features[r] * batch->model->stride, 1);
+    }
+}
+
+/* Scores of the head's classes, -INFINITY in the padding. */
+static void score_head(member_state *me, dcme_batch *batch, int64_t d) {
+    const dcme_groups *g = &me->shared->groups;
+    const dcme_linear *model = batch->model;
+    memset(me->scores, 0, (size_t)(me->heads * g->width) * sizeof *me->scores);
+    for (int64_t i = 0; i < me->heads; i++) {
+        int64_t k = me->head[i], column = k * g->width, classes = dcme_group_classes(g, k);
+        real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
+        int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, batch->rows);
+        model->kernels->combine(scores, batch->rows, batch->values + batch->starts[d], n,
+                                dcme_group_columns(g, k));
+        for (int64_t j = 0; j < classes; j++)
+            scores[j] -= owed * g->alpha[column + j];
+        for (int64_t j = classes; j < g->width; j++)
+            scores[j] = -INFINITY;
+    }
+}
+
+/* out = exp(x - largest), 0 where x is -INFINITY; returns the sum. */
+static double exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
+                           int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) {
+        real below = x[j] - largest;
+        out[j] = below < LOWEST ? LOWEST : below;
+    }
+    kernels->exponential(out, out, count);
+    for (int64_t j = 0; j < count; j++) {
+        if (x[j] == -INFINITY)
+            out[j] = 0;
+        sum += (double)out[j];
+    }
+    return sum;
+}
+
+/* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
+static double weigh(member_state *me, const dcme_batch *batch, int64_t d) {
+    const dcme_groups *g = &me->shared->groups;
+    const dcme_kernels *kernels = batch->model->kernels;
+    int64_t count = me->heads * g->width, target = batch->targets[d] % g->width;
+    real largest = -INFINITY;
+    for (int64_t j = 0; j < count; j++)
+        largest = me->scores[j] > largest ? me->scores[j] : largest;
+    for (int64_t k = 0; k < g->count; k++)
+        largest = me->bounds[k] > largest ? me->bounds[k] : largest;
+    double total = exponentials(kernels, me->steps, me->scores, largest, count) +
+                   exponentials(kernels, me->shares, me->bounds, largest, g->stride);
+    real scale = (real)(1 / total);
+    for (int64_t j = 0; j < count; j++)
+        me->steps[j] *= -scale;
+    me->steps[target] += 1;
+    for (int64_t k = 0; k < g->stride; k++)
+        me->shares[k] *= scale;
+    return (double)largest + log(total) - (double)me->scores[target];
+}
+
+static void push(member_state *me, dcme_batch *batch, int64_t d, real rate) {
+    dcme_groups *g = &me->shared->groups;
+    const dcme_linear *model = batch->model;
+    int64_t begin = batch->starts[d], n = batch->starts[d + 1] - begin;
+    for (int64_t r = 0; r < n; r++)
+        me->rates[r] = rate * batch->values[begin + r];
+    for (int64_t k = 0; k < g->count; k++) {
+        me->moved[k] = 0;
+        me->moved[g->stride + k] = me->shares[k];
+        g->weight[k] += rate * me->shares[k];
+    }
+    for (int64_t i = 0; i < me->heads; i++) {
+        int64_t k = me->head[i], columns = dcme_group_columns(g, k);
+        real *steps = me->steps + i * g->width, *alpha = g->alpha + k * g->width;
+        model->kernels->dots(&me->moved[k], steps, &alpha, 1, columns);
+        dcme_batch_rows(batch, d, model->weights, model->stride, k * g->width, batch->rows);
+        model->kernels->push(batch->rows, me->rates, steps, n, columns);
+    }
+    dcme_batch_rows(batch, d, g->table, 2 * g->stride, 0, batch->rows);
+    model->kernels->push(batch->rows, me->rates, me->moved, n, 2 * g->stride);
+}
+
+static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
+    member_state *me = member;
+    shared_state *s = me->shared;
+    for (int64_t d = 0; d < batch->count; d++) {
+        dcme_groups_bounds(&s->groups, batch, d, me->products, me->bounds);
+        choose_head(me, batch, d);
+        score_head(me, batch, d);
+        dcme_loss_add(loss, weigh(me, batch, d));
+        push(me, batch, d, rate);
+        if (++me->instances % s->interval == 0)
+            dcme_group_update(&s->groups, atomic_fetch_add(&s->turn, 1) % s->groups.count,
+                              me->scratch);
+    }
+}
+
+static void settle(void *shared) { dcme_groups_fold(&((shared_state *)shared)->groups); }
+
+static void shrink(void *shared, real factor) {
+    dcme_groups_shrink(&((shared_state *)shared)->groups, factor);
+}
+
+const dcme_class_objective dcme_class_dcme = {
+    "dcme", open_shared, close_shared, join, leave, begin, step, settle, shrink,
+};

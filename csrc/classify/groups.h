@@ -1,0 +1,56 @@
+/* Dual clusters whose centres are distributions over neighbouring classes; see dcme.c.
+ *
+ * Cluster k has the classes of the columns k width .. (k + 1) width of W and a centre alpha_k over
+ * them, so that its bound on the share of its classes in the partition function,
+ *     log(sum of exp(s_j) over its classes) >= u_k . x + H(alpha_k),    u_k = W alpha_k,
+ * takes one column, and all bounds one product of K columns. What a document's share p_k of a
+ * cluster asks of its classes, w_j -= rate p_k alpha_kj x, is one more column: owed_k += rate p_k
+ * x, in place of which u_k . x - |alpha_k|^2 owed_k . x and s_j - alpha_kj owed_k . x are the
+ * products with the weights as they ought to be. It is folded into W when the centre changes.
+ *
+ * Legend: C classes, F features with the bias, K clusters, alpha centre, H entropy.
+ */
+#ifndef DCME_CLASSIFY_GROUPS_H
+#define DCME_CLASSIFY_GROUPS_H
+
+#include "classify/objective.h"
+#include "objectives/centre.h"
+
+typedef struct {
+    const dcme_problem *problem;
+    int64_t count;     /* K */
+    int64_t width;     /* classes of a cluster, a multiple of DCME_PAD; the last may have fewer */
+    int64_t stride;    /* dcme_stride(K) */
+    int64_t features;  /* F */
+    real *table;       /* (F, 2 stride) u and owed of a feature side by side */
+    real *alpha;       /* (stride of W) all centres, each at its classes */
+    real *entropy;     /* (stride) H(alpha_k) */
+    real *square;      /* (stride) |alpha_k|^2 */
+    real *weight;      /* (stride) sum of rate p_k in owed_k */
+    _Atomic int *busy; /* (K) a thread is at its offline update */
+} dcme_groups;
+
+/* At most --clusters of them; centres start as the frequencies of their classes. `groups` is all
+ * zeros before; close it even if this fails. */
+dcme_status dcme_groups_open(dcme_groups *groups, const dcme_problem *problem);
+void dcme_groups_close(dcme_groups *groups);
+
+/* Columns of cluster k in W, padding included, and without. */
+int64_t dcme_group_columns(const dcme_groups *groups, int64_t k);
+int64_t dcme_group_classes(const dcme_groups *groups, int64_t k);
+
+/* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
+void dcme_groups_bounds(const dcme_groups *groups, dcme_batch *batch, int64_t d, real *products,
+                        real *bounds);
+
+/* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
+ * being that of the x owed; then u_k and what else follows. `scratch` has room for `width`. */
+void dcme_group_update(dcme_groups *groups, int64_t k, real *scratch);
+
+/* Fold what all clusters owe into W; centres stay. */
+void dcme_groups_fold(dcme_groups *groups);
+
+/* All weights but the biases have been multiplied by `factor`. */
+void dcme_groups_shrink(dcme_groups *groups, real factor);
+
+#endif

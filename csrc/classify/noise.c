@@ -1,0 +1,163 @@
+/* Negative sampling and noise-contrastive estimation for classes.
+ *
+ * For target i and k classes j_1 .. j_k drawn from q, q_j in proportion to count_j^power, ascend
+ *     log sigma(s_i - o_i) + sum_j log sigma(-(s_j - o_j)),
+ * draws of the target left out. NCE has o_j = log(k q_j) + log C: scores are w_j . x - log C, so
+ * that weights near zero give every class 1/C and the partition function starts at 1. For negative
+ * sampling o_j = 0, which makes w_j . x learn log p_j - log(k q_j).
+ */
+#include "classify/objective.h"
+#include "train/alias.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const dcme_problem *problem;
+    dcme_alias *alias; /* (classes) */
+    real *offset;      /* (classes) o_j, or NULL for zeros */
+} noise_state;
+
+typedef struct {
+    const noise_state *noise;
+    uint64_t stream;
+    int32_t *classes; /* (negative + 1), the target first */
+    real *scores;     /* dcme_stride(negative + 1) */
+    real *weights;    /* dcme_stride(negative + 1) */
+} member_state;
+
+static void close_shared(void *shared) {
+    noise_state *noise = shared;
+    free(noise->alias), free(noise->offset), free(noise);
+}
+
+static dcme_status fill(noise_state *noise, int with_offset) {
+    const dcme_problem *problem = noise->problem;
+    int64_t classes = problem->model->classes;
+    double total = 0, *q = dcme_allocate(classes, sizeof *q);
+    noise->alias = dcme_allocate(classes, sizeof *noise->alias);
+    noise->offset = with_offset ? dcme_allocate(classes, sizeof *noise->offset) : NULL;
+    dcme_status status = DCME_NO_MEMORY;
+    if (q && noise->alias && (noise->offset || !with_offset)) {
+        for (int64_t j = 0; j < classes; j++)
+            total += q[j] = pow((double)problem->counts[j], problem->options->noise_power);
+        for (int64_t j = 0; with_offset && j < classes; j++)
+            noise->offset[j] =
+                (real)(log((double)classes) + log(problem->options->negative * q[j] / total));
+        status = dcme_alias_build(noise->alias, q, classes);
+    }
+    free(q);
+    return status;
+}
+
+static dcme_status open_noise(void **shared, const dcme_problem *problem, int with_offset,
+                              dcme_error *error) {
+    noise_state *noise = dcme_allocate_zeros(1, sizeof *noise);
+    dcme_status status = DCME_NO_MEMORY;
+    if (noise) {
+        noise->problem = problem;
+        status = fill(noise, with_offset);
+    }
+    if (status != DCME_OK) {
+        if (noise)
+            close_shared(noise);
+        return dcme_fail(error, status, problem->model->classes, "the noise over %lld classes",
+                         (long long)problem->model->classes);
+    }
+    *shared = noise;
+    return DCME_OK;
+}
+
+static dcme_status open_ns(void **shared, const dcme_problem *problem, dcme_error *error) {
+    return open_noise(shared, problem, 0, error);
+}
+
+static dcme_status open_nce(void **shared, const dcme_problem *problem, dcme_error *error) {
+    return open_noise(shared, problem, 1, error);
+}
+
+static void leave(void *member) {
+    member_state *me = member;
+    if (!me)
+        return;
+    free(me->classes), free(me->scores), free(me->weights), free(me);
+}
+
+static dcme_status join(void **member, void *shared, dcme_error *error) {
+    const noise_state *noise = shared;
+    int64_t n = noise->problem->options->negative + 1;
+    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    if (me) {
+        me->noise = noise;
+        me->classes = dcme_allocate(n, sizeof *me->classes);
+        me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
+        me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
+    }
+    if (!me || !me->classes || !me->scores || !me->weights) {
+        leave(me);
+        return dcme_fail(error, DCME_NO_MEMORY, n, "a thread's %lld samples", (long long)n);
+    }
+    *member = me;
+    return DCME_OK;
+}
+
+static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+
+/* The target and the draws that are not the target; returns how many. */
+static int64_t draw(member_state *me, int32_t target) {
+    const dcme_problem *problem = me->noise->problem;
+    int64_t count = 0;
+    me->classes[count++] = target;
+    for (int32_t k = 0; k < problem->options->negative; k++) {
+        int32_t class = dcme_alias_draw(me->noise->alias, problem->model->classes, &me->stream);
+        if (class != target)
+            me->classes[count++] = class;
+    }
+    return count;
+}
+
+/* log(1 + exp(x)); exp() overflows long before a score does. */
+static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+
+/* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
+static void weigh(member_state *me, int64_t count, dcme_loss *loss) {
+    const noise_state *noise = me->noise;
+    for (int64_t j = 0; noise->offset && j < count; j++)
+        me->scores[j] -= noise->offset[me->classes[j]];
+    if (dcme_loss_wanted(loss)) {
+        double sum = softplus(-(double)me->scores[0]);
+        for (int64_t j = 1; j < count; j++)
+            sum += softplus((double)me->scores[j]);
+        dcme_loss_add(loss, sum);
+    }
+    noise->problem->model->kernels->logistic(me->weights, me->scores, count);
+    for (int64_t j = 0; j < count; j++)
+        me->weights[j] = (j == 0) - me->weights[j];
+}
+
+static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
+    member_state *me = member;
+    const dcme_linear *model = batch->model;
+    for (int64_t d = 0; d < batch->count; d++) {
+        const real *values = batch->values + batch->starts[d];
+        int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
+        int64_t count = draw(me, batch->targets[d]);
+        memset(me->scores, 0, (size_t)count * sizeof *me->scores);
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t j = 0; j < count; j++)
+                me->scores[j] += values[r] * batch->rows[r][me->classes[j]];
+        weigh(me, count, loss);
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t j = 0; j < count; j++)
+                batch->rows[r][me->classes[j]] += rate * values[r] * me->weights[j];
+    }
+}
+
+const dcme_class_objective dcme_class_nce = {
+    "nce", open_nce, close_shared, join, leave, begin, step, NULL, NULL,
+};
+
+const dcme_class_objective dcme_class_ns = {
+    "ns", open_ns, close_shared, join, leave, begin, step, NULL, NULL,
+};

@@ -1,0 +1,39 @@
+/* The interface of every objective of classification, as that of word vectors
+ * (../objectives/objective.h): what it shares, what each thread holds, and one step. */
+#ifndef DCME_CLASSIFY_OBJECTIVE_H
+#define DCME_CLASSIFY_OBJECTIVE_H
+
+#include "classify/batch.h"
+#include "objectives/objective.h"
+
+/* What an objective may keep pointers to. */
+typedef struct {
+    const dcme_linear *model;
+    const dcme_classify_options *options;
+    const int64_t *counts; /* (classes) */
+    int64_t widest;        /* see dcme_widest() */
+} dcme_problem;
+
+typedef struct {
+    const char *name;
+    dcme_status (*open)(void **shared, const dcme_problem *problem, dcme_error *error);
+    void (*close)(void *shared);
+    dcme_status (*join)(void **member, void *shared, dcme_error *error);
+    void (*leave)(void *member);
+    /* Name the stream of random numbers for the next batch. */
+    void (*begin)(void *member, uint64_t stream);
+    /* Learn the batch's instances at a rate. */
+    void (*step)(void *member, dcme_batch *batch, real rate, dcme_loss *loss);
+    /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
+    void (*settle)(void *shared);
+    /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
+    void (*shrink)(void *shared, real factor);
+} dcme_class_objective;
+
+extern const dcme_class_objective dcme_class_gd, dcme_class_dcme, dcme_class_dcme_paper,
+    dcme_class_nce, dcme_class_ns;
+
+/* Say that memory does not suffice for --clusters. */
+dcme_status dcme_clusters_want(dcme_error *error, const dcme_problem *problem);
+
+#endif

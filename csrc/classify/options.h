@@ -1,0 +1,28 @@
+/* The options of training a classifier, field for field those that Python hands over. */
+#ifndef DCME_CLASSIFY_OPTIONS_H
+#define DCME_CLASSIFY_OPTIONS_H
+
+#include <stdint.h>
+
+/* Values of --objective, in the order of the `choices` of the Python declaration; those of
+ * --dcme-update are in train/options.h. */
+enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
+
+typedef struct {
+    int32_t objective;
+    int32_t negative;
+    double noise_power;
+    int32_t clusters;
+    int32_t top_items;
+    double beta;
+    int32_t dcme_update;
+    int32_t batch;
+    int32_t epochs;
+    double lr;
+    double min_lr;
+    double l2;
+    int32_t threads;
+    int64_t seed;
+} dcme_classify_options;
+
+#endif

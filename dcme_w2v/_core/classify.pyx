@@ -1,0 +1,229 @@
+"""Binding of csrc/classify: options and arrays in, an epoch without the GIL, counters out."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+
+
+cdef extern from "classify/options.h" nogil:
+    ctypedef struct dcme_classify_options:
+        int32_t objective
+        int32_t negative
+        double noise_power
+        int32_t clusters
+        int32_t top_items
+        double beta
+        int32_t dcme_update
+        int32_t batch
+        int32_t epochs
+        double lr
+        double min_lr
+        double l2
+        int32_t threads
+        int64_t seed
+
+
+cdef extern from "kernels/kernels.h" nogil:
+    ctypedef struct dcme_kernels:
+        pass
+
+    int64_t dcme_stride(int64_t dim)
+    const dcme_kernels *dcme_kernels_choose(const char *name)
+
+
+cdef extern from "classify/classify.h" nogil:
+    ctypedef struct dcme_documents:
+        const int64_t *starts
+        const int32_t *features
+        const float *values
+        int64_t count
+
+    ctypedef struct dcme_instances:
+        const int64_t *documents
+        const int32_t *labels
+        int64_t count
+
+    ctypedef struct dcme_linear:
+        int64_t classes
+        int64_t stride
+        int64_t features
+        float bias
+        float *weights
+        const dcme_kernels *kernels
+
+    ctypedef struct dcme_classify_progress:
+        int64_t instances
+        double loss
+        int64_t losses
+        double rate
+
+    ctypedef struct dcme_classifier:
+        pass
+
+    dcme_status dcme_classifier_open(
+        dcme_classifier **classifier, const dcme_classify_options *options,
+        const dcme_documents *documents, const dcme_instances *instances, const int64_t *counts,
+        const dcme_linear *model, dcme_error *error
+    )
+    dcme_status dcme_classifier_epoch(
+        dcme_classifier *classifier, int64_t epoch, dcme_error *error
+    )
+    void dcme_classifier_progress(dcme_classifier *classifier, dcme_classify_progress *progress)
+    void dcme_classifier_stop(dcme_classifier *classifier)
+    void dcme_classifier_close(dcme_classifier *classifier)
+    dcme_status dcme_classify_scores(
+        float *scores, const dcme_linear *model, const dcme_documents *documents, int64_t begin,
+        int64_t end, int32_t threads, dcme_error *error
+    )
+    dcme_status dcme_classify_gradient(
+        double *loss, double *gradient, const dcme_linear *model, const dcme_documents *documents,
+        const dcme_instances *instances, int32_t threads, dcme_error *error
+    )
+
+
+cdef class Documents:
+    """Sparse rows, checked, as the core reads them."""
+
+    cdef dcme_documents core
+    cdef int64_t features
+    cdef object kept
+
+    def __init__(self, const int64_t[::1] starts, const int32_t[::1] features,
+                 const float[::1] values, int64_t width):
+        cdef int64_t i
+        if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != values.shape[0]:
+            raise ValueError("starts and values do not fit together")
+        if features.shape[0] != values.shape[0]:
+            raise ValueError("features and values do not fit together")
+        for i in range(starts.shape[0] - 1):
+            if starts[i] > starts[i + 1]:
+                raise ValueError("starts do not ascend")
+        for i in range(features.shape[0]):
+            if features[i] < 0 or features[i] >= width:
+                raise ValueError("a feature is out of range")
+        self.core.starts = &starts[0]
+        self.core.features = &features[0] if features.shape[0] else NULL
+        self.core.values = &values[0] if values.shape[0] else NULL
+        self.core.count = starts.shape[0] - 1
+        self.features = width
+        self.kept = (starts, features, values)
+
+    def __len__(self):
+        return self.core.count
+
+
+cdef class Instances:
+    """Which document has which label, checked."""
+
+    cdef dcme_instances core
+    cdef object kept
+
+    def __init__(self, const int64_t[::1] documents, const int32_t[::1] labels,
+                 int64_t document_count, int64_t classes):
+        cdef int64_t i
+        if documents.shape[0] == 0 or documents.shape[0] != labels.shape[0]:
+            raise ValueError("documents and labels do not fit together")
+        for i in range(documents.shape[0]):
+            if not (0 <= documents[i] < document_count and 0 <= labels[i] < classes):
+                raise ValueError("a document or a label is out of range")
+        self.core.documents = &documents[0]
+        self.core.labels = &labels[0]
+        self.core.count = documents.shape[0]
+        self.kept = (documents, labels)
+
+
+cdef class Linear:
+    """The weights by feature, padded rows, the last one the biases."""
+
+    cdef dcme_linear core
+    cdef object kept
+
+    def __init__(self, float[:, ::1] weights, int64_t classes, float bias, kernels=None):
+        cdef bytes name = kernels.encode() if kernels else b""
+        if weights.shape[0] < 1 or classes < 1 or weights.shape[1] != dcme_stride(classes):
+            raise ValueError("weights and classes do not fit together")
+        self.core.classes = classes
+        self.core.stride = weights.shape[1]
+        self.core.features = weights.shape[0] - 1
+        self.core.bias = bias
+        self.core.weights = &weights[0, 0]
+        self.core.kernels = dcme_kernels_choose(<const char *>name if name else NULL)
+        if self.core.kernels == NULL:
+            raise ValueError("no kernels of that name here")
+        self.kept = weights
+
+    def scores(self, Documents documents, int64_t begin, int64_t end, float[:, ::1] out,
+               int32_t threads):
+        """Fill out[i] with the scores of document begin + i in all classes."""
+        cdef dcme_error error
+        cdef dcme_status status
+        if not (0 <= begin <= end <= documents.core.count) or out.shape[0] < end - begin:
+            raise ValueError("documents out of range")
+        if out.shape[1] != self.core.stride or documents.features > self.core.features:
+            raise ValueError("documents and weights do not fit together")
+        if begin == end:
+            return
+        with nogil:
+            status = dcme_classify_scores(&out[0, 0], &self.core, &documents.core, begin, end,
+                                          threads, &error)
+        check(status, &error)
+
+    def gradient(self, Documents documents, Instances instances, double[:, ::1] out,
+                 int32_t threads):
+        """Fill `out` with the gradient of the loss, the sum of -log p, and return the loss."""
+        cdef dcme_error error
+        cdef dcme_status status
+        cdef double loss = 0
+        if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
+            raise ValueError("gradient and weights do not fit together")
+        with nogil:
+            status = dcme_classify_gradient(&loss, &out[0, 0], &self.core, &documents.core,
+                                            &instances.core, threads, &error)
+        check(status, &error)
+        return loss
+
+
+cdef class Learner:
+    """Epochs of learning by one objective; see csrc/classify/classify.h."""
+
+    cdef dcme_classifier *classifier
+    cdef object kept
+
+    def __init__(self, options, Documents documents, Instances instances,
+                 const int64_t[::1] counts, Linear linear):
+        cdef dcme_classify_options wanted = options
+        cdef dcme_error error
+        if counts.shape[0] != linear.core.classes or documents.features > linear.core.features:
+            raise ValueError("documents, counts and weights do not fit together")
+        self.kept = (documents, instances, counts, linear)
+        check(dcme_classifier_open(&self.classifier, &wanted, &documents.core, &instances.core,
+                                   &counts[0], &linear.core, &error), &error)
+
+    def __dealloc__(self):
+        dcme_classifier_close(self.classifier)
+
+    def epoch(self, int64_t number):
+        """Learn one epoch; returns False if it was stopped."""
+        cdef dcme_error error
+        cdef dcme_status status
+        with nogil:
+            status = dcme_classifier_epoch(self.classifier, number, &error)
+        if status == DCME_STOPPED:
+            return False
+        check(status, &error)
+        return True
+
+    def progress(self):
+        """Return what has been done so far, by name."""
+        cdef dcme_classify_progress progress
+        dcme_classifier_progress(self.classifier, &progress)
+        return progress
+
+    def stop(self):
+        """Ask the threads to stop after their batch."""
+        dcme_classifier_stop(self.classifier)
+
+
+def row_stride(int64_t classes):
+    """Return the numbers from one row of weights to the next."""
+    return dcme_stride(classes)
