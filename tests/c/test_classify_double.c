@@ -1,0 +1,347 @@
+/* Classification: every objective's step against central differences of what it ascends, the exact
+ * gradient of the batch solver, and what the paper proves of dual clusters.
+ *
+ * Compiled with DCME_REAL=double; see test_gradient_double.c, which does the same for word vectors.
+ */
+#include "classify/centres.h"
+#include "classify/groups.h"
+#include "train/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Three lines of classes, the last one not full. */
+enum { CLASSES = 37, STRIDE = 48, FEATURES = 6, TABLE = (FEATURES + 1) * STRIDE, DOCUMENTS = 7 };
+static const double TOLERANCE = 1e-6, EPSILON = 1e-5, BIAS = 0.5;
+static const int64_t STARTS[DOCUMENTS + 1] = {0, 3, 4, 4, 7, 9, 12, 14};
+static const int32_t FEATURE[] = {0, 2, 5, 1, 1, 3, 4, 0, 5, 2, 3, 4, 1, 2};
+static const double VALUE[] = {1, -2, .5, 2, .7, 1, -1, .3, 1.5, 2, -.4, .6, 1, 1};
+static const int64_t DOCUMENT[DOCUMENTS] = {0, 1, 2, 3, 4, 5, 6};
+static const int32_t LABEL[DOCUMENTS] = {3, 17, 36, 0, 17, 30, 8};
+static const dcme_documents CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
+static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS};
+static int failures;
+
+typedef struct {
+    double weights[TABLE];
+    int64_t counts[CLASSES];
+    dcme_linear model;
+    dcme_classify_options options;
+    dcme_problem problem;
+    dcme_batch batch;
+    const dcme_class_objective *objective;
+    void *shared, *member;
+    double alpha[CLASSES]; /* of surrogate() */
+    int64_t first, last;   /* documents of a step */
+} setting;
+typedef double function(setting *);
+
+static void start(setting *s, const dcme_class_objective *objective) {
+    uint64_t stream = 5;
+    s->objective = objective;
+    s->options = (dcme_classify_options){.negative = 4,
+                                         .noise_power = 0.75,
+                                         .clusters = 3,
+                                         .top_items = 1,
+                                         .beta = 100,
+                                         .batch = DOCUMENTS,
+                                         .epochs = 1,
+                                         .threads = 1};
+    for (int64_t j = 0; j < CLASSES; j++)
+        s->counts[j] = 1 + j % 5;
+    for (int64_t i = 0; i < TABLE; i++) {
+        double number = (double)(dcme_random(&stream) >> 11) / (1ull << 52) - 1;
+        s->weights[i] = i % STRIDE < CLASSES ? number : 0;
+    }
+    s->model = (dcme_linear){CLASSES, STRIDE, FEATURES, BIAS, s->weights, &dcme_kernels_scalar};
+    s->problem = (dcme_problem){&s->model, &s->options, s->counts, dcme_widest(&CORPUS)};
+    s->batch = (dcme_batch){0};
+    s->first = 0, s->last = DOCUMENTS;
+    if (dcme_batch_open(&s->batch, &s->model, DOCUMENTS, dcme_widest(&CORPUS)) != DCME_OK)
+        abort();
+}
+
+static void stop(setting *s) { dcme_batch_close(&s->batch); }
+
+static void join(setting *s) {
+    if (s->objective->open(&s->shared, &s->problem, NULL) != DCME_OK ||
+        s->objective->join(&s->member, s->shared, NULL) != DCME_OK)
+        abort();
+}
+
+static void leave(setting *s) {
+    s->objective->leave(s->member);
+    s->objective->close(s->shared);
+}
+
+/* One step on the setting's documents; returns the loss of those looked at. */
+static double step(setting *s, double rate) {
+    dcme_loss loss = {0, 0, 0};
+    dcme_batch_clear(&s->batch);
+    for (int64_t d = s->first; d < s->last; d++)
+        dcme_batch_add(&s->batch, &CORPUS, d, LABEL[d]);
+    s->objective->begin(s->member, 17);
+    s->objective->step(s->member, &s->batch, rate, &loss);
+    if (s->objective->settle)
+        s->objective->settle(s->shared);
+    return loss.sum;
+}
+
+/* What an objective says it ascends, of the weights as they are. */
+static double ascended(setting *s) {
+    double kept[TABLE];
+    memcpy(kept, s->weights, sizeof kept);
+    join(s);
+    double loss = step(s, 0);
+    leave(s);
+    memcpy(s->weights, kept, sizeof kept);
+    return -loss;
+}
+
+static void differentiate(double *slope, function *f, setting *s) {
+    for (int64_t i = 0; i < TABLE; i++) {
+        double kept = s->weights[i], above, below;
+        slope[i] = 0;
+        if (i % STRIDE >= CLASSES)
+            continue;
+        s->weights[i] = kept + EPSILON, above = f(s);
+        s->weights[i] = kept - EPSILON, below = f(s);
+        s->weights[i] = kept;
+        slope[i] = (above - below) / (2 * EPSILON);
+    }
+}
+
+static void expect(const char *what, int detail, const double *found, const double *wanted,
+                   int64_t count) {
+    double largest = 0, difference = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(wanted[i]));
+        difference = isnan(found[i]) ? INFINITY : fmax(difference, fabs(found[i] - wanted[i]));
+    }
+    if (largest > 0 && difference <= TOLERANCE * largest)
+        return;
+    printf("%s (%d): differs by %g where the largest is %g\n", what, detail, difference, largest);
+    failures++;
+}
+
+/* (W after a step - W) / rate */
+static void direction_of(setting *s, double *direction) {
+    const double rate = 0.25;
+    double before[TABLE];
+    memcpy(before, s->weights, sizeof before);
+    join(s);
+    step(s, rate);
+    leave(s);
+    for (int64_t i = 0; i < TABLE; i++)
+        direction[i] = (s->weights[i] - before[i]) / rate;
+    memcpy(s->weights, before, sizeof before);
+}
+
+static double log_likelihood(setting *s) {
+    double sum = 0, scores[DOCUMENTS * STRIDE];
+    if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 2, NULL) != DCME_OK)
+        abort();
+    for (int64_t d = s->first; d < s->last; d++) {
+        double score = scores[d * STRIDE + LABEL[d]];
+        sum += score - dcme_softmax(scores + d * STRIDE, &s->model);
+    }
+    return sum;
+}
+
+static void check_step(const char *what, const dcme_class_objective *objective, int64_t first,
+                       int64_t last, int32_t top_items, function *f) {
+    setting s;
+    double direction[TABLE], wanted[TABLE];
+    start(&s, objective);
+    s.first = first, s.last = last;
+    s.options.top_items = top_items;
+    direction_of(&s, direction);
+    differentiate(wanted, f, &s);
+    expect(what, (int)first, direction, wanted, TABLE);
+    stop(&s);
+}
+
+static void check_exact_gradient(int32_t threads) {
+    setting s;
+    double gradient[(FEATURES + 1) * CLASSES], found[TABLE] = {0}, wanted[TABLE], loss;
+    start(&s, &dcme_class_gd);
+    if (dcme_classify_gradient(&loss, gradient, &s.model, &CORPUS, &INSTANCES, threads, NULL))
+        abort();
+    for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
+        found[i / CLASSES * STRIDE + i % CLASSES] = -gradient[i];
+    double value = -log_likelihood(&s);
+    expect("exact: loss", threads, &loss, &value, 1);
+    differentiate(wanted, log_likelihood, &s);
+    expect("exact: gradient", threads, found, wanted, TABLE);
+    stop(&s);
+}
+
+/* u and owed follow the weights: after some steps they give the products of the folded weights. */
+static void check_groups_follow(void) {
+    setting s;
+    double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
+    start(&s, &dcme_class_dcme);
+    s.options.beta = 0.2; /* a new centre at every other document or so */
+    join(&s);
+    dcme_groups *groups = s.shared;
+    dcme_class_objective one = *s.objective;
+    one.settle = NULL;
+    s.objective = &one;
+    step(&s, 0.3);
+    dcme_groups_bounds(groups, &s.batch, 0, before, bounds);
+    for (int64_t k = 0; k < groups->count; k++)
+        found[k] = bounds[k] - groups->entropy[k];
+    dcme_groups_fold(groups);
+    dcme_groups_bounds(groups, &s.batch, 0, after, bounds);
+    for (int64_t f = 0; f < 4; f++) /* document 0 has three features and the bias */
+        for (int64_t j = 0; j < CLASSES; j++)
+            wanted[j / groups->width] +=
+                s.batch.values[f] * groups->alpha[j] * s.weights[s.batch.features[f] * STRIDE + j];
+    expect("groups: u less what is owed", 0, found, wanted, groups->count);
+    expect("groups: u after folding", 0, after, wanted, groups->count);
+    leave(&s);
+    stop(&s);
+}
+
+/* Q_t of (8) for the one document of the setting, at the centre in `alpha` */
+static double surrogate(setting *s) {
+    double value = 0, scores[DOCUMENTS * STRIDE];
+    if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
+        abort();
+    const double *score = scores + s->first * STRIDE;
+    for (int64_t j = 0; j < CLASSES; j++)
+        if (s->alpha[j] > 0)
+            value -= s->alpha[j] * score[j] - s->alpha[j] * log(s->alpha[j]);
+    return value + score[LABEL[s->first]];
+}
+
+static int64_t decode(const dcme_centres *centres, dcme_batch *batch, int64_t d) {
+    double values[DCME_PAD];
+    dcme_centres_bounds(centres, batch, d, values);
+    return dcme_cluster_best(centres->clusters, values, centres->count);
+}
+
+/* Algorithm 1: with beta C below 1 every class gets its part of the gradient within the step. */
+static void check_paper(int64_t document, int32_t top_items) {
+    setting s;
+    double direction[TABLE], wanted[TABLE];
+    start(&s, &dcme_class_dcme_paper);
+    s.first = document, s.last = document + 1;
+    s.options.beta = 0.01, s.options.top_items = top_items;
+    join(&s);
+    dcme_batch_add(&s.batch, &CORPUS, document, LABEL[document]);
+    const dcme_centres *centres = s.shared;
+    memcpy(s.alpha, centres->clusters[decode(centres, &s.batch, 0)].alpha, sizeof s.alpha);
+    leave(&s);
+    double value = surrogate(&s), loss = -ascended(&s);
+    expect("paper: loss", (int)document, &loss, (double[]){-value}, 1);
+    direction_of(&s, direction);
+    differentiate(wanted, surrogate, &s);
+    expect("paper: direction", top_items, direction, wanted, TABLE);
+    stop(&s);
+}
+
+static void load_all(setting *s) {
+    dcme_batch_clear(&s->batch);
+    for (int64_t d = 0; d < DOCUMENTS; d++)
+        dcme_batch_add(&s->batch, &CORPUS, d, LABEL[d]);
+}
+
+/* Move cluster k's centre to the mean of the documents that have `assigned` k. */
+static void move(dcme_centres *centres, const setting *s, const int64_t *assigned, int64_t k) {
+    dcme_sums *sums;
+    double zeros[STRIDE] = {0}, scores[STRIDE];
+    if (dcme_sums_open(&sums, 1, centres->features) != DCME_OK)
+        abort();
+    for (int64_t d = 0; d < DOCUMENTS; d++)
+        if (assigned[d] == k)
+            dcme_sums_add(sums, &s->batch, d, 0);
+    if (sums->count > 0) {
+        dcme_sums_apply(sums, centres, zeros, scores);
+        dcme_centres_move(centres, k, scores);
+    }
+    dcme_sums_close(sums, 1);
+}
+
+/* Theorem 4.2's limit: a centre for each instance makes Algorithm 1's step that of exact maximum
+ * entropy. */
+static void check_limit(int64_t document) {
+    setting s;
+    double before[TABLE], direction[TABLE], wanted[TABLE];
+    start(&s, &dcme_class_dcme_paper);
+    s.options.clusters = DOCUMENTS, s.options.beta = 0.01;
+    join(&s);
+    load_all(&s);
+    for (int64_t d = 0; d < DOCUMENTS; d++)
+        move(s.shared, &s, DOCUMENT, d);
+    s.first = document, s.last = document + 1;
+    memcpy(before, s.weights, sizeof before);
+    step(&s, 1);
+    for (int64_t i = 0; i < TABLE; i++)
+        direction[i] = s.weights[i] - before[i];
+    memcpy(s.weights, before, sizeof before);
+    differentiate(wanted, log_likelihood, &s);
+    expect("limit: exact maximum entropy", (int)document, direction, wanted, TABLE);
+    leave(&s);
+    stop(&s);
+}
+
+/* sum over t of KL(alpha_{c_t} || P_t), (19): the gap between (8) and the likelihood */
+static double divergence(setting *s, const int64_t *assigned) {
+    double sum = 0;
+    for (int64_t d = 0; d < DOCUMENTS; d++) {
+        s->first = d, s->last = d + 1;
+        memcpy(s->alpha, ((dcme_centres *)s->shared)->clusters[assigned[d]].alpha, sizeof s->alpha);
+        sum += surrogate(s) - log_likelihood(s);
+    }
+    return sum;
+}
+
+/* Theorem 4.1: neither of the two alternating steps raises (19). */
+static void check_alternation(void) {
+    setting s;
+    int64_t assigned[DOCUMENTS] = {0};
+    start(&s, &dcme_class_dcme_paper);
+    join(&s);
+    load_all(&s);
+    double first = divergence(&s, assigned), last = first;
+    for (int round = 0; round < 8; round++) {
+        for (int64_t k = 0; k < s.options.clusters && round % 2; k++)
+            move(s.shared, &s, assigned, k);
+        for (int64_t d = 0; d < DOCUMENTS && round % 2 == 0; d++)
+            assigned[d] = decode(s.shared, &s.batch, d);
+        double now = divergence(&s, assigned);
+        if (!(now >= 0 && now <= last + 1e-12)) {
+            printf("alternation, round %d: %g after %g\n", round, now, last);
+            failures++;
+        }
+        last = now;
+    }
+    if (!(last < 0.9 * first)) {
+        printf("alternation: %g at the end, %g at first\n", last, first);
+        failures++;
+    }
+    leave(&s);
+    stop(&s);
+}
+
+int main(void) {
+    check_step("gd", &dcme_class_gd, 0, DOCUMENTS, 1, log_likelihood);
+    for (int32_t threads = 1; threads < 5; threads++)
+        check_exact_gradient(threads);
+    for (int64_t d = 0; d < DOCUMENTS; d++) {
+        check_step("ns", &dcme_class_ns, d, d + 1, 1, ascended);
+        check_step("nce", &dcme_class_nce, d, d + 1, 1, ascended);
+        check_step("dcme, no top clusters", &dcme_class_dcme, d, d + 1, 0, ascended);
+        check_step("dcme, one top cluster", &dcme_class_dcme, d, d + 1, 1, ascended);
+        check_step("dcme, all in the head", &dcme_class_dcme, d, d + 1, 9, log_likelihood);
+        check_paper(d, 0);
+        check_paper(d, 4);
+        check_limit(d);
+    }
+    check_groups_follow();
+    check_alternation();
+    return failures > 0;
+}
