@@ -170,10 +170,11 @@ static void run_threads(dcme_classifier *c, pthread_t *threads) {
         pthread_join(threads[i], NULL);
 }
 
-/* The decay that --l2 asks for: what the steps of an epoch would have taken off, at its end. */
+/* The decay that --l2 asks for, for a whole epoch at its end, as an implicit step: W + rate g =
+ * W (1 + rate l2) holds where the gradient g of the loss is l2 W, at the optimum. */
 static void shrink(dcme_classifier *c, int64_t epoch) {
     double mean = (rate_at(c, epoch, 0) + rate_at(c, epoch, c->instances.count)) / 2;
-    real factor = (real)exp(-c->options.l2 * mean * (double)c->instances.count);
+    real factor = (real)(1 / (1 + c->options.l2 * mean * (double)c->instances.count));
     int64_t count = c->model.features * c->model.stride;
     for (int64_t i = 0; i < count; i++)
         c->model.weights[i] *= factor;

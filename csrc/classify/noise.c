@@ -2,9 +2,10 @@
  *
  * For target i and k classes j_1 .. j_k drawn from q, q_j in proportion to count_j^power, ascend
  *     log sigma(s_i - o_i) + sum_j log sigma(-(s_j - o_j)),
- * draws of the target left out. NCE has o_j = log(k q_j) + log C: scores are w_j . x - log C, so
- * that weights near zero give every class 1/C and the partition function starts at 1. For negative
- * sampling o_j = 0, which makes w_j . x learn log p_j - log(k q_j).
+ * where a draw may be the target: left out, it would distort the noise of few classes. NCE has o_j
+ * = log(k q_j) + log C: scores are w_j . x - log C, so that weights near zero give every class 1/C
+ * and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j . x learn
+ * log p_j - log(k q_j).
  */
 #include "classify/objective.h"
 #include "train/alias.h"
@@ -104,17 +105,12 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
 
 static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
 
-/* The target and the draws that are not the target; returns how many. */
-static int64_t draw(member_state *me, int32_t target) {
+/* The target and the draws. */
+static void draw(member_state *me, int32_t target) {
     const dcme_problem *problem = me->noise->problem;
-    int64_t count = 0;
-    me->classes[count++] = target;
-    for (int32_t k = 0; k < problem->options->negative; k++) {
-        int32_t class = dcme_alias_draw(me->noise->alias, problem->model->classes, &me->stream);
-        if (class != target)
-            me->classes[count++] = class;
-    }
-    return count;
+    me->classes[0] = target;
+    for (int32_t k = 1; k <= problem->options->negative; k++)
+        me->classes[k] = dcme_alias_draw(me->noise->alias, problem->model->classes, &me->stream);
 }
 
 /* log(1 + exp(x)); exp() overflows long before a score does. */
@@ -139,10 +135,11 @@ static void weigh(member_state *me, int64_t count, dcme_loss *loss) {
 static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
     member_state *me = member;
     const dcme_linear *model = batch->model;
+    int64_t count = me->noise->problem->options->negative + 1;
     for (int64_t d = 0; d < batch->count; d++) {
         const real *values = batch->values + batch->starts[d];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
-        int64_t count = draw(me, batch->targets[d]);
+        draw(me, batch->targets[d]);
         memset(me->scores, 0, (size_t)count * sizeof *me->scores);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)

@@ -224,6 +224,3 @@ cdef class Learner:
         dcme_classifier_stop(self.classifier)
 
 
-def row_stride(int64_t classes):
-    """Return the numbers from one row of weights to the next."""
-    return dcme_stride(classes)

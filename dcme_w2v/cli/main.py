@@ -24,6 +24,7 @@ COMMANDS = {
     "analogy": "dcme_w2v.cli.neighbors:analogy",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
+    "classify": "dcme_w2v.cli.classify:classify",
 }
 
 

@@ -57,7 +57,7 @@ def new_table(rows: int, dim: int) -> NDArray[np.float32]:
     return block[start : start + rows * stride].reshape(rows, stride)
 
 
-def core_options(options: TrainOptions) -> dict[str, float]:
+def core_options(options: Any) -> dict[str, float]:
     """Return resolved options as the C struct's fields: a choice is its number."""
     values = {}
     for item in dataclasses.fields(options):

@@ -1,0 +1,58 @@
+from collections.abc import Mapping
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+class _Progress(TypedDict):
+    instances: int
+    loss: float
+    losses: int
+    rate: float
+
+class Documents:
+    def __init__(
+        self,
+        starts: NDArray[np.int64],
+        features: NDArray[np.int32],
+        values: NDArray[np.float32],
+        width: int,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+class Instances:
+    def __init__(
+        self,
+        documents: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        document_count: int,
+        classes: int,
+    ) -> None: ...
+
+class Linear:
+    def __init__(
+        self,
+        weights: NDArray[np.float32],
+        classes: int,
+        bias: float,
+        kernels: str | None = None,
+    ) -> None: ...
+    def scores(
+        self, documents: Documents, begin: int, end: int, out: NDArray[np.float32], threads: int
+    ) -> None: ...
+    def gradient(
+        self, documents: Documents, instances: Instances, out: NDArray[np.float64], threads: int
+    ) -> float: ...
+
+class Learner:
+    def __init__(
+        self,
+        options: Mapping[str, float],
+        documents: Documents,
+        instances: Instances,
+        counts: NDArray[np.int64],
+        linear: Linear,
+    ) -> None: ...
+    def epoch(self, number: int) -> bool: ...
+    def progress(self) -> _Progress: ...
+    def stop(self) -> None: ...

@@ -1,0 +1,196 @@
+"""Text as sparse vectors: counts of words and n-grams, weighted, or mixed into fewer columns.
+
+Texts are bytes of UTF-8. Columns are in descending order of frequency. Called by
+`dcme_w2v.classify.model` and `dcme_w2v.classify.reading`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.words import Words
+
+WORD = re.compile(r"\w+")
+DOCUMENTS_AT_ONCE = 4096
+
+
+class TextFeatures:
+    """Turn words into rows, as `fit` has seen them.
+
+    Parameters
+    ----------
+    options : FeatureOptions
+        How.
+
+    Attributes
+    ----------
+    names : Words or None
+        The feature of each column, an n-gram's words joined by a space; None with hashing.
+    idf : ndarray of float32, shape (columns,)
+        Factor of each column: log((1 + documents) / (1 + documents that have it)) + 1, or 1.
+    """
+
+    def __init__(self, options: FeatureOptions) -> None:
+        self.options = options
+        self.names: Words | None = None
+        self.idf: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
+        self._column: dict[bytes, int] = {}
+
+    @classmethod
+    def restored(
+        cls, options: FeatureOptions, names: Words | None, idf: NDArray[np.float32]
+    ) -> TextFeatures:
+        """Return features as they were when their parts were taken."""
+        self = cls(options)
+        self.names, self.idf = names, idf
+        if names is not None:
+            block, ends = names.text.tobytes(), names.offsets.tolist()
+            self._column = {block[ends[i] : ends[i + 1]]: i for i in range(len(names))}
+        return self
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return len(self.idf)
+
+    def fit_transform(self, documents: Iterable[bytes]) -> csr_matrix:
+        """Choose the columns, and return the documents' rows; reads the documents once.
+
+        Raises
+        ------
+        CorpusError
+            There is no feature at all.
+        """
+        if self.options.hashing is not None:
+            counts = self._counts(documents, self._hashed, self.options.hashing)
+        else:
+            counts = self._most_frequent(documents)
+        present = np.bincount(counts.indices, minlength=counts.shape[1])
+        self.idf = np.ones(counts.shape[1], dtype=np.float32)
+        if self.options.weighting == "tfidf":
+            self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
+        return self._weighted(counts)
+
+    def transform(self, documents: Iterable[bytes]) -> csr_matrix:
+        """Return documents as rows of float32, shape (documents, columns)."""
+        numbered = self._hashed if self.names is None else self._known
+        return self._weighted(self._counts(documents, numbered, self.columns))
+
+    def name(self, column: int) -> str:
+        """Return what a column stands for."""
+        return f"column {column}" if self.names is None else self.names[column]
+
+    def _grams(self, text: bytes) -> list[bytes]:
+        if self.options.tokens == "words":
+            text = b" ".join(word.encode() for word in WORD.findall(text.decode().lower()))
+        words = text.split()
+        found = list(words)
+        for n in range(2, self.options.ngrams + 1):
+            found += [b" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+        return found
+
+    def _known(self, text: bytes) -> list[int]:
+        column = self._column
+        return [column[gram] for gram in self._grams(text) if gram in column]
+
+    def _hashed(self, text: bytes) -> list[int]:
+        """Columns; a negative one, ~column, is to be subtracted."""
+        width, found = self.options.hashing, []
+        assert width is not None
+        for gram in self._grams(text):
+            number = zlib.crc32(gram)
+            column = number % width
+            found.append(column if number >> 31 else ~column)
+        return found
+
+    def _most_frequent(self, documents: Iterable[bytes]) -> csr_matrix:
+        numbers: dict[bytes, int] = {}
+
+        def numbered(text: bytes) -> list[int]:
+            return [numbers.setdefault(gram, len(numbers)) for gram in self._grams(text)]
+
+        everything = self._counts(documents, numbered, None)
+        totals = np.bincount(everything.indices, everything.data, len(numbers))
+        if not len(totals):
+            raise CorpusError("the documents have no words; give other documents")
+        # ties by first appearance
+        chosen = np.argsort(-totals, kind="stable")[: self.options.features]
+        grams = list(numbers)
+        self.names = Words.from_words(grams[i] for i in chosen)
+        self._column = {grams[i]: column for column, i in enumerate(chosen)}
+        column_of = np.full(len(numbers), -1, dtype=np.int32)
+        column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return _renumbered(everything, column_of, len(chosen))
+
+    def _counts(
+        self,
+        documents: Iterable[bytes],
+        numbered: Callable[[bytes], list[int]],
+        columns: int | None,
+    ) -> csr_matrix:
+        """Return the counts of what `numbered` makes of each document."""
+        pieces, lists = [], []
+        for text in documents:
+            lists.append(numbered(text))
+            if len(lists) == DOCUMENTS_AT_ONCE:
+                pieces.append(_piece(lists))
+                lists = []
+        pieces.append(_piece(lists))
+        sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        width = columns if columns is not None else int(indices.max(initial=0)) + 1
+        return csr_matrix((data, indices, starts), shape=(len(sizes), width))
+
+    def _weighted(self, counts: csr_matrix) -> csr_matrix:
+        data = counts.data
+        if self.options.weighting != "count":
+            data = np.sign(data) * (1 + np.log(np.maximum(np.abs(data), 1)))
+        data = (data * self.idf[counts.indices]).astype(np.float32)
+        rows = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+        return unit_rows(rows) if self.options.norm == "l2" else rows
+
+
+def unit_rows(matrix: csr_matrix) -> csr_matrix:
+    """Return rows scaled to unit length; rows of zeros stay."""
+    squares = np.add.reduceat(
+        np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
+    )
+    sizes = np.diff(matrix.indptr)
+    lengths = np.where((sizes > 0) & (squares > 0), np.sqrt(np.abs(squares)), 1)
+    data = (matrix.data / np.repeat(lengths, sizes)).astype(np.float32)
+    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _piece(
+    lists: list[list[int]],
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Return for each list how many distinct numbers it has, these in order, and their counts."""
+    flat = np.fromiter((i for numbers in lists for i in numbers), dtype=np.int64)
+    rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
+    negative = flat < 0
+    columns = np.where(negative, ~flat, flat)
+    keys, inverse = np.unique((rows << 32) | columns, return_inverse=True)
+    counts = np.bincount(inverse, np.where(negative, -1.0, 1.0), len(keys))
+    kept = counts != 0  # hashed features may cancel
+    keys, counts = keys[kept], counts[kept]
+    sizes = np.bincount(keys >> 32, minlength=len(lists))
+    return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)
+
+
+def _renumbered(matrix: csr_matrix, column_of: NDArray[np.int32], columns: int) -> csr_matrix:
+    """Return a matrix with its columns moved; those moved to -1 are left out."""
+    moved = column_of[matrix.indices]
+    kept = moved >= 0
+    starts = np.append(0, np.cumsum(kept))[matrix.indptr]
+    found = csr_matrix((matrix.data[kept], moved[kept], starts), shape=(matrix.shape[0], columns))
+    found.sort_indices()
+    return found

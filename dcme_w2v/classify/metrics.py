@@ -1,0 +1,146 @@
+"""Measures of a classifier over batches of documents: those of one label and of several.
+
+Called by `dcme_w2v.classify.fitting` and `dcme_w2v.classify.runs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RANKS = (1, 3, 5)
+
+
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logarithms of the probabilities, in double precision."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    normalised: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return normalised
+
+
+class Measures:
+    """Sums over documents, from which `result` makes the measures.
+
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    several : bool
+        Whether documents may have several labels.
+    threshold : float
+        Probability from which on a label counts as predicted, besides the likeliest (several).
+    """
+
+    def __init__(self, classes: int, several: bool, threshold: float = 0.5) -> None:
+        self._several, self._threshold, self._classes = several, threshold, classes
+        self._documents = self._unknown = 0
+        self._sums: dict[str, float] = {}
+        self._right = np.zeros(classes, dtype=np.int64)
+        self._predicted = np.zeros(classes, dtype=np.int64)
+        self._wanted = np.zeros(classes + 1, dtype=np.int64)  # the last: unknown labels
+
+    def add(self, log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> None:
+        """Take in documents: log-probabilities (documents, classes) and the labels of each.
+
+        A label of -1 is one that the model does not know: it is wanted and never predicted.
+        """
+        self._documents += len(labels)
+        for wanted in labels:
+            self._unknown += -1 in wanted
+            np.add.at(self._wanted, list(wanted), 1)
+        if self._several:
+            for row, wanted in zip(log_p, labels, strict=True):
+                self._add_several(row, [label for label in wanted if label >= 0], len(wanted))
+        else:
+            self._add_single(log_p, np.array([wanted[0] for wanted in labels], dtype=np.int64))
+
+    def _count(self, **values: float) -> None:
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(value)
+
+    def _add_single(self, log_p: NDArray[np.float64], wanted: NDArray[np.int64]) -> None:
+        best, known = log_p.argmax(axis=1), wanted >= 0
+        np.add.at(self._predicted, best, 1)
+        np.add.at(self._right, best[best == wanted], 1)
+        reached = log_p[known, wanted[known]]
+        above = (log_p[known] > reached[:, None]).sum(axis=1)
+        self._count(
+            accuracy=(best == wanted).sum(), top5_accuracy=(above < 5).sum(),
+            log_likelihood=reached.sum(), known=known.sum(),
+        )  # fmt: skip
+
+    def _add_several(self, row: NDArray[np.float64], known: list[int], wanted: int) -> None:
+        order = np.argsort(-row, kind="stable")
+        relevant = np.zeros(self._classes, dtype=bool)
+        relevant[known] = True
+        hits = relevant[order]
+        chosen = row >= np.log(self._threshold)
+        chosen[order[0]] = True
+        self._predicted += chosen
+        self._right += chosen & relevant
+        discounts = 1 / np.log2(np.arange(2, max(RANKS) + 2))
+        for k in RANKS:
+            ideal = discounts[: min(k, wanted)].sum()
+            gained = (hits[:k] * discounts[: len(hits[:k])]).sum()
+            self._count(**{f"precision_at_{k}": hits[:k].sum() / k, f"ndcg_at_{k}": gained / ideal})
+        self._count(exact_match=set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted)
+        if known:
+            # ties count against the model, as in the usual definitions of both
+            ranks = np.array([(row >= row[label]).sum() for label in known])
+            among = np.array([(row[known] >= row[label]).sum() for label in known])
+            self._count(
+                coverage=ranks.max(), label_ranking_average_precision=(among / ranks).mean(),
+                log_likelihood=row[known].mean(), known=1,
+            )  # fmt: skip
+
+    def result(self) -> dict[str, Any]:
+        """Return the measures by name."""
+        sums, documents = dict(self._sums), max(1, self._documents)
+        known = sums.pop("known", 0.0)
+        over_known = ("log_likelihood", "coverage", "label_ranking_average_precision")
+        found: dict[str, Any] = {
+            "documents": self._documents,
+            "unknown_label_documents": self._unknown,
+        }
+        for name, total in sums.items():
+            found[name] = total / (max(1.0, known) if name in over_known else documents)
+        return {**found, **self._precision_and_recall()}
+
+    def _precision_and_recall(self) -> dict[str, float]:
+        """Micro and macro averages; macro over the classes that are wanted or predicted."""
+        wanted, unknown = self._wanted[:-1], self._wanted[-1]
+        precision, recall, f1 = _f1(self._right, self._predicted, wanted)
+        seen = (wanted > 0) | (self._predicted > 0)
+        micro = _f1(self._right.sum(), self._predicted.sum(), wanted.sum() + unknown)
+        macro = (figures[seen].mean() if seen.any() else 0.0 for figures in (precision, recall, f1))
+        names = ("precision", "recall", "f1")
+        return {
+            **{f"micro_{name}": float(value) for name, value in zip(names, micro, strict=True)},
+            **{f"macro_{name}": float(value) for name, value in zip(names, macro, strict=True)},
+        }
+
+
+def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
+    """Return precision, recall and their harmonic mean, each 0 where it is not defined."""
+    precision = right / np.maximum(predicted, 1)
+    recall = right / np.maximum(wanted, 1)
+    return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
+
+
+def best_threshold(log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> float:
+    """Return the probability at which predicting all labels above it has the best micro F1."""
+    relevant = np.zeros(log_p.shape, dtype=bool)
+    for row, wanted in enumerate(labels):
+        relevant[row, list(wanted)] = True
+    # the likeliest label is predicted in any case
+    first = np.zeros(log_p.shape, dtype=bool)
+    first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True
+    flat = np.where(first, 0.0, log_p).ravel()
+    order = np.argsort(-flat, kind="stable")
+    right = np.cumsum(relevant.ravel()[order])
+    f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
+    best = len(log_p) - 1 + int(f1[len(log_p) - 1 :].argmax())
+    return float(np.exp(flat[order[best]]))

@@ -1,0 +1,201 @@
+"""A trained classifier: features, classes and weights, as an object and as a folder.
+
+Called by `dcme_w2v.classify.estimator`, `dcme_w2v.classify.runs` and the commands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.training import CHUNK, Weights, core_documents
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.options import default_threads
+
+KIND, VERSION = "classifier", 1
+# of several labels; found on Reuters, and again by every run that holds documents out
+THRESHOLD = 0.15
+SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
+
+
+@dataclass
+class Classifier:
+    """A linear classifier with what turns its input into vectors.
+
+    Attributes
+    ----------
+    classes : list of str
+        Names, in the order of the weights' columns.
+    weights : Weights
+        By feature and class.
+    text : TextFeatures or None
+        None for a classifier of vectors.
+    options : ClassifyOptions
+        As trained.
+    several : bool
+        Whether documents may have several labels.
+    threshold : float
+        With several: the probability from which on a label counts as predicted.
+    record : dict
+        What else the folder's JSON file tells of the training.
+    """
+
+    classes: list[str]
+    weights: Weights
+    text: TextFeatures | None
+    options: ClassifyOptions
+    several: bool = False
+    threshold: float = THRESHOLD
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
+        """Return documents as vectors."""
+        if self.text is None:
+            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
+        return self.text.transform(texts)
+
+    def log_probabilities(
+        self, matrix: csr_matrix, threads: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the log-probabilities of all classes for some documents at a time.
+
+        Each piece is an ndarray of float64, shape (some documents, classes).
+        """
+        documents = core_documents(fitting(matrix, self.weights.features))
+        for begin in range(0, matrix.shape[0], CHUNK):
+            end = min(begin + CHUNK, matrix.shape[0])
+            yield log_softmax(
+                self.weights.scores(documents, begin, end, threads or default_threads())
+            )
+
+    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
+        """Return the features that speak most for a class, and their weights.
+
+        A weight counts as far as it exceeds the feature's mean over all classes, since only
+        differences matter to the probabilities.
+
+        Raises
+        ------
+        UsageError
+            There is no such class; the message names the nearest.
+        """
+        number = self.number(label)
+        table = self.weights.table[:-1, : len(self.classes)]
+        above = table[:, self.weights.place[number]] - table.mean(axis=1)
+        if self.text is not None and self.text.options.weighting == "tfidf":
+            above = above * self.text.idf
+        strongest = np.argsort(-above, kind="stable")[:count]
+        name = self.text.name if self.text is not None else "column {}".format
+        return [(name(int(i)), float(above[i])) for i in strongest]
+
+    def number(self, label: str) -> int:
+        """Return a class's number."""
+        if label not in self.classes:
+            near = difflib.get_close_matches(label, self.classes, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{label}: the model has no such class{hint}")
+        return self.classes.index(label)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        weights = self.weights.get()
+        arrays = _sparse(weights) if _is_sparse(weights) else {"weights": weights}
+        if self.weights.offset.any():
+            arrays["offset"] = self.weights.offset
+        description: dict[str, Any] = {
+            "classes": self.classes,
+            "options": dataclasses.asdict(self.options),
+            "several_labels": self.several,
+            "threshold": self.threshold,
+            "features": None,
+            "record": self.record,
+        }
+        if self.text is not None:
+            description["features"] = dataclasses.asdict(self.text.options)
+            arrays["idf"] = self.text.idf
+            if self.text.names is not None:
+                arrays |= words_arrays(self.text.names)
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Classifier:
+        """Open a model's folder.
+
+        Raises
+        ------
+        FormatError
+            It is no classifier, or damaged.
+        """
+        model = load_model(path, KIND, VERSION)
+        told = model.description
+        try:
+            classes = [str(name) for name in told["classes"]]
+            options = ClassifyOptions.from_mapping(told["options"])
+            features = told["features"] and FeatureOptions.from_mapping(told["features"])
+            several, threshold = bool(told["several_labels"]), float(told["threshold"])
+            record = dict(told["record"])
+        except (KeyError, TypeError, ValueError, UsageError) as error:
+            raise FormatError(f"{path}: the JSON file is damaged ({error}); train again") from None
+        stored = _weights(model, len(classes))
+        weights = Weights(len(stored) - 1, len(classes), options.bias)
+        weights.set(stored)
+        if "offset" in model.arrays:
+            weights.offset[:] = model.array("offset", "float32", len(classes))
+        text = _text(model, features, weights.features) if features else None
+        return cls(classes, weights, text, options, several, threshold, record)
+
+
+def fitting(matrix: csr_matrix, columns: int) -> csr_matrix:
+    """Return vectors without the columns that a model has no weights for."""
+    return matrix if matrix.shape[1] <= columns else csr_matrix(matrix[:, :columns])
+
+
+def _is_sparse(weights: NDArray[np.float32]) -> bool:
+    return int(np.count_nonzero(weights)) < SPARSE_BELOW * weights.size
+
+
+def _sparse(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    matrix = csr_matrix(weights)
+    return {
+        "weights_starts": matrix.indptr.astype(np.int64),
+        "weights_columns": matrix.indices.astype(np.int32),
+        "weights_values": matrix.data,
+    }
+
+
+def _weights(model: Model, classes: int) -> NDArray[np.float32]:
+    """Return the stored weights, shape (features + 1, classes)."""
+    if "weights" in model.arrays:
+        return np.asarray(model.array("weights", "float32", None, classes))
+    starts = model.array("weights_starts", "int64", None)
+    columns = model.array("weights_columns", "int32", None)
+    values = model.array("weights_values", "float32", None)
+    shape = (len(starts) - 1, classes)
+    try:
+        matrix = csr_matrix((values, columns, starts), shape=shape)
+        matrix.check_format()
+    except ValueError as error:
+        raise FormatError(f"{model.path}: the weights are damaged ({error}); train again") from None
+    return np.asarray(matrix.toarray())
+
+
+def _text(model: Model, options: FeatureOptions, columns: int) -> TextFeatures:
+    names = None if options.hashing is not None else model.words()
+    if names is not None and len(names) != columns:
+        raise FormatError(
+            f"{model.path}: has {len(names)} words and weights of {columns}; train again"
+        )
+    idf = np.asarray(model.array("idf", "float32", columns))
+    return TextFeatures.restored(options, names, idf)

@@ -1,0 +1,160 @@
+"""The only declaration of the options of classification; as in `dcme_w2v.options`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import Checked, default_threads, option
+
+
+@dataclass(frozen=True)
+class FeatureOptions(Checked):
+    """How text becomes a sparse vector."""
+
+    features: int = option(
+        30000, "keep the N most frequent words or n-grams", minimum=1, maximum=2**31 - 2
+    )
+    tokens: str = option(
+        "words",
+        "lower-cased runs of letters, digits and _, or whatever spaces part, as it is",
+        choices=("words", "spaces"),
+    )
+    ngrams: int = option(1, "features are runs of up to this many words", minimum=1, maximum=10)
+    hashing: int | None = option(
+        None,
+        "no vocabulary: mix all features at random into N columns",
+        minimum=1,
+        maximum=2**31 - 2,
+    )
+    weighting: str = option(
+        "tfidf",
+        "counts as they are, 1 + log of them, or the latter times the inverse document frequency",
+        choices=("tfidf", "log", "count"),
+    )
+    norm: str = option(
+        "l2", "scale a text's vector to unit length, or leave it", choices=("l2", "none")
+    )
+    encoding_errors: str = option(
+        "strict",
+        "words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
+        choices=("strict", "replace", "skip"),
+    )
+
+
+@dataclass(frozen=True)
+class ClassifyOptions(Checked):
+    """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
+
+    objective: str = option(
+        "dcme",
+        "exact softmax by gradient descent, dual-clustering maximum entropy, noise-contrastive "
+        "estimation or negative sampling",
+        choices=("gd", "dcme", "nce", "ns"),
+    )
+    solver: str = option(
+        "sgd",
+        "stochastic descent by --objective, or the exact optimum by L-BFGS",
+        choices=("sgd", "lbfgs"),
+    )
+    negative: int = option(20, "noise classes an instance (nce, ns)", minimum=1, maximum=100000)
+    noise_power: float | None = option(
+        None,
+        "noise classes are drawn by frequency to this power (default: 0.75; nce 1)",
+        minimum=-2.0,
+        maximum=2.0,
+    )
+    clusters: int | None = option(
+        None, "dual clusters at most (dcme; default: 80, paper 20)", minimum=1, maximum=4096
+    )
+    top_items: int = option(
+        10,
+        "clusters whose classes move online by their exact probability; paper: classes (dcme)",
+        minimum=0,
+        maximum=100000,
+    )
+    beta: float | None = option(
+        None,
+        "a cluster's centre is renewed after this many times the number of classes "
+        "(dcme; default: 40, paper 1)",
+        above=0.0,
+    )
+    dcme_update: str = option(
+        "robust",
+        "the bound that is exact in the head, or Algorithm 1 to the letter (dcme)",
+        choices=("robust", "paper"),
+    )
+    batch: int | None = option(
+        None,
+        "documents that learn together (default: by the number of classes, at most 64)",
+        minimum=1,
+        maximum=65536,
+    )
+    epochs: int | None = option(
+        None, "passes over the documents (default: 5; lbfgs 100)", minimum=1, maximum=1000000
+    )
+    patience: int | None = option(
+        None, "with --holdout: stop after this many epochs that are no better", minimum=1
+    )
+    lr: float | None = option(
+        None,
+        "learning rate at the start, for vectors of unit length (default: by objective)",
+        above=0.0,
+        maximum=1e6,
+    )
+    min_lr: float | None = option(
+        None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1e6
+    )
+    l2: float | None = option(
+        None,
+        "weight of half the squared weights beside the mean loss (default: 0; lbfgs 1e-6)",
+        minimum=0.0,
+        maximum=1e6,
+    )
+    bias: float = option(
+        0.1, "value of a constant feature in every document; 0: none", minimum=0.0, maximum=1e3
+    )
+    tolerance: float = option(
+        1e-6, "stop when a step gains less than this share of the loss (lbfgs)", minimum=0.0
+    )
+    threads: int | None = option(
+        None, "threads (default: the CPUs that this process may use)", minimum=1, maximum=1024
+    )
+    seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
+
+
+# Rates for documents of unit length, found by `scripts/reproduce_figure2_classify.py --search`.
+RATES = {"gd": 8.0, "dcme": 8.0, "nce": 8.0, "ns": 8.0}
+PAPER_RATE = 1.0
+BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
+
+
+def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
+    """Return the options with nothing left open, or raise where they contradict each other."""
+    exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
+    paper = paper and options.objective == "dcme"
+    found: dict[str, Any] = {
+        "noise_power": 1.0 if options.objective == "nce" else 0.75,
+        "clusters": 20 if paper else 80,
+        "beta": 1.0 if paper else 40.0,
+        # documents of one batch do not see each other's steps: few classes, small batches
+        "batch": min(BATCH_MAX, max(1, classes // CLASSES_A_DOCUMENT)),
+        "epochs": 100 if exact else 5,
+        "lr": PAPER_RATE if paper else RATES[options.objective],
+        "l2": 1e-6 if exact else 0.0,
+        "threads": default_threads(),
+    }
+    options = _filled(options, found)
+    assert options.lr is not None
+    options = _filled(options, {"min_lr": options.lr / 10_000})
+    assert options.lr is not None and options.min_lr is not None
+    if options.min_lr > options.lr:
+        raise UsageError(f"--min-lr {options.min_lr:g}: give at most --lr, {options.lr:g}")
+    return options
+
+
+def _filled(options: ClassifyOptions, found: dict[str, Any]) -> ClassifyOptions:
+    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
+    return dataclasses.replace(options, **left_open)

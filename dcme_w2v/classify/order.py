@@ -1,0 +1,59 @@
+"""The order of classes in which similar ones are neighbours, which DCME's clusters need.
+
+Classes are compared by the mean of some of their documents, in a random projection, and split in
+two along the direction in which they differ most, again and again. Called by
+`dcme_w2v.classify.training`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+DOCUMENTS_A_CLASS = 16
+DIMENSIONS = 64
+LINE = 16  # classes whose weights share a cache line: csrc/kernels/kernels.h, DCME_PAD
+
+
+def similar_neighbours(
+    matrix: csr_matrix,
+    documents: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    classes: int,
+    seed: int,
+) -> NDArray[np.int64]:
+    """Return the numbers of all classes, similar ones side by side.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, shape (documents, features)
+        The documents.
+    documents, labels : ndarray, shape (instances,)
+        Which of them has which label.
+    """
+    if classes <= LINE:
+        return np.arange(classes)
+    by_class = np.argsort(labels, kind="stable")
+    ordered = labels[by_class]
+    place = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    some = by_class[place < DOCUMENTS_A_CLASS]
+    random = np.random.default_rng(seed)
+    signs = random.integers(0, 2, (matrix.shape[1], DIMENSIONS), dtype=np.int8)
+    projected = matrix[documents[some]] @ (signs * np.float32(2) - np.float32(1))
+    points = np.zeros((classes, DIMENSIONS), dtype=np.float64)
+    np.add.at(points, labels[some], projected)
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    points /= np.where(lengths > 0, lengths, 1)
+    return _split(points, np.arange(classes))
+
+
+def _split(points: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(members) <= LINE:
+        return members
+    centred = points[members] - points[members].mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    ordered = members[np.argsort(centred @ directions[:, -1], kind="stable")]
+    half = max(LINE, len(members) // 2 // LINE * LINE)  # whole lines on the left
+    left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
+    return np.concatenate([left, right])

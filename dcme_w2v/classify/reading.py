@@ -1,0 +1,148 @@
+"""Labelled documents from files, text or vectors, a share of them held out.
+
+Called by `dcme_w2v.classify.runs`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.vectors import Labels, is_vectors, join, read_vectors
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.text.documents import Document, read_documents
+
+
+@dataclass
+class Read:
+    """Documents as read.
+
+    Attributes
+    ----------
+    matrix : csr_matrix
+        Those to learn from.
+    labels : list of tuple of str
+        Their labels.
+    unlabelled : int
+        How many had no label and were left out.
+    held_matrix, held_labels
+        Those held out.
+    """
+
+    matrix: csr_matrix
+    labels: Labels
+    unlabelled: int
+    held_matrix: csr_matrix
+    held_labels: Labels
+
+
+def share_of(holdout: str | None) -> float:
+    """Return the share of documents to hold out; 0 where a file is given, or nothing."""
+    if holdout is None or Path(holdout).exists():
+        return 0.0
+    try:
+        share = float(holdout)
+    except ValueError:
+        raise UsageError(f"--holdout {holdout}: give a file, or a share such as 0.1") from None
+    if not 0 < share < 1:
+        raise UsageError(f"--holdout {holdout}: give a share above 0 and below 1")
+    return share
+
+
+def are_vectors(docs: Sequence[str]) -> bool:
+    """Tell whether documents are vectors or text."""
+    kinds = {is_vectors(path) for path in docs}
+    if len(kinds) > 1:
+        raise UsageError("documents are text and vectors; give one or the other")
+    return kinds == {True}
+
+
+def read_text(
+    docs: Sequence[str], labels: str | None, text: TextFeatures, share: float, seed: int
+) -> Read:
+    """Read text once; features are those of the documents that are not held out."""
+    if labels is not None:
+        raise UsageError(f"--labels {labels}: is for .npz; text has its labels in it")
+    random = np.random.default_rng(seed)
+    held: list[Document] = []
+    kept: Labels = []
+    unlabelled = 0
+
+    def texts(documents: Iterable[Document]) -> Iterator[bytes]:
+        nonlocal unlabelled
+        for document in documents:
+            if not document.labels:
+                unlabelled += 1
+            elif share and random.random() < share:
+                held.append(document)
+            else:
+                kept.append(document.labels)
+                yield document.text
+        if not kept and not held:
+            raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+
+    errors = text.options.encoding_errors
+    matrix = text.fit_transform(texts(read_documents(docs, encoding_errors=errors)))
+    held_matrix = text.transform(document.text for document in held)
+    return Read(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
+
+
+def read_rows(docs: Sequence[str], labels: str | None, share: float, seed: int) -> Read:
+    """Read vectors."""
+    parts, names = [], []
+    for path in docs:
+        matrix, found = read_vectors(path, labels)
+        parts.append(matrix)
+        names += _matching(found, matrix, path, labels)
+    matrix = join(parts)
+    has = np.array([bool(one) for one in names])
+    held = has & (np.random.default_rng(seed).random(len(names)) < share)
+    return Read(
+        csr_matrix(matrix[has & ~held]), _of(names, has & ~held), int((~has).sum()),
+        csr_matrix(matrix[held]), _of(names, held),
+    )  # fmt: skip
+
+
+def pieces(
+    model: Classifier, docs: Sequence[str], labels: str | None, size: int
+) -> Iterator[tuple[csr_matrix, Labels]]:
+    """Yield the vectors and labels of `size` documents at a time, as a model wants them."""
+    if are_vectors(docs):
+        if model.text is not None:
+            raise UsageError(f"{docs[0]}: is vectors, and the model classifies text; give text")
+        for path in docs:
+            matrix, found = read_vectors(path, labels)
+            yield matrix, _matching(found, matrix, path, labels)
+        return
+    errors = model.text.options.encoding_errors if model.text else "strict"
+    documents = read_documents(docs, encoding_errors=errors)
+    while some := list(itertools.islice(documents, size)):
+        yield model.rows([document.text for document in some]), [d.labels for d in some]
+
+
+def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
+    """Return labels as numbers of classes, -1 for one that is none; each once."""
+    number = {name: i for i, name in enumerate(classes)}
+    return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
+
+
+def _matching(found: Labels | None, matrix: csr_matrix, path: str, labels: str | None) -> Labels:
+    if found is None:
+        return [()] * matrix.shape[0]
+    if len(found) != matrix.shape[0]:
+        raise UsageError(
+            f"{labels}: has {len(found)} lines and {path} {matrix.shape[0]} rows; give one for each"
+        )
+    return found
+
+
+def _of(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
+    return [labels[i] for i in np.flatnonzero(chosen)]

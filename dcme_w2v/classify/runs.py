@@ -1,0 +1,220 @@
+"""What the commands ``classify train``, ``test`` and ``predict`` do, from files to results."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fitting import Labelled, fit
+from dcme_w2v.classify.metrics import Measures, best_threshold
+from dcme_w2v.classify.model import Classifier, fitting
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
+from dcme_w2v.classify.reading import (
+    Read,
+    are_vectors,
+    numbers_of,
+    pieces,
+    read_rows,
+    read_text,
+    share_of,
+)
+from dcme_w2v.classify.vectors import read_vectors
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.folder import check_model_target
+from dcme_w2v.text.documents import read_documents
+from dcme_w2v.words.progress import Quiet, Reporter
+
+DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # that `predict` and `test` read at a time
+THRESHOLD_DOCUMENTS = 5000  # that the threshold for several labels is found on
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """What ``classify train`` reads and writes.
+
+    Attributes
+    ----------
+    docs : sequence of str
+        Files, folders or ``-``; or files of vectors, told by their suffix.
+    output : str
+        The model's folder.
+    labels : str or None
+        Labels of the rows of an .npz file.
+    holdout : str or None
+        A share of the documents, or a file of documents, to measure every epoch by.
+    """
+
+    docs: Sequence[str]
+    output: str
+    labels: str | None = None
+    holdout: str | None = None
+
+
+def train(
+    job: TrainJob,
+    features: FeatureOptions,
+    options: ClassifyOptions,
+    reporter: Reporter | None = None,
+) -> Classifier:
+    """Train a classifier on files and save it.
+
+    Parameters
+    ----------
+    job : TrainJob
+        What to read and write.
+    features : FeatureOptions
+        How text becomes vectors.
+    options : ClassifyOptions
+        How to learn.
+    reporter : Reporter, optional
+        Hears of the progress.
+
+    Raises
+    ------
+    CorpusError
+        There is nothing to learn: no labels, one class only, no words.
+    """
+    reporter = reporter or Quiet()
+    check_model_target(job.output)
+    if options.patience is not None and job.holdout is None:
+        raise UsageError("--patience needs documents to measure by; give --holdout")
+    start = time.monotonic()
+    reporter.stage("reading", None, "documents")
+    share = share_of(job.holdout)
+    text = None if are_vectors(job.docs) else TextFeatures(features)
+    if text is not None:
+        read = read_text(job.docs, job.labels, text, share, options.seed)
+    else:
+        read = read_rows(job.docs, job.labels, share, options.seed)
+    classes = sorted(set(itertools.chain.from_iterable(read.labels)))
+    _check_classes(classes, job)
+    reporter.talk(_corpus_line(read, classes))
+    holdout = _holdout(job, text, read, classes)
+    several = any(len(labels) > 1 for labels in read.labels)
+    options = resolved(options, len(classes))
+    data = Labelled(read.matrix, numbers_of(read.labels, classes))
+    read_seconds = time.monotonic() - start
+    weights, epochs = fit(data, len(classes), options, holdout, several, reporter)
+    record = {
+        "documents": len(read.labels),
+        "labels": dict(sorted(Counter(itertools.chain.from_iterable(read.labels)).items())),
+        "read_seconds": round(read_seconds, 3),
+        "train_seconds": round(time.monotonic() - start - read_seconds, 3),
+        "epochs": epochs,
+    }
+    model = Classifier(classes, weights, text, options, several, record=record)
+    if several and holdout is not None:
+        model.threshold = _threshold(model, holdout)
+    model.save(job.output)
+    return model
+
+
+def test(
+    model: Classifier, docs: Sequence[str], labels: str | None = None, threads: int | None = None
+) -> dict[str, Any]:
+    """Return the measures of a model on labelled documents.
+
+    Raises
+    ------
+    CorpusError
+        No document has a label.
+    """
+    several, measures, unlabelled = model.several, None, 0
+    for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
+        if measures is None:
+            several = several or any(len(one) > 1 for one in found)
+            measures = Measures(len(model.classes), several, model.threshold)
+        kept = [i for i, one in enumerate(found) if one]
+        unlabelled += len(found) - len(kept)
+        numbers = numbers_of([found[i] for i in kept], model.classes)
+        if kept:
+            rows, at = csr_matrix(matrix[kept]), 0
+            for piece in model.log_probabilities(rows, threads):
+                measures.add(piece, numbers[at : at + len(piece)])
+                at += len(piece)
+    result = measures.result() if measures is not None else {"documents": 0}
+    if not result["documents"]:
+        raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+    return {**result, "unlabelled_documents": unlabelled}
+
+
+def predict(
+    model: Classifier,
+    docs: Sequence[str],
+    count: int = 1,
+    labels: str | None = None,
+    threads: int | None = None,
+) -> Iterator[list[tuple[str, float]]]:
+    """Yield the likeliest labels of each document, in order, with their probabilities.
+
+    Text is read some lines at a time. Labels that the documents have are ignored.
+    """
+    count = min(count, len(model.classes))
+    for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+        for piece in model.log_probabilities(matrix, threads):
+            best = np.argsort(-piece, axis=1, kind="stable")[:, :count]
+            for row, columns in zip(piece, best, strict=True):
+                yield [(model.classes[j], math.exp(row[j])) for j in columns]
+
+
+def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
+    if not classes:
+        raise CorpusError(f"{job.docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+    if len(classes) == 1:
+        raise CorpusError(
+            f"{job.docs[0]}: all documents have the label {classes[0]!r}: nothing to tell apart; "
+            "give documents of two classes or more"
+        )
+
+
+def _corpus_line(read: Read, classes: Sequence[str]) -> str:
+    empty = int((np.diff(read.matrix.indptr) == 0).sum())
+    line = (
+        f"{len(read.labels):,} documents of {len(classes):,} classes, "
+        f"{read.matrix.shape[1]:,} features"
+    )
+    for count, what in (
+        (len(read.held_labels), "held out"),
+        (read.unlabelled, "without a label left out"),
+        (empty, "without any feature"),
+    ):
+        if count:
+            line += f", {count:,} {what}"
+    return line
+
+
+def _holdout(
+    job: TrainJob, text: TextFeatures | None, read: Read, classes: Sequence[str]
+) -> Labelled | None:
+    """Return the documents to measure by: those held out, or those of a file."""
+    if job.holdout is None:
+        return None
+    matrix, labels = read.held_matrix, read.held_labels
+    if not share_of(job.holdout):
+        if text is not None:
+            documents = list(read_documents([job.holdout]))
+            matrix = text.transform(document.text for document in documents)
+            labels = [document.labels for document in documents]
+        else:
+            matrix, found = read_vectors(job.holdout, None)
+            matrix, labels = fitting(matrix, read.matrix.shape[1]), found or []
+        kept = [i for i, one in enumerate(labels) if one]
+        matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
+    if not labels:
+        raise UsageError(f"--holdout {job.holdout}: has no document with a label; give more")
+    return Labelled(matrix, numbers_of(labels, classes))
+
+
+def _threshold(model: Classifier, data: Labelled) -> float:
+    known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:THRESHOLD_DOCUMENTS]
+    log_p = np.concatenate(list(model.log_probabilities(csr_matrix(data.matrix[known]))))
+    return best_threshold(log_p, [data.labels[i] for i in known])

@@ -1,0 +1,208 @@
+"""One training run of a linear classifier: its weights, an epoch, and the exact problem's optimum.
+
+The core numbers the classes in an order of its own (`dcme_w2v.classify.order`); what goes in and
+comes out here is in the caller's. Called by `dcme_w2v.classify.fitting`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.order import similar_neighbours
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.words.training import POLL_SECONDS, core_options, kernels_named, new_table
+
+CHUNK = 2048  # documents whose scores are held at once
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run has done so far.
+
+    Attributes
+    ----------
+    instances : int
+        Documents learned, one for each of its labels, over all epochs.
+    loss : float
+        Mean loss of an instance since the current epoch began.
+    lr : float
+        The learning rate in use.
+    """
+
+    instances: int
+    loss: float
+    lr: float
+
+
+def core_documents(matrix: csr_matrix) -> core.Documents:
+    """Return sparse rows as the core reads them."""
+    return core.Documents(
+        matrix.indptr.astype(np.int64),
+        np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        np.ascontiguousarray(matrix.data, dtype=np.float32),
+        matrix.shape[1],
+    )
+
+
+class Weights:
+    """A linear model: weights by feature, one column a class.
+
+    Parameters
+    ----------
+    features, classes : int
+        Its size; all weights are 0 at first.
+    bias : float
+        Value of the constant feature, whose weights are the last row.
+    order : ndarray of int64, shape (classes,), optional
+        The classes in the order of the core's columns.
+
+    Attributes
+    ----------
+    table : ndarray of float32, shape (features + 1, stride)
+        The weights as the core has them.
+    offset : ndarray of float32, shape (classes,)
+        Added to the scores: what negative sampling leaves out of them, and 0 otherwise.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        bias: float,
+        order: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.classes, self.bias = classes, bias
+        self.order = np.arange(classes) if order is None else order
+        self.place = np.empty(classes, dtype=np.int32)
+        self.place[self.order] = np.arange(classes, dtype=np.int32)
+        self.offset = np.zeros(classes, dtype=np.float32)
+        self.table = new_table(features + 1, classes)
+        self.linear = core.Linear(self.table, classes, bias, kernels_named())
+
+    @property
+    def features(self) -> int:
+        """How many features there are, the constant one left out."""
+        return len(self.table) - 1
+
+    def get(self) -> NDArray[np.float32]:
+        """Return the weights, shape (features + 1, classes), classes in the caller's order."""
+        weights: NDArray[np.float32] = self.table[:, self.place]
+        return weights
+
+    def set(self, weights: NDArray[np.float32]) -> None:
+        """Take such weights over."""
+        self.table[:, : self.classes] = weights[:, self.order]
+
+    def scores(
+        self, documents: core.Documents, begin: int, end: int, threads: int
+    ) -> NDArray[np.float64]:
+        """Return the scores of the documents from `begin` to `end` in all classes."""
+        out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
+        self.linear.scores(documents, begin, end, out, threads)
+        return out[:, self.place].astype(np.float64) + self.offset
+
+
+class Training:
+    """Learn weights from labelled documents, epoch by epoch.
+
+    Parameters
+    ----------
+    matrix : csr_matrix of float32, shape (documents, features)
+        The documents.
+    documents, labels : ndarray, shape (instances,)
+        Which of them has which label, a number below `classes`.
+    classes : int
+        Number of classes.
+    options : ClassifyOptions
+        Resolved.
+    weights : Weights, optional
+        To go on with; zeros by default.
+    """
+
+    def __init__(
+        self,
+        matrix: csr_matrix,
+        documents: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        classes: int,
+        options: ClassifyOptions,
+        weights: Weights | None = None,
+    ) -> None:
+        self.options = options
+        if weights is None:
+            order = None
+            if options.objective == "dcme" and options.dcme_update == "robust":
+                order = similar_neighbours(matrix, documents, labels, classes, options.seed)
+            weights = Weights(matrix.shape[1], classes, options.bias, order)
+        self.weights = weights
+        self.documents = core_documents(matrix)
+        placed = weights.place[labels]
+        counts = np.bincount(placed, minlength=classes).astype(np.int64)
+        counts = np.maximum(counts, 1)  # partial_fit may not see all classes at once
+        if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
+            noise = counts[weights.place] ** float(options.noise_power or 0)
+            weights.offset[:] = np.log(noise / noise.mean())
+        self.instances = core.Instances(documents, placed, matrix.shape[0], classes)
+        squares = float(np.square(matrix.data, dtype=np.float64).sum()) / max(1, matrix.shape[0])
+        values = core_options(options)
+        for name in ("lr", "min_lr"):  # rates are for vectors of unit length
+            values[name] /= squares or 1.0
+        self._learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
+        self._before = self._learner.progress()
+
+    def progress(self) -> Progress:
+        """Return what has been done so far; may lag behind the threads a little."""
+        now, before = self._learner.progress(), self._before
+        losses = now["losses"] - before["losses"]
+        return Progress(
+            instances=now["instances"],
+            loss=(now["loss"] - before["loss"]) / losses if losses else float("nan"),
+            lr=now["rate"],
+        )
+
+    def epoch(self, number: int, watch: Callable[[Progress], None] | None = None) -> Progress:
+        """Learn all instances once and return the progress at the end.
+
+        Raises
+        ------
+        DivergedError
+            A number is no longer finite.
+        """
+        self._before = self._learner.progress()
+        failures: list[BaseException] = []
+        thread = threading.Thread(target=self._epoch, args=(number, failures), daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL_SECONDS)
+                if watch:
+                    watch(self.progress())
+        except BaseException:
+            self._learner.stop()
+            thread.join()
+            raise
+        if failures:
+            raise failures[0]
+        return self.progress()
+
+    def _epoch(self, number: int, failures: list[BaseException]) -> None:
+        try:
+            self._learner.epoch(number)
+        except DivergedError as error:
+            o = self.options
+            failures.append(
+                DivergedError(
+                    f"training left the finite numbers in epoch {number + 1} ({error}; "
+                    f"--objective {o.objective}, --lr {o.lr:g}): give a lower --lr"
+                )
+            )
+        except BaseException as error:
+            failures.append(error)

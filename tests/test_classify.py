@@ -1,0 +1,271 @@
+"""The classifier: objectives, the exact optimum, scikit-learn's conventions, what it refuses."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random_array
+
+from dcme_w2v.classify import MaxentClassifier
+from dcme_w2v.classify.fitting import Labelled, fit
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.order import similar_neighbours
+from dcme_w2v.classify.training import Training, core_documents
+from dcme_w2v.errors import DivergedError, UsageError
+
+OBJECTIVES = ["gd", "dcme", "nce", "ns"]
+
+
+def problem(classes, documents=400, features=60, seed=0, noise=0.0):
+    """Documents whose class has some features of its own."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(documents) % classes
+    means = random.random((classes, features)) < 4 / features
+    rows = (random.random((documents, features)) < 0.05 + 0.6 * means[labels]).astype(float)
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
+    wrong = random.random(documents) < noise
+    labels = np.where(wrong, random.integers(0, classes, documents), labels)
+    return csr_matrix(rows), labels
+
+
+def objective_value(model, rows, labels, l2):
+    log_p = model.predict_log_proba(rows)
+    inner = float(np.square(model.coef_, dtype=float).sum())
+    return -log_p[np.arange(len(labels)), labels].mean() + l2 / 2 * inner
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("classes", [2, 5, 70])
+def test_every_objective_learns(objective, classes):
+    rows, labels = problem(classes, 10 * classes + 100)
+    model = MaxentClassifier(objective=objective, epochs=30, threads=2).fit(rows, labels)
+    assert model.score(rows, labels) > 0.9
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_one_thread_is_reproducible(objective):
+    rows, labels = problem(40)
+    one, other = (
+        MaxentClassifier(objective=objective, threads=1, epochs=2).fit(rows, labels)
+        for _ in range(2)
+    )
+    assert np.array_equal(one.coef_, other.coef_)
+
+
+def test_gd_and_lbfgs_meet_at_the_optimum():
+    rows, labels = problem(6, 120, 15, noise=0.2)
+    l2 = 1e-2
+    exact = MaxentClassifier(solver="lbfgs", l2=l2, epochs=1000, tolerance=1e-15, bias=1.0).fit(
+        rows, labels
+    )
+    # a batch of all documents is plain gradient descent
+    gd = MaxentClassifier(
+        objective="gd", l2=l2, bias=1.0, batch=120, lr=0.01, min_lr=0.01, epochs=2000, threads=1
+    ).fit(rows, labels)
+    lowest = objective_value(exact, rows, labels, l2)
+    assert objective_value(gd, rows, labels, l2) == pytest.approx(lowest, abs=1e-6)
+    assert gd.coef_ == pytest.approx(exact.coef_, abs=2e-3)
+
+
+def test_lbfgs_does_not_depend_on_threads():
+    rows, labels = problem(20, noise=0.1)
+    one, three = (
+        MaxentClassifier(solver="lbfgs", threads=threads, epochs=20).fit(rows, labels)
+        for threads in (1, 3)
+    )
+    assert np.array_equal(one.coef_, three.coef_)
+
+
+def test_lbfgs_is_scikit_learns_logistic_regression():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rows, labels = problem(5, 200, noise=0.2)
+    l2 = 1e-3
+    ours = MaxentClassifier(solver="lbfgs", l2=l2, epochs=2000, tolerance=1e-14).fit(rows, labels)
+    theirs = sklearn.LogisticRegression(C=1 / (l2 * 200), max_iter=2000, tol=1e-9)
+    theirs.fit(rows, labels)
+    assert ours.predict_proba(rows) == pytest.approx(theirs.predict_proba(rows), abs=1e-3)
+
+
+def test_dcme_with_every_cluster_in_the_head_is_exact():
+    rows, labels = problem(70, 500)
+    given = {"epochs": 3, "lr": 1.0, "batch": 1, "threads": 1}
+    exact = MaxentClassifier(objective="gd", **given).fit(rows, labels)
+    all_in_head = MaxentClassifier(objective="dcme", top_items=100, **given).fit(rows, labels)
+    assert all_in_head.coef_ == pytest.approx(exact.coef_, abs=1e-5)
+
+
+def test_dcme_with_many_clusters_is_near_maximum_entropy():
+    """Theorem 4.2's limit: as many clusters as documents, each renewed at every visit."""
+    rows, labels = problem(3, 12, 20)
+    given = {"epochs": 300, "lr": 0.5, "threads": 1}
+    exact = MaxentClassifier(objective="gd", batch=1, **given).fit(rows, labels)
+
+    def distance(clusters):
+        paper = MaxentClassifier(
+            objective="dcme", dcme_update="paper", clusters=clusters, beta=0.01, **given
+        ).fit(rows, labels)
+        return np.abs(paper.predict_proba(rows) - exact.predict_proba(rows)).max()
+
+    assert distance(12) < 0.05 < distance(1)
+
+
+def test_negative_sampling_allows_for_the_frequencies():
+    """It learns log p - log q; the model has p."""
+    labels = np.repeat([0, 1, 2], [600, 150, 50])
+    rows = csr_matrix(np.ones((800, 1)))
+    model = MaxentClassifier(objective="ns", epochs=60, noise_power=1.0, lr=0.5, threads=1).fit(
+        rows, labels
+    )
+    assert model.predict_proba(rows[:1])[0] == pytest.approx([0.75, 0.1875, 0.0625], abs=0.03)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_l2_makes_weights_smaller(objective):
+    rows, labels = problem(40)
+    sizes = [
+        np.square(MaxentClassifier(objective=objective, l2=l2).fit(rows, labels).coef_).sum()
+        for l2 in (0.0, 1e-3, 1e-2)
+    ]
+    assert sizes[0] > 1.05 * sizes[1] > 1.05**2 * sizes[2]
+
+
+def test_probabilities_sum_to_one_even_for_wild_scores():
+    rows, labels = problem(30)
+    model = MaxentClassifier().fit(rows, labels)
+    p = model.predict_proba(rows * 1e4)
+    assert p.dtype == np.float64 and (p >= 0).all()
+    assert p.sum(axis=1) == pytest.approx(1, abs=1e-12)
+
+
+def test_coefficients_and_intercepts_give_the_scores():
+    rows, labels = problem(37)
+    for objective in OBJECTIVES:
+        model = MaxentClassifier(objective=objective, bias=0.3).fit(rows, labels)
+        scores = rows @ model.coef_.T + model.intercept_
+        assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), objective
+
+
+def test_labels_of_any_kind_dense_rows_and_empty_ones():
+    rows, labels = problem(3, 60)
+    names = np.array(["b|c", "", "tab\there"])[labels]
+    dense = rows.toarray()
+    dense[7] = 0
+    model = MaxentClassifier(epochs=20).fit(dense, names)
+    assert model.classes_.tolist() == ["", "b|c", "tab\there"]
+    assert set(model.predict(dense)) == set(names)
+    assert model.n_features_in_ == 60
+
+
+def test_partial_fit_goes_on():
+    rows, labels = problem(20, 600)
+    model = MaxentClassifier(lr=4.0)
+    for _ in range(6):
+        for part in np.array_split(np.random.default_rng(1).permutation(600), 3):
+            model.partial_fit(rows[part], labels[part], classes=np.arange(21))
+    assert model.score(rows, labels) > 0.9
+    assert model.predict_proba(rows).shape == (600, 21)
+    with pytest.raises(UsageError, match="label 99"):
+        model.partial_fit(rows[:1], [99])
+
+
+def test_parameters_as_scikit_learn_handles_them():
+    model = MaxentClassifier(objective="nce", epochs=3)
+    assert model.get_params()["objective"] == "nce"
+    assert MaxentClassifier(**model.get_params()).get_params() == model.get_params()
+    assert model.set_params(lr=2.0) is model and model.get_params()["lr"] == 2.0
+    with pytest.raises(UsageError, match="did you mean epochs"):
+        MaxentClassifier(epoch=3)
+
+
+def test_more_threads_than_documents():
+    rows, labels = problem(2, 3)
+    model = MaxentClassifier(threads=16).fit(rows, labels)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_unsorted_and_doubled_entries():
+    rows, labels = problem(5)
+    coo = rows.tocoo()
+    order = np.random.default_rng(2).permutation(coo.nnz)
+    halves = np.concatenate([coo.data[order] / 2] * 2)
+    where = [np.concatenate([axis[order]] * 2) for axis in (coo.row, coo.col)]
+    shuffled = csr_matrix((halves, where), shape=rows.shape)
+    one, other = (MaxentClassifier(threads=1).fit(r, labels).coef_ for r in (rows, shuffled))
+    assert one == pytest.approx(other, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rows, labels, message",
+    [
+        ([[1.0, np.nan], [0, 1]], [0, 1], "row 0, column 1: is not a finite number"),
+        ([[1.0, 0], [0, np.inf]], [0, 1], "row 1, column 1: is not a finite number"),
+        ([[1.0], [2]], [0, 0], "only the label"),
+        ([[1.0], [2]], [0], "2 rows and 1 labels"),
+        ([[1.0], [2]], [[0], [1]], "one label a row"),
+    ],
+)
+def test_refusals(rows, labels, message):
+    with pytest.raises(UsageError, match=message):
+        MaxentClassifier().fit(np.array(rows), labels)
+
+
+def test_refusals_of_a_model():
+    with pytest.raises(UsageError, match="not fitted"):
+        MaxentClassifier().predict([[1.0]])
+    rows, labels = problem(3)
+    model = MaxentClassifier().fit(rows, labels)
+    with pytest.raises(UsageError, match="give the 60"):
+        model.predict(rows[:, :5])
+
+
+def test_a_rate_that_is_too_high_is_told():
+    rows, labels = problem(5)
+    with pytest.raises(DivergedError, match="give a lower --lr"):
+        MaxentClassifier(lr=1e6).fit(rows * 1e-18, labels)
+
+
+def test_best_epoch_is_kept_and_training_stops_early():
+    rows, labels = problem(10, 300, noise=0.3)
+    data = Labelled(rows.astype(np.float32), [[int(label)] for label in labels])
+    held = Labelled(data.matrix[:100], data.labels[:100])
+    learn = Labelled(data.matrix[100:], data.labels[100:])
+    options = resolved(ClassifyOptions(epochs=60, patience=3, threads=1), 10)
+    weights, epochs = fit(learn, 10, options, held)
+    figures = [record["heldout_accuracy"] for record in epochs]
+    best = int(np.argmax(figures))
+    assert len(epochs) == best + 1 + 3 < 60
+    scores = weights.scores(core_documents(held.matrix), 0, 100, 1)
+    assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
+
+
+def test_order_puts_similar_classes_side_by_side():
+    random = np.random.default_rng(5)
+    topics = random.permutation(np.repeat(np.arange(4), 16))  # 64 classes of 4 topics
+    labels = np.repeat(np.arange(64), 6).astype(np.int32)
+    means = random.random((4, 300))
+    rows = csr_matrix(means[topics[labels]] + 0.1 * random.random((len(labels), 300)))
+    order = similar_neighbours(rows, np.arange(len(labels)), labels, 64, 1)
+    assert sorted(order) == list(range(64))
+    changes = np.count_nonzero(np.diff(topics[order]))
+    assert changes == 3
+
+
+def test_epoch_progress_counts_every_instance():
+    rows = random_array((50, 20), density=0.2, rng=np.random.default_rng(1), format="csr")
+    matrix = csr_matrix(rows).astype(np.float32)
+    documents = np.repeat(np.arange(50), 2)
+    labels = np.arange(100, dtype=np.int32) % 7
+    for threads in (1, 3):
+        options = resolved(ClassifyOptions(threads=threads, batch=8, epochs=2), 7)
+        training = Training(matrix, documents, labels, 7, options)
+        assert training.epoch(0).instances == 100
+        assert training.epoch(1).instances == 200
+
+
+def test_likelihood_of_dcme_is_near_that_of_exact_softmax():
+    rows, labels = problem(200, 3000, 300, noise=0.1)
+    figures = {}
+    for objective in ("gd", "dcme"):
+        model = MaxentClassifier(objective=objective, threads=1, top_items=4).fit(rows, labels)
+        scores = log_softmax(model.decision_function(rows))
+        figures[objective] = scores[np.arange(len(labels)), labels].mean()
+    assert figures["dcme"] > figures["gd"] - 0.3

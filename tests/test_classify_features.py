@@ -1,0 +1,81 @@
+"""Text as sparse vectors."""
+
+import numpy as np
+import pytest
+
+from dcme_w2v.classify.features import TextFeatures, unit_rows
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.errors import CorpusError
+
+TEXTS = [b"b a a", b"", b"a c, C", "é b b".encode()]
+
+
+def fitted(**options):
+    features = TextFeatures(FeatureOptions(**{"weighting": "count", "norm": "none", **options}))
+    return features, features.fit_transform(TEXTS).toarray()
+
+
+def test_counts_of_words_the_most_frequent_first():
+    features, rows = fitted()
+    assert [features.name(i) for i in range(features.columns)] == ["b", "a", "c", "é"]
+    assert rows.tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 2, 0], [2, 0, 0, 1]]
+
+
+def test_words_are_what_spaces_part():
+    features, _ = fitted(tokens="spaces")
+    assert {features.name(i) for i in range(features.columns)} == {"a", "b", "c,", "C", "é"}
+
+
+def test_only_the_most_frequent_features():
+    features, rows = fitted(features=2)
+    assert rows.shape == (4, 2)
+    assert features.transform([b"c b unseen"]).toarray().tolist() == [[1, 0]]
+
+
+def test_ngrams_stay_within_a_text():
+    features, rows = fitted(ngrams=3)
+    names = [features.name(i) for i in range(features.columns)]
+    assert {"a a", "b a a", "c c", "a c c", "é b b"} < set(names)
+    assert "a a c" not in names
+    assert rows[0, names.index("b a")] == 1
+    assert rows.sum() == sum(3 * n - 3 for n in (3, 3, 3))  # n words have 3n - 3 such runs
+
+
+def test_weighting_and_length():
+    _, rows = fitted(weighting="log")
+    assert rows[0, 1] == pytest.approx(1 + np.log(2))
+    features, weighted = fitted(weighting="tfidf")
+    # "a" is in two of four texts
+    assert weighted[0, 1] == pytest.approx((1 + np.log(2)) * (np.log(5 / 3) + 1))
+    assert np.array_equal(features.transform(TEXTS).toarray(), weighted)
+    lengths = np.linalg.norm(fitted(norm="l2")[1], axis=1)
+    assert lengths == pytest.approx([1, 0, 1, 1])
+
+
+def test_hashing_keeps_the_inner_products_on_average():
+    features, rows = fitted(hashing=4096)
+    assert rows.shape == (4, 4096)
+    _, plain = fitted()
+    assert np.array_equal(rows @ rows.T, plain @ plain.T)  # no collisions among four words
+    signs = features.transform([b"%d" % i for i in range(400)]).sum(axis=1)
+    assert abs((signs > 0).mean() - 0.5) < 0.1
+    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
+
+
+def test_hashing_into_one_column_adds_and_subtracts():
+    _, rows = fitted(hashing=1)
+    assert rows.shape == (4, 1)
+    assert abs(rows[0, 0]) in (1, 3)  # "a" twice and "b" once, with a sign each
+
+
+def test_unit_rows_with_empty_ones_at_both_ends():
+    from scipy.sparse import csr_matrix
+
+    rows = unit_rows(csr_matrix([[0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
+    assert rows.toarray().tolist() == [[0, 0], [0.6000000238418579, 0.800000011920929], [0, 0],
+                                       [0, 1], [0, 0]]  # fmt: skip
+
+
+def test_no_words_at_all():
+    with pytest.raises(CorpusError, match="no words"):
+        TextFeatures(FeatureOptions()).fit_transform([b"", b" . "])

@@ -1,0 +1,98 @@
+"""Measures of classification against their definitions."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax as scipy_log_softmax
+
+from dcme_w2v.classify.metrics import Measures, best_threshold, log_softmax
+
+RANDOM = np.random.default_rng(3)
+
+
+def test_log_softmax_in_double_precision():
+    scores = RANDOM.normal(size=(5, 7)) * 300
+    assert log_softmax(scores) == pytest.approx(scipy_log_softmax(scores, axis=1))
+    assert np.exp(log_softmax(scores)).sum(axis=1) == pytest.approx(1, abs=1e-12)
+
+
+def measured(log_p, labels, several=False, threshold=0.5, pieces=1):
+    measures = Measures(log_p.shape[1], several, threshold)
+    for part in np.array_split(np.arange(len(labels)), pieces):
+        measures.add(log_p[part], [labels[i] for i in part])
+    return measures.result()
+
+
+def test_one_label():
+    log_p = np.log([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.2, 0.6]])
+    found = measured(log_p, [[0], [1], [2]])
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["top5_accuracy"] == 1
+    assert found["log_likelihood"] == pytest.approx(np.log([0.5, 0.2, 0.6]).mean())
+    assert found["micro_f1"] == pytest.approx(2 / 3)
+    # class 0: 1, 1; class 1: never predicted; class 2: one of two right, found
+    assert found["macro_precision"] == pytest.approx((1 + 0 + 0.5) / 3)
+    assert found["macro_recall"] == pytest.approx((1 + 0 + 1) / 3)
+    assert found["macro_f1"] == pytest.approx((1 + 0 + 2 / 3) / 3)
+
+
+def test_top_five_of_six():
+    log_p = np.log(np.array([[6, 5, 4, 3, 2, 1]]) / 21)
+    assert measured(log_p, [[4]])["top5_accuracy"] == 1
+    assert measured(log_p, [[5]])["top5_accuracy"] == 0
+
+
+def test_unknown_label_is_a_miss():
+    log_p = np.log([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    found = measured(log_p, [[0], [-1]])
+    assert found["unknown_label_documents"] == 1
+    assert found["accuracy"] == 0.5
+    assert found["micro_recall"] == 0.5
+    assert found["log_likelihood"] == pytest.approx(np.log(0.5))
+
+
+def test_several_labels():
+    log_p = np.log([[0.4, 0.1, 0.3, 0.2], [0.1, 0.2, 0.3, 0.4]])
+    labels = [[0, 3], [0]]
+    found = measured(log_p, labels, several=True, threshold=0.25)
+    assert found["precision_at_1"] == 0.5
+    assert found["precision_at_3"] == pytest.approx((2 / 3 + 0) / 2)
+    ideal = 1 + 1 / np.log2(3)
+    assert found["ndcg_at_3"] == pytest.approx((1 + 1 / np.log2(4)) / ideal / 2)
+    assert found["coverage"] == (3 + 4) / 2
+    assert found["label_ranking_average_precision"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 4) / 2)
+    # predicted: {0, 2} and {2, 3}
+    assert found["micro_precision"] == 1 / 4
+    assert found["micro_recall"] == 1 / 3
+    assert found["exact_match"] == 0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_pieces_do_not_matter(several):
+    log_p = log_softmax(RANDOM.normal(size=(40, 9)))
+    labels = [list(RANDOM.choice(9, 1 + several * (i % 3), replace=False)) for i in range(40)]
+    whole, parts = (measured(log_p, labels, several, 0.2, pieces) for pieces in (1, 7))
+    assert whole == pytest.approx(parts)
+
+
+def test_several_labels_as_scikit_learn_has_them():
+    sklearn = pytest.importorskip("sklearn.metrics")
+    log_p = log_softmax(RANDOM.normal(size=(60, 9)))
+    labels = [list(RANDOM.choice(9, 1 + i % 3, replace=False)) for i in range(60)]
+    wanted = np.zeros(log_p.shape)
+    for i, one in enumerate(labels):
+        wanted[i, one] = 1
+    found = measured(log_p, labels, several=True)
+    for name, function in (
+        ("label_ranking_average_precision", sklearn.label_ranking_average_precision_score),
+        ("coverage", sklearn.coverage_error),
+        ("ndcg_at_5", lambda y, s: sklearn.ndcg_score(y, s, k=5)),
+    ):
+        assert found[name] == pytest.approx(function(wanted, log_p)), name
+
+
+def test_best_threshold_beats_others():
+    log_p = log_softmax(2 * RANDOM.normal(size=(80, 6)))
+    labels = [[int(row.argmax()), int(np.argsort(row)[-2])] for row in log_p]
+    best = best_threshold(log_p, labels)
+    figures = {t: measured(log_p, labels, True, t)["micro_f1"] for t in (best, 0.05, 0.2, 0.5)}
+    assert max(figures.values()) == pytest.approx(figures[best])

@@ -1,0 +1,253 @@
+"""The commands classify train, test, predict and explain: files, streams, exit codes, errors."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_matrix, save_npz
+
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.cli.main import program, run
+
+ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
+TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
+NAMES = ["wild | tame", "häuser"]  # the first is two labels: "wild " and " tame"
+
+
+def lines(animals="animals", tools="tools"):
+    pairs = [*((animals, text) for text in ANIMALS), *((tools, text) for text in TOOLS)]
+    return "".join(f"{label}\t{text}\n" for label, text in pairs * 3)
+
+
+@pytest.fixture
+def docs(tmp_path):
+    path = tmp_path / "docs.tsv"
+    path.write_text(lines(), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def model(tmp_path, docs):
+    path = str(tmp_path / "model")
+    invoke("train", docs, "--output", path, "--quiet")
+    return path
+
+
+def invoke(*arguments, stdin=None):
+    result = CliRunner().invoke(program, ["classify", *arguments], input=stdin)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_train_test_predict_explain(tmp_path, docs, model):
+    result = invoke("test", model, docs, "--json")
+    found = json.loads(result.stdout)
+    assert found["accuracy"] == 1 and found["documents"] == 24
+    assert {"top5_accuracy", "log_likelihood", "macro_f1", "micro_f1"} <= set(found)
+    assert "accuracy\t1.0000\n" in invoke("test", model, docs).stdout
+    result = invoke("predict", model, "-", stdin="cat bird\n\nsaw\nanimals\tsaw\n")
+    labels = [line.split("\t")[0] for line in result.stdout.splitlines()]
+    assert len(labels) == 4 and labels[0] == "animals" and labels[2:] == ["tools", "tools"]
+    strongest = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
+    assert {line.split("\t")[0] for line in strongest} == {"saw", "axe", "file", "drill"}
+
+
+def test_probabilities_of_all_labels_sum_to_one(model):
+    result = invoke("predict", model, "-", "-k", "9", "--json", stdin="cat saw\nnothing known\n")
+    for line in result.stdout.splitlines():
+        pairs = json.loads(line)
+        assert len(pairs) == 2
+        assert sum(p for _, p in pairs) == pytest.approx(1, abs=2e-6)
+        assert pairs[0][1] >= pairs[1][1]
+
+
+def test_predictions_keep_the_order_of_a_long_stream(model):
+    texts = ["cat dog" if i % 3 else "saw axe" for i in range(1000)]
+    result = invoke("predict", model, "-", stdin="\n".join(texts))
+    labels = [line.split("\t")[0] for line in result.stdout.splitlines()]
+    assert labels == ["animals" if i % 3 else "tools" for i in range(1000)]
+
+
+@pytest.mark.parametrize("objective", ["gd", "dcme", "nce", "ns"])
+def test_a_saved_model_predicts_as_the_trained_one(tmp_path, docs, objective):
+    from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+    from dcme_w2v.classify.runs import TrainJob, predict, train
+
+    path = str(tmp_path / "m")
+    options = ClassifyOptions(objective=objective, negative=1)
+    trained = train(TrainJob([docs], path), FeatureOptions(ngrams=2), options)
+    before, after = (list(predict(m, [docs], 2)) for m in (trained, Classifier.load(path)))
+    assert before == after
+
+
+def test_sparse_weights_are_stored_sparsely(tmp_path):
+    # with few negatives and many classes most weights are never touched
+    path = tmp_path / "d.tsv"
+    path.write_text("".join(f"c{i}\tw{i}\n" for i in range(300)))
+    output = tmp_path / "m"
+    options = ["--objective", "ns", "--negative", "2", "--epochs", "1", "--quiet"]
+    invoke("train", str(path), "--output", str(output), *options)
+    assert (output / "weights_values.npy").exists() and not (output / "weights.npy").exists()
+    assert sum(f.stat().st_size for f in output.iterdir() if "weights" in f.name) < 300 * 300 * 4
+    assert len(invoke("predict", str(output), str(path)).stdout.splitlines()) == 300
+
+
+def test_class_names_with_any_character(tmp_path):
+    path = tmp_path / "d.tsv"
+    path.write_text(lines("a b/ü\u3000'", "\u2028 {}"), encoding="utf-8")
+    model = str(tmp_path / "m")
+    invoke("train", str(path), "--output", model, "--quiet")
+    assert Classifier.load(model).classes == sorted(["a b/ü\u3000'", "\u2028 {}"])
+    assert invoke("predict", model, "-", stdin="cat\n").stdout.startswith("a b/ü\u3000'\t")
+
+
+def test_several_labels(tmp_path):
+    path = tmp_path / "d.txt"
+    text = "".join(
+        f"__label__living __label__pet {a}\n__label__tool {t}\n__label__living {a} wood\n"
+        for a, t in zip(ANIMALS, TOOLS, strict=True)
+    )
+    path.write_text(text * 4)
+    model = str(tmp_path / "m")
+    options = ["--epochs", "20", "--holdout", str(path), "--quiet"]
+    invoke("train", str(path), "--output", model, *options)
+    found = json.loads(invoke("test", model, str(path), "--json").stdout)
+    assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
+    assert found["micro_f1"] > 0.8
+    assert {"ndcg_at_5", "coverage", "macro_f1"} <= set(found)
+
+
+def test_holdout_early_stopping_and_log(tmp_path, docs):
+    log, model = tmp_path / "log", str(tmp_path / "m")
+    options = ["--holdout", "0.25", "--patience", "2", "--epochs", "50", "--log-json", str(log)]
+    result = invoke("train", docs, "--output", model, *options)
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    epochs = [record for record in records if record["event"] == "epoch"]
+    assert 3 <= len(epochs) < 50
+    assert {"seconds", "loss", "heldout_accuracy", "heldout_log_likelihood"} <= set(epochs[0])
+    assert "was the best and is kept" in result.stderr
+    assert records[-1]["event"] == "end"
+    saved = json.loads((tmp_path / "m" / "model.json").read_text())["record"]["epochs"]
+    assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]
+
+
+def test_lbfgs(tmp_path, docs):
+    model = str(tmp_path / "m")
+    invoke("train", docs, "--output", model, "--solver", "lbfgs", "--l2", "0.001", "--quiet")
+    assert json.loads(invoke("test", model, docs, "--json").stdout)["accuracy"] == 1
+
+
+def test_hashing(tmp_path, docs):
+    model = str(tmp_path / "m")
+    invoke("train", docs, "--output", model, "--hashing", "512", "--ngrams", "2", "--quiet")
+    assert json.loads(invoke("test", model, docs, "--json").stdout)["accuracy"] == 1
+    assert invoke("explain", model, "tools", "-k", "1").stdout.startswith("column ")
+
+
+def test_svmlight_and_npz(tmp_path):
+    rows = csr_matrix([[1, 0, 0], [0, 2, 0], [1, 0, 1], [0, 1, 1]] * 5, dtype=np.float64)
+    svm, npz, labels = (tmp_path / name for name in ("d.svm", "d.npz", "labels"))
+    save_npz(npz, rows)
+    labels.write_text("one\ntwo\n" * 10)
+    entries = ["1:1", "2:2", "1:1 3:1", "2:1 3:1"] * 5
+    svm.write_text(
+        "".join(f"{['one', 'two'][i % 2]} {text} # note\n" for i, text in enumerate(entries))
+    )
+    for path, more in ((svm, []), (npz, ["--labels", str(labels)])):
+        model = str(tmp_path / f"{path.suffix[1:]}-model")
+        invoke("train", str(path), "--output", model, "--quiet", *more)
+        found = json.loads(invoke("test", model, str(path), "--json", *more).stdout)
+        assert found["accuracy"] == 1
+        first = invoke("predict", model, str(path)).stdout.splitlines()[0]
+        assert first.startswith("one\t")
+
+
+def test_documents_that_teach_nothing_are_counted_and_lost_nothing(tmp_path):
+    path, model = tmp_path / "d.tsv", str(tmp_path / "m")
+    path.write_text(lines() + "no label here\nanimals\t\ntools\t...\n")
+    result = invoke("train", str(path), "--output", model)
+    assert "1 without a label left out" in result.stderr
+    assert "2 without any feature" in result.stderr
+    path.write_text("animals\tcat\nunheard\tsaw\nonly text\nanimals\t\n")
+    found = json.loads(invoke("test", model, str(path), "--json").stdout)
+    assert found["documents"] == 3
+    assert found["unknown_label_documents"] == 1 and found["unlabelled_documents"] == 1
+    assert found["accuracy"] <= 2 / 3
+    assert len(invoke("predict", model, str(path)).stdout.splitlines()) == 4
+
+
+FAILURES = [
+    ("animals\tcat\nanimals\tdog\n", [], 1, "all documents have the label 'animals'"),
+    ("cat\ndog\n", [], 1, "no document has a label"),
+    ("a\t\nb\t.\n", [], 1, "no words"),
+    ("a\tx\nb\ty\n", ["--holdout", "1.5"], 2, "--holdout 1.5"),
+    ("a\tx\nb\ty\n", ["--holdout", "missing"], 2, "--holdout missing"),
+    ("a\tx\nb\ty\n", ["--patience", "2"], 2, "--holdout"),
+    ("a\tx\nb\ty\n", ["--lr", "1", "--min-lr", "2"], 2, "--min-lr 2"),
+    ("a\tx\nb\ty\n", ["--objectiv", "gd"], 2, "did you mean --objective"),
+    ("a\tx\nb\ty\n", ["--labels", "x"], 2, "--labels x"),
+]
+
+
+@pytest.mark.parametrize("text, options, code, message", FAILURES)
+def test_failures_are_one_line_and_leave_nothing(tmp_path, capfd, text, options, code, message):
+    path = tmp_path / "d.tsv"
+    path.write_text(text)
+    arguments = ["train", str(path), "--output", str(tmp_path / "m"), "--quiet", *options]
+    assert run(["classify", *arguments]) == code
+    streams = capfd.readouterr()
+    assert streams.err.startswith("error: ") and streams.err.count("\n") == 1
+    assert message in streams.err
+    assert streams.out == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["d.tsv"]
+
+
+VECTORS = [
+    ("1 3:x\n", "line 1: '3:x' is not feature:value"),
+    ("1 3:1\n2 4:nan\n", "line 2: feature 4 is not a finite number"),
+    ("1 -3:1\n", "feature -3 is out of range"),
+    ("1 qid:3 1:1\n", "qid"),
+    ("# nothing\n", "has no vectors"),
+]
+
+
+@pytest.mark.parametrize("text, message", VECTORS)
+def test_vectors_that_are_wrong(tmp_path, capfd, text, message):
+    path = tmp_path / "d.svm"
+    path.write_text(text)
+    assert run(["classify", "train", str(path), "--output", str(tmp_path / "m"), "--quiet"]) == 1
+    error = capfd.readouterr().err
+    assert message in error and str(path) in error
+
+
+def test_a_matrix_with_nan_and_labels_that_do_not_fit(tmp_path, capfd):
+    path, labels, output = (str(tmp_path / name) for name in ("d.npz", "l", "m"))
+    save_npz(path, csr_matrix([[1.0, np.nan]]))
+    arguments = ["classify", "train", path, "--labels", labels, "--output", output, "--quiet"]
+    assert run(arguments) == 1
+    assert "row 0, column 1" in capfd.readouterr().err
+    save_npz(path, csr_matrix([[1.0], [2.0]]))
+    (tmp_path / "l").write_text("a\n")
+    assert run(arguments) == 2
+    assert "1 lines" in capfd.readouterr().err
+
+
+def test_models_that_are_wrong(tmp_path, capfd, docs, model):
+    assert run(["classify", "explain", model, "tool"]) == 2
+    assert "did you mean tools?" in capfd.readouterr().err
+    assert run(["classify", "test", str(tmp_path), docs]) == 1
+    assert "is no model" in capfd.readouterr().err
+    path = tmp_path / "v.svm"
+    path.write_text("1 2:1\n")
+    assert run(["classify", "test", model, str(path)]) == 2
+    assert "the model classifies text" in capfd.readouterr().err
+    description = tmp_path / "model" / "model.json"
+    description.write_text(description.read_text().replace('"classes"', '"klasses"'))
+    assert run(["classify", "test", model, docs]) == 1
+    assert "damaged" in capfd.readouterr().err
+
+
+def test_help_of_every_command():
+    for command in ("train", "test", "predict", "explain"):
+        assert "Usage" in invoke(command, "--help").stdout
