@@ -27,6 +27,7 @@ ROOMS = {
     "vectors": ["vectors"],
     "train": ["train", "objectives", "kernels"],
     "classify": ["classify", "objectives", "train", "kernels"],
+    "documents": ["documents", "vectors", "kernels"],
 }
 
 

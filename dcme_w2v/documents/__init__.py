@@ -1,0 +1,1 @@
+"""Documents: word clusters, composite vectors, topics and retrieval."""

@@ -1,0 +1,138 @@
+"""k-means with a k-means++ start: the start of a mixture, and the hard clusters of BoWV.
+
+Called by `dcme_w2v.documents.mixture` and `dcme_w2v.documents.scdv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import UsageError
+
+_BLOCK_ROWS = 8192
+_ROUNDS = 50
+_MOVED = 1e-3  # stop when a smaller share of the points changes its cluster
+
+
+def blocks_of_rows(count: int) -> Iterator[slice]:
+    """Yield slices that cover `count` rows, a few thousand at a time."""
+    for first in range(0, count, _BLOCK_ROWS):
+        yield slice(first, min(first + _BLOCK_ROWS, count))
+
+
+def kmeans(
+    points: NDArray[np.float32], clusters: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Cluster points by Lloyd's algorithm from a k-means++ start.
+
+    Parameters
+    ----------
+    points : ndarray of float32, shape (n, d)
+    clusters : int
+        How many, at most n.
+    seed : int
+        Of the start.
+
+    Returns
+    -------
+    centres : ndarray of float64, shape (clusters, d)
+    nearest : ndarray of int64, shape (n,)
+        Each point's cluster.
+
+    Raises
+    ------
+    UsageError
+        There are fewer points than clusters.
+
+    References
+    ----------
+    Arthur and Vassilvitskii 2007, k-means++: The advantages of careful seeding.
+    """
+    if clusters > len(points):
+        raise UsageError(f"--clusters {clusters}: there are only {len(points)} words; give fewer")
+    random = np.random.default_rng(seed)
+    squares = np.einsum("ij,ij->i", points, points)
+    centres = _spread_start(points, squares, clusters, random)
+    before = np.full(len(points), -1)
+    for _ in range(_ROUNDS):
+        nearest, distances = _assigned(points, squares, centres)
+        if np.count_nonzero(nearest != before) <= _MOVED * len(points):
+            break
+        centres = _means(points, nearest, distances, clusters)
+        before = nearest
+    return centres, nearest
+
+
+def memberships(nearest: NDArray[np.int64], clusters: int) -> NDArray[np.float32]:
+    """Return a matrix (points, clusters) with a 1 for each point's cluster."""
+    chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
+    chosen[np.arange(len(nearest)), nearest] = 1
+    return chosen
+
+
+def _spread_start(
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    clusters: int,
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draw each centre with a chance in proportion to its squared distance from the others.
+
+    Of a few draws the one that brings the points nearest is taken, as the authors advise.
+    """
+    tries = 2 + int(np.log(clusters))
+    chosen = [int(random.integers(len(points)))]
+    nearest = _squared_distances(points, squares, points[chosen])[:, 0]
+    while len(chosen) < clusters:
+        total = np.cumsum(nearest, dtype=np.float64)
+        drawn = np.searchsorted(total, random.random(tries) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(points) - 1)
+        distances = _squared_distances(points, squares, points[drawn])
+        np.minimum(distances, nearest[:, None], out=distances)
+        best = int(np.argmin(distances.sum(axis=0, dtype=np.float64)))
+        chosen.append(int(drawn[best]))
+        nearest = np.ascontiguousarray(distances[:, best])
+    return points[chosen].astype(np.float64)
+
+
+def _squared_distances(
+    points: NDArray[np.float32], squares: NDArray[np.float32], centres: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centres)."""
+    distances: NDArray[np.float32] = points @ (-2 * centres.T)
+    distances += squares[:, None]
+    distances += np.einsum("ij,ij->i", centres, centres)
+    return np.maximum(distances, 0, out=distances)
+
+
+def _assigned(
+    points: NDArray[np.float32], squares: NDArray[np.float32], centres: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return each point's nearest centre and the squared distance to it."""
+    nearest = np.empty(len(points), dtype=np.int64)
+    distances = np.empty(len(points), dtype=np.float32)
+    for rows in blocks_of_rows(len(points)):
+        found = _squared_distances(points[rows], squares[rows], centres.astype(np.float32))
+        nearest[rows] = np.argmin(found, axis=1)
+        distances[rows] = np.take_along_axis(found, nearest[rows, None], axis=1)[:, 0]
+    return nearest, distances
+
+
+def _means(
+    points: NDArray[np.float32],
+    nearest: NDArray[np.int64],
+    distances: NDArray[np.float32],
+    clusters: int,
+) -> NDArray[np.float64]:
+    """Return the mean of each cluster; an empty one moves to a point far from its centre."""
+    counts = np.bincount(nearest, minlength=clusters)
+    centres = np.zeros((clusters, points.shape[1]))
+    for rows in blocks_of_rows(len(points)):
+        centres += memberships(nearest[rows], clusters).T @ points[rows]
+    centres /= np.maximum(counts, 1)[:, None]
+    empty = np.flatnonzero(counts == 0)
+    centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
+    return centres

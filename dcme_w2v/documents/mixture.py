@@ -1,0 +1,323 @@
+"""A mixture of Gaussians over word vectors, by expectation maximisation.
+
+With one covariance for all components the quadratic term of the log-density is the same for every
+component: it cancels in the posteriors, and its sum over the points is the trace of a product of
+two d x d matrices. So a round costs two products of n x d by d x k and no whitening. Points are
+taken a block at a time in single precision, sums are kept in double. Called by
+`dcme_w2v.documents.scdv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.documents.kmeans import blocks_of_rows, kmeans, memberships
+from dcme_w2v.errors import FormatError, UsageError
+
+COVARIANCES = ("tied", "spherical", "diag")
+_LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
+_EMPTY = 0.5  # a component with less than half a point is put elsewhere
+Report = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The parameters of a mixture of k Gaussians in d dimensions.
+
+    Attributes
+    ----------
+    kind : {"tied", "spherical", "diag"}
+        One covariance matrix for all components; one variance for all components and dimensions;
+        variances by component and dimension.
+    weights : ndarray of float64, shape (k,)
+        Their sum is 1.
+    means : ndarray of float64, shape (k, d)
+    covariance : ndarray of float64
+        tied: shape (d, d); spherical: (1,); diag: (k, d).
+    """
+
+    kind: str
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    def posteriors(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return P(component | point), shape (n, k), in double precision."""
+        logits = (
+            _Form.of(self)
+            .logits(np.asarray(points, dtype=np.float64))
+            .astype(np.float64, copy=False)
+        )
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        return logits
+
+    def log_likelihood(self, points: NDArray[np.floating]) -> float:
+        """Return the mean log-density of points, natural logarithm."""
+        form = _Form.of(self)
+        total = 0.0
+        for rows in blocks_of_rows(len(points)):
+            block = np.asarray(points[rows], dtype=np.float64)
+            total += _log_sum(form.logits(block)) + form.shared_terms(block.T @ block, len(block))
+        return total / len(points)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted mixture and how it came about.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    log_likelihoods : list of float
+        Mean log-density of the points before each round, and of the mixture at the end.
+    converged : bool
+        The last round gained less than the tolerance.
+    reseeded : int
+        How often an empty component was put elsewhere.
+    """
+
+    mixture: Mixture
+    log_likelihoods: list[float]
+    converged: bool
+    reseeded: int
+
+
+@dataclass(frozen=True)
+class _Form:
+    """log(weight x density) of component k at x as constants[k] + x.linear[:, k] + shared terms.
+
+    diag has x^2.square[:, k] besides; the other kinds have the shared term -x.P.x / 2.
+    """
+
+    constants: NDArray[np.floating]
+    linear: NDArray[np.floating]
+    square: NDArray[np.floating] | None
+    precision: NDArray[np.float64] | None
+    normaliser: float
+
+    @classmethod
+    def of(cls, mixture: Mixture) -> _Form:
+        means, dim = mixture.means, mixture.means.shape[1]
+        with np.errstate(divide="ignore"):
+            logs = np.log(mixture.weights)
+        half_pi = -0.5 * dim * np.log(2 * np.pi)
+        if mixture.kind == "diag":
+            precisions = 1 / mixture.covariance
+            spread = (means**2 * precisions - np.log(precisions)).sum(axis=1)
+            linear, square = (means * precisions).T, -0.5 * precisions.T
+            return cls(logs - 0.5 * spread, linear, square, None, half_pi)
+        if mixture.kind == "tied":
+            precision = np.asarray(np.linalg.inv(mixture.covariance), dtype=np.float64)
+            log_volume = np.linalg.slogdet(mixture.covariance)[1]
+        else:
+            precision = np.eye(dim) / mixture.covariance
+            log_volume = dim * np.log(mixture.covariance[0])
+        linear = precision @ means.T
+        constants = logs - 0.5 * np.einsum("kd,dk->k", means, linear)
+        return cls(constants, linear, None, precision, half_pi - 0.5 * float(log_volume))
+
+    def single(self) -> _Form:
+        """Return the same in single precision."""
+        square = None if self.square is None else self.square.astype(np.float32)
+        constants, linear = self.constants.astype(np.float32), self.linear.astype(np.float32)
+        return _Form(constants, linear, square, self.precision, self.normaliser)
+
+    def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return log(weight x density) less the shared terms, shape (n, k)."""
+        logits: NDArray[np.floating] = points @ self.linear
+        if self.square is not None:
+            logits += points**2 @ self.square
+        logits += self.constants
+        return logits
+
+    def shared_terms(self, scatter: NDArray[np.float64], count: int) -> float:
+        """Return the sum of the shared terms over points with the given sum of x.x^T."""
+        quadratic = (
+            0.0 if self.precision is None else -0.5 * float((self.precision * scatter).sum())
+        )
+        return quadratic + count * self.normaliser
+
+
+@dataclass
+class _Sums:
+    """What a round needs to know of the points under their posteriors."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64] | None
+    log_likelihood: float = 0.0
+
+
+@dataclass
+class _Points:
+    """The points, moved so that their mean is 0, which keeps single precision precise."""
+
+    centred: NDArray[np.float32]
+    mean: NDArray[np.float64]
+    scatter: NDArray[np.float64] = field(init=False)
+    least: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        dim = self.centred.shape[1]
+        self.scatter = np.zeros((dim, dim))
+        for rows in blocks_of_rows(len(self.centred)):
+            self.scatter += self.centred[rows].T @ self.centred[rows]
+        variance = float(np.trace(self.scatter)) / self.centred.size
+        self.least = _LEAST_VARIANCE * max(1.0, variance)
+
+
+def fit_mixture(
+    points: NDArray[np.float32],
+    components: int,
+    *,
+    covariance: str = "tied",
+    seed: int = 1,
+    tolerance: float = 1e-4,
+    iterations: int = 100,
+    report: Report | None = None,
+) -> Fitted:
+    """Fit a mixture of Gaussians by expectation maximisation from a k-means start.
+
+    Parameters
+    ----------
+    points : ndarray of float32, shape (n, d)
+    components : int
+        How many, at most n.
+    covariance : {"tied", "spherical", "diag"}
+        See `Mixture`.
+    seed : int
+        Of the start and of new places for empty components.
+    tolerance : float
+        Stop when a round raises the mean log-density by less.
+    iterations : int
+        Stop after so many rounds at the latest.
+    report : callable, optional
+        Called with the number of rounds done and the mean log-density.
+
+    Raises
+    ------
+    UsageError
+        There are fewer points than components.
+    FormatError
+        A number is not finite.
+    """
+    if covariance not in COVARIANCES:
+        raise UsageError(f"--covariance {covariance}: give one of {', '.join(COVARIANCES)}")
+    if not np.isfinite(points).all():
+        row = int(np.argmin(np.isfinite(points).all(axis=1)))
+        raise FormatError(f"vector {row + 1} is NaN or infinite; run dcme-w2v check on the vectors")
+    mean = points.mean(axis=0, dtype=np.float64)
+    moved = _Points((points - mean).astype(np.float32), mean)
+    random = np.random.default_rng([seed, 1])
+    mixture = _start(moved, components, covariance, seed)
+    history: list[float] = []
+    reseeded = 0
+    comparable = converged = False
+    while True:
+        sums = _expect(moved, mixture)
+        history.append(sums.log_likelihood)
+        if report:
+            report(len(history) - 1, sums.log_likelihood)
+        converged = comparable and history[-1] - history[-2] < tolerance
+        if converged or len(history) > iterations:
+            break
+        empty = np.flatnonzero(sums.counts < _EMPTY)
+        mixture = _maximise(moved, sums, covariance)
+        comparable = not len(empty)
+        if len(empty):
+            mixture = _reseed(moved, mixture, empty, random)
+            reseeded += len(empty)
+    final = Mixture(covariance, mixture.weights, mixture.means + mean, mixture.covariance)
+    return Fitted(final, history, converged, reseeded)
+
+
+def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
+    """Return the mixture that hard clusters make."""
+    _, nearest = kmeans(points.centred, components, seed)
+    sums = np.zeros((components, points.centred.shape[1]))
+    squares = np.zeros_like(sums) if covariance == "diag" else None
+    for rows in blocks_of_rows(len(nearest)):
+        _gather(sums, squares, memberships(nearest[rows], components), points.centred[rows])
+    counts = np.bincount(nearest, minlength=components).astype(np.float64)
+    return _maximise(points, _Sums(counts, sums, squares), covariance)
+
+
+def _expect(points: _Points, mixture: Mixture) -> _Sums:
+    """Sum up the points under their posteriors."""
+    form = _Form.of(mixture).single()
+    sums = np.zeros_like(mixture.means)
+    squares = np.zeros_like(sums) if mixture.kind == "diag" else None
+    counts = np.zeros(len(sums))
+    total = form.shared_terms(points.scatter, len(points.centred))
+    for rows in blocks_of_rows(len(points.centred)):
+        block = points.centred[rows]
+        shares = form.logits(block)
+        total += _log_sum(shares)  # leaves the posteriors behind
+        counts += shares.sum(axis=0, dtype=np.float64)
+        _gather(sums, squares, shares, block)
+    return _Sums(counts, sums, squares, total / len(points.centred))
+
+
+def _log_sum(logits: NDArray[np.floating]) -> float:
+    """Return the sum over rows of log sum exp, and turn the logits into posteriors in place."""
+    highest = logits.max(axis=1, keepdims=True)
+    logits -= highest
+    np.exp(logits, out=logits)
+    totals = logits.sum(axis=1, keepdims=True)
+    logits /= totals
+    return float(highest.sum(dtype=np.float64) + np.log(totals, dtype=np.float64).sum())
+
+
+def _gather(
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64] | None,
+    shares: NDArray[np.floating],
+    block: NDArray[np.float32],
+) -> None:
+    sums += shares.T @ block
+    if squares is not None:
+        squares += shares.T @ block**2
+
+
+def _maximise(points: _Points, sums: _Sums, covariance: str) -> Mixture:
+    """Return the mixture that the sums make most likely."""
+    counts = np.maximum(sums.counts, np.finfo(np.float32).tiny)
+    means = sums.sums / counts[:, None]
+    count, dim = points.centred.shape
+    if sums.squares is not None:
+        spread = sums.squares / counts[:, None] - means**2
+        variances = np.maximum(spread, 0) + points.least
+    else:
+        scatter = points.scatter - (means * counts[:, None]).T @ means
+        variances = scatter / count
+        if covariance == "spherical":
+            variances = np.array([max(np.trace(variances) / dim, 0.0) + points.least])
+        else:
+            variances[np.diag_indices(dim)] += points.least
+    return Mixture(covariance, counts / counts.sum(), means, variances)
+
+
+def _reseed(
+    points: _Points, mixture: Mixture, empty: NDArray[np.int64], random: np.random.Generator
+) -> Mixture:
+    """Put empty components at points that are far from all means, with an average weight."""
+    weights, means = mixture.weights.copy(), mixture.means.copy()
+    covariance = mixture.covariance.copy()
+    filled = np.delete(means, empty, axis=0)
+    gaps = np.empty(len(points.centred))
+    for rows in blocks_of_rows(len(gaps)):
+        block = points.centred[rows].astype(np.float64)
+        distances = (block**2).sum(axis=1)[:, None] - 2 * block @ filled.T + (filled**2).sum(axis=1)
+        gaps[rows] = np.maximum(distances.min(axis=1), 0)
+    chances = gaps / gaps.sum() if gaps.sum() > 0 else None
+    means[empty] = points.centred[random.choice(len(gaps), len(empty), p=chances)]
+    weights[empty] = 1 / len(weights)
+    if mixture.kind == "diag":
+        covariance[empty] = np.delete(covariance, empty, axis=0).mean(axis=0)
+    return Mixture(mixture.kind, weights / weights.sum(), means, covariance)

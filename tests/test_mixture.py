@@ -1,0 +1,166 @@
+"""The mixture of Gaussians against scikit-learn's arithmetic, scipy's densities and known truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from dcme_w2v.documents.kmeans import kmeans
+from dcme_w2v.documents.mixture import COVARIANCES, Mixture, fit_mixture
+from dcme_w2v.errors import FormatError, UsageError
+
+
+def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
+    own = random.integers(clusters, size=count)
+    noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
+    return (centres[own] + noise).astype(np.float32), own
+
+
+def dense_covariances(mixture):
+    """Return the covariance matrix of each component."""
+    components, dim = mixture.means.shape
+    if mixture.kind == "diag":
+        return [np.diag(row) for row in mixture.covariance]
+    if mixture.kind == "spherical":
+        return [np.eye(dim) * mixture.covariance[0]] * components
+    return [mixture.covariance] * components
+
+
+def densities(mixture, points):
+    """Return log(weight x density), shape (n, k), by scipy."""
+    parts = zip(mixture.means, dense_covariances(mixture), strict=True)
+    logs = [multivariate_normal(mean, cov).logpdf(points) for mean, cov in parts]
+    return np.array(logs).T + np.log(mixture.weights)
+
+
+def as_sklearn(mixture):
+    """Return scikit-learn's mixture with the same parameters."""
+    sklearn = pytest.importorskip("sklearn.mixture")
+    components = len(mixture.weights)
+    kind = "full" if mixture.kind == "spherical" else mixture.kind
+    model = sklearn.GaussianMixture(components, covariance_type=kind)
+    model.weights_, model.means_ = mixture.weights, mixture.means
+    model.covariances_ = mixture.covariance
+    if mixture.kind == "diag":
+        model.precisions_cholesky_ = 1 / np.sqrt(mixture.covariance)
+    elif mixture.kind == "tied":
+        model.precisions_cholesky_ = np.linalg.inv(np.linalg.cholesky(mixture.covariance)).T
+    else:
+        precisions = [np.eye(len(c)) / np.sqrt(c[0, 0]) for c in dense_covariances(mixture)]
+        model.precisions_cholesky_ = np.array(precisions)
+    return model
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_posteriors_are_those_of_scikit_learn(covariance):
+    points, _ = cloud(spread=1.0)
+    points = points.astype(np.float64)  # scikit-learn computes in the points' precision
+    mixture = fit_mixture(points, 4, covariance=covariance, iterations=5).mixture
+    model = as_sklearn(mixture)
+    np.testing.assert_allclose(mixture.posteriors(points), model.predict_proba(points), atol=1e-9)
+    assert mixture.log_likelihood(points) == pytest.approx(model.score(points), abs=1e-9)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_log_likelihood_rises_to_that_of_the_result(covariance):
+    points, _ = cloud(spread=1.0)
+    told = []
+    fitted = fit_mixture(
+        points, 4, covariance=covariance, tolerance=1e-5, report=lambda *args: told.append(args)
+    )
+    assert fitted.converged
+    assert told == list(enumerate(fitted.log_likelihoods))
+    assert np.diff(fitted.log_likelihoods).min() > -1e-6
+    exact = np.logaddexp.reduce(densities(fitted.mixture, points), axis=1).mean()
+    assert fitted.log_likelihoods[-1] == pytest.approx(exact, abs=1e-4)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_a_round_is_textbook_maximisation(covariance):
+    points, _ = cloud(spread=1.0)
+    before, after = (
+        fit_mixture(points, 3, covariance=covariance, iterations=rounds, tolerance=-1).mixture
+        for rounds in (3, 4)
+    )
+    logs = densities(before, points)
+    shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+    counts = shares.sum(axis=0)
+    means = shares.T @ points / counts[:, None]
+    np.testing.assert_allclose(after.weights, counts / len(points), atol=1e-5)
+    np.testing.assert_allclose(after.means, means, atol=1e-5)
+    apart = points[:, None] - means
+    scatter = np.einsum("nk,nki,nkj->kij", shares, apart, apart)
+    if covariance == "diag":
+        wanted = np.array([np.diag(s) / c for s, c in zip(scatter, counts, strict=True)])
+    else:
+        wanted = scatter.sum(axis=0) / len(points)
+        if covariance == "spherical":
+            wanted = [np.trace(wanted) / len(wanted)]
+    np.testing.assert_allclose(after.covariance, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_clusters_that_lie_apart_are_found(covariance):
+    points, own = cloud(count=9000)
+    found = fit_mixture(points, 4, covariance=covariance).mixture.posteriors(points).argmax(axis=1)
+    pairs = {(int(a), int(b)) for a, b in zip(own, found, strict=True)}
+    assert len(pairs) == 4
+
+
+def test_the_seed_decides():
+    points, _ = cloud(spread=1.0)
+    first, again, other = (fit_mixture(points, 4, seed=seed).mixture for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.means, again.means)
+    assert not np.array_equal(first.means, other.means)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_an_empty_component_is_put_elsewhere(covariance):
+    """Two points many times over cannot fill four components for ever, nor break anything."""
+    points = np.repeat(np.array([[0, 0], [1, 3]], dtype=np.float32), 50, axis=0)
+    points[:3] += np.array([[0, 8], [9, 0], [9, 9]], dtype=np.float32)
+    fitted = fit_mixture(points, 30, covariance=covariance, iterations=20)
+    assert np.isfinite(fitted.mixture.means).all()
+    posteriors = fitted.mixture.posteriors(points)
+    np.testing.assert_allclose(posteriors.sum(axis=1), 1)
+    assert fitted.reseeded > 0
+
+
+def test_one_component_for_every_point():
+    points, _ = cloud(count=7)
+    centres, nearest = kmeans(points, 7, 1)
+    assert sorted(nearest) == list(range(7))
+    np.testing.assert_allclose(centres[nearest], points, rtol=1e-6)
+
+
+def test_kmeans_assigns_to_the_nearest_centre():
+    points, own = cloud()
+    centres, nearest = kmeans(points, 4, 1)
+    distances = ((points[:, None] - centres) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
+
+
+def test_single_component_is_the_sample():
+    points, _ = cloud()
+    mixture = fit_mixture(points, 1).mixture
+    np.testing.assert_allclose(mixture.means[0], points.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(mixture.covariance, np.cov(points.T, bias=True), atol=1e-4)
+    assert mixture.posteriors(points).min() == 1
+
+
+def test_what_cannot_be_fitted():
+    points, _ = cloud(count=5)
+    with pytest.raises(UsageError, match="--clusters 6: there are only 5 words"):
+        fit_mixture(points, 6)
+    with pytest.raises(UsageError, match="--covariance full"):
+        fit_mixture(points, 2, covariance="full")
+    points[3, 1] = np.nan
+    with pytest.raises(FormatError, match="vector 4 is NaN"):
+        fit_mixture(points, 2)
+
+
+def test_far_points_have_posteriors():
+    mixture = Mixture("spherical", np.array([0.5, 0.5]), np.eye(2), np.array([1e-4]))
+    np.testing.assert_allclose(mixture.posteriors(np.array([[1e3, 0.0]])), [[1, 0]])
