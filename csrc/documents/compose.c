@@ -33,7 +33,8 @@ static void end(composer *c) {
 /* Add a word that stands `count` times in the document. */
 static void add(const composer *c, uint32_t id, int32_t count) {
     const dcme_composition *w = c->words;
-    float weight = (float)count * w->weights[id];
+    float frequency = w->log_counts ? 1 + logf((float)count) : (float)count;
+    float weight = frequency * w->weights[id];
     const float *vector = w->vectors + id * w->stride;
     for (int64_t i = w->starts[id]; i < w->starts[id + 1]; i++)
         c->kernels->axpy(c->row + w->topic[i] * w->stride, weight * w->share[i], vector, w->stride);

@@ -1,9 +1,9 @@
 /* Composite document vectors: word numbers in, sparse rows out.
  *
  * A document's vector has a part for each topic: the sum over its words of
- * count x weight x P(topic | word) x vector of the word. It is never made of a table words x topics
- * x dim: a document's own row is all that is in memory. Most posteriors are next to nothing, and
- * the caller leaves those out. Called by dcme_w2v/_core/documents.pyx.
+ * frequency x weight x P(topic | word) x vector of the word. It is never made of a table words x
+ * topics x dim: a document's own row is all that is in memory. Most posteriors are next to nothing,
+ * and the caller leaves those out. Called by dcme_w2v/_core/documents.pyx.
  */
 #ifndef DCME_DOCUMENTS_H
 #define DCME_DOCUMENTS_H
@@ -17,6 +17,7 @@ typedef struct {
     int64_t topics;
     int64_t dim;
     int64_t stride;
+    int32_t log_counts;    /* a word that stands n times counts 1 + ln n, not n */
     const float *vectors;  /* (words, stride) */
     const float *weights;  /* (words) */
     const int64_t *starts; /* (words + 1) */

@@ -10,6 +10,7 @@ class Composer:
         topic: NDArray[np.int32],
         share: NDArray[np.float32],
         topics: int,
+        log_counts: bool = False,
     ) -> None: ...
     def extremes(
         self, starts: NDArray[np.int64], ids: NDArray[np.uint32]

@@ -19,6 +19,7 @@ cdef extern from "documents/documents.h" nogil:
         int64_t topics
         int64_t dim
         int64_t stride
+        int32_t log_counts
         const float *vectors
         const float *weights
         const int64_t *starts
@@ -65,7 +66,8 @@ cdef class Composer:
     cdef object held
 
     def __init__(self, vectors, const float[::1] weights, const int64_t[::1] starts,
-                 const int32_t[::1] topic, const float[::1] share, int64_t topics):
+                 const int32_t[::1] topic, const float[::1] share, int64_t topics,
+                 bint log_counts=False):
         cdef int64_t stride = dcme_stride(vectors.shape[1])
         cdef const float[:, ::1] rows
         if stride != vectors.shape[1] or not vectors.flags.c_contiguous:
@@ -79,6 +81,7 @@ cdef class Composer:
         self.words.topics = topics
         self.words.dim = vectors.shape[1]
         self.words.stride = stride
+        self.words.log_counts = log_counts
         self.words.vectors = &rows[0, 0]
         self.words.weights = &weights[0]
         self.words.starts = &starts[0]

@@ -141,7 +141,7 @@ class _Form:
         quadratic = (
             0.0 if self.precision is None else -0.5 * float((self.precision * scatter).sum())
         )
-        return quadratic + count * self.normaliser
+        return quadratic + count * float(self.normaliser)
 
 
 @dataclass
@@ -261,7 +261,7 @@ def _expect(points: _Points, mixture: Mixture) -> _Sums:
         total += _log_sum(shares)  # leaves the posteriors behind
         counts += shares.sum(axis=0, dtype=np.float64)
         _gather(sums, squares, shares, block)
-    return _Sums(counts, sums, squares, total / len(points.centred))
+    return _Sums(counts, sums, squares, float(total) / len(points.centred))
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:

@@ -13,13 +13,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def ordered_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+def ordered_map(
+    function: Callable[[T], R], items: Iterable[T], threads: int | None = None
+) -> Iterator[R]:
     """Yield function(item) for each item in order, a few items ahead of the consumer at most.
 
     For functions that release the GIL: the next item is taken by the caller's thread while others
     are worked on, and no more than one item a thread waits in memory.
     """
-    threads = default_threads()
+    threads = threads or default_threads()
     running: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for item in items:

@@ -1,0 +1,235 @@
+"""Learning a document model: word statistics, clusters and the threshold of sparsity.
+
+The documents are read once; their word numbers are kept in a file without a name, four bytes a
+word, for the second pass that the threshold needs. Called by `dcme_w2v.cli.scdv` and
+`dcme_w2v.documents.estimator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.documents.bags import count_rows
+from dcme_w2v.documents.kmeans import blocks_of_rows, kmeans
+from dcme_w2v.documents.mixture import Mixture, fit_mixture
+from dcme_w2v.documents.numbers import Batch, Numbering, Spool
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.documents.scdv import BAGS, DocumentModel, Posteriors
+from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.neighbors import inverse_lengths
+from dcme_w2v.words.ordered import ordered_map
+from dcme_w2v.words.vectors import Vectors
+
+# A posterior below this changes no number of a vector of unit length by what float32 can hold.
+LEAST_POSTERIOR = 1e-7
+SIF_SHARE = 1e-3
+Report = Callable[[int, float], None]
+
+
+@dataclass
+class _Statistics:
+    """What one pass over the training documents has counted, by word of the vectors."""
+
+    counts: NDArray[np.int64]
+    documents_with: NDArray[np.int64]
+    documents: int = 0
+    tokens: int = 0
+    without_words: int = 0
+
+
+def fit_documents(
+    texts: Iterable[bytes],
+    vectors: Vectors,
+    options: ScdvOptions | None = None,
+    *,
+    threads: int | None = None,
+    report: Report | None = None,
+) -> DocumentModel:
+    """Learn how to turn documents into vectors.
+
+    Parameters
+    ----------
+    texts : iterable of bytes
+        The training documents, valid UTF-8; read once.
+    vectors : Vectors
+        Word vectors, anyone's; they are brought to unit length.
+    options : ScdvOptions, optional
+    threads : int, optional
+        The CPUs that this process may use by default; the result does not depend on it.
+    report : callable, optional
+        Called with the number of rounds done and the mean log-likelihood.
+
+    Raises
+    ------
+    CorpusError
+        There are no documents, or none of their words has a vector.
+    FormatError
+        A vector is not finite.
+    UsageError
+        There are more clusters than words.
+    """
+    options = options or ScdvOptions()
+    spool = Spool()
+    try:
+        counted = _count(texts, vectors.words, spool)
+        kept = np.flatnonzero(counted.documents_with >= options.min_df)
+        _check(counted, kept, options)
+        model = _with_words(vectors, counted, kept, options, report)
+        if options.features == "scdv" and options.sparsity:
+            numbers = np.full(len(vectors.words) + 1, len(kept), dtype=np.uint32)
+            numbers[kept] = np.arange(len(kept), dtype=np.uint32)
+            extremes = _mean_extremes(model, spool, numbers, threads)
+            model = replace(model, threshold=options.sparsity / 100 * extremes)
+        return model
+    finally:
+        spool.close()
+
+
+def _count(texts: Iterable[bytes], words: Words, spool: Spool) -> _Statistics:
+    n = len(words)
+    found = _Statistics(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+    for batch in Numbering(words).batches(texts):
+        rows = count_rows(batch, n)
+        found.documents_with += np.bincount(rows.indices, minlength=n)
+        found.counts += np.bincount(rows.indices, rows.data, minlength=n).astype(np.int64)
+        found.documents += len(batch)
+        found.tokens += len(batch.ids)
+        found.without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
+        spool.add(batch)
+    return found
+
+
+def _check(counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions) -> None:
+    if not counted.documents:
+        raise CorpusError("there are no documents; give one a line")
+    if not counted.counts.any():
+        raise CorpusError(
+            f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
+            "vector; give vectors of this language, and text that is split into words alike"
+        )
+    if not len(kept):
+        raise CorpusError(f"no word stands in {options.min_df} documents; lower --min-df")
+
+
+def _with_words(
+    vectors: Vectors,
+    counted: _Statistics,
+    kept: NDArray[np.int64],
+    options: ScdvOptions,
+    report: Report | None,
+) -> DocumentModel:
+    """Return the model without its threshold."""
+    matrix = _unit_vectors(vectors, kept)
+    counts = counted.counts[kept]
+    smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
+    idf = (np.log(smooth) + 1).astype(np.float32)
+    facts: dict[str, Any] = {
+        "documents": counted.documents,
+        "documents_without_words": counted.without_words,
+        "tokens": counted.tokens,
+        "known_tokens": int(counts.sum()),
+        "words": len(kept),
+    }
+    posteriors, mixture, more = _clusters(matrix, options, report)
+    if options.features == "bowv":
+        matrix = np.hstack([matrix, _cluster_idf(posteriors, idf)[:, None]])
+    words = Words.from_words(vectors.words[int(i)] for i in kept)
+    weights = _weights(options, idf, counts)
+    return DocumentModel(
+        options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
+    )
+
+
+def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64]) -> NDArray[np.float32]:
+    matrix = vectors.matrix[kept]
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        word = vectors.words[int(kept[np.argmin(finite)])]
+        raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
+    unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
+    return unit
+
+
+def _clusters(
+    matrix: NDArray[np.float32], options: ScdvOptions, report: Report | None
+) -> tuple[Posteriors, Mixture | None, dict[str, Any]]:
+    words = len(matrix)
+    if options.features in BAGS:
+        nothing = sparse.csr_matrix((words, 1), dtype=np.float32)
+        return Posteriors.of_matrix(nothing), None, {}
+    if options.features == "bowv":
+        _, nearest = kmeans(matrix, options.clusters, options.seed)
+        return _hard(nearest, options.clusters), None, {}
+    if options.features != "scdv":
+        return _hard(np.zeros(words, dtype=np.int64), 1), None, {}
+    fitted = fit_mixture(
+        matrix,
+        options.clusters,
+        covariance=options.covariance,
+        seed=options.seed,
+        tolerance=options.tolerance,
+        iterations=options.iterations,
+        report=report,
+    )
+    facts = {
+        "log_likelihoods": fitted.log_likelihoods,
+        "converged": fitted.converged,
+        "reseeded": fitted.reseeded,
+    }
+    parts = []
+    for rows in blocks_of_rows(words):
+        shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
+        shares[shares < LEAST_POSTERIOR] = 0
+        parts.append(sparse.csr_matrix(shares))
+    return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
+
+
+def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
+    """Return posteriors of 1 for each word's cluster."""
+    ones = np.ones(len(nearest), dtype=np.float32)
+    starts = np.arange(len(nearest) + 1)
+    shape = (len(nearest), clusters)
+    return Posteriors.of_matrix(sparse.csr_matrix((ones, nearest, starts), shape=shape))
+
+
+def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean idf of each word's cluster (Gupta et al. 2016)."""
+    sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
+    sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
+    return (sums / np.maximum(sizes, 1)).astype(np.float32)[posteriors.topics]
+
+
+def _weights(
+    options: ScdvOptions, idf: NDArray[np.float32], counts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the words' weights; SIF is Arora, Liang and Ma 2017's."""
+    if options.features == "weighted-average":
+        return idf
+    if options.features != "scdv" or options.weighting == "none":
+        return np.ones_like(idf)
+    if options.weighting == "sif":
+        shares: NDArray[np.float64] = counts / counts.sum()
+        return (SIF_SHARE / (SIF_SHARE + shares)).astype(np.float32)
+    return idf
+
+
+def _mean_extremes(
+    model: DocumentModel, spool: Spool, numbers: NDArray[np.uint32], threads: int | None
+) -> float:
+    """Return (|mean of the documents' minima| + |mean of their maxima|) / 2."""
+    composer = model.composer()
+
+    def extremes(batch: Batch) -> tuple[float, float, int]:
+        ids = numbers[np.minimum(batch.ids, len(numbers) - 1)]
+        lowest, highest = composer.extremes(batch.starts, ids)
+        return float(lowest.sum(dtype=float)), float(highest.sum(dtype=float)), len(batch)
+
+    low, high, documents = np.sum(list(ordered_map(extremes, spool, threads)), axis=0)
+    return float(abs(low) + abs(high)) / 2 / float(documents)

@@ -1,0 +1,115 @@
+"""Documents as word numbers, some at a time.
+
+Called by `dcme_w2v.documents.scdv` and `dcme_w2v.documents.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import text as core
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.cache import IdCache
+from dcme_w2v.text.words import Words
+
+BATCH_DOCUMENTS = 256
+_BATCH_BYTES = 1 << 20
+_NEW_WORDS = 1 << 20  # forgotten when there are more
+
+
+class Batch(NamedTuple):
+    """Some documents as numbers of words.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n + 1,)
+        Document i is at starts[i] .. starts[i + 1] - 1.
+    ids : ndarray of uint32
+        Numbers of words; a word that is not in the list has a number beyond its end.
+    """
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Numbering:
+    """Turns texts into numbers of words.
+
+    Parameters
+    ----------
+    words : Words
+        The words that have numbers.
+    """
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self._table = self._new_table()
+
+    def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
+        """Yield texts, which are valid UTF-8, as numbers, a few hundred at a time."""
+        held: list[bytes] = []
+        size = 0
+        for text in texts:
+            held.append(text)
+            size += len(text)
+            if len(held) == BATCH_DOCUMENTS or size > _BATCH_BYTES:
+                yield self.batch(held)
+                held, size = [], 0
+        if held:
+            yield self.batch(held)
+
+    def batch(self, texts: Sequence[bytes]) -> Batch:
+        """Return texts as numbers."""
+        if len(self._table) > len(self.words) + _NEW_WORDS:
+            self._table = self._new_table()
+        # A line each: the last word of a line is marked, and an empty line has none.
+        lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"
+        ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
+        tokens, _, _, bad = self._table.encode(lines, False, ids)
+        if bad >= 0:
+            number = lines[:bad].count(b"\n") + 1
+            raise CorpusError(f"document {number} of {len(texts)} has a NUL character; give text")
+        marked = ids[:tokens]
+        ends = np.flatnonzero(marked & core.LAST) + 1
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        filled = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
+        starts[1:][filled] = ends
+        np.maximum.accumulate(starts, out=starts)
+        return Batch(starts, marked & np.uint32(~core.LAST & 0xFFFFFFFF))
+
+    def _new_table(self) -> core.Table:
+        table = core.Table()
+        table.add(self.words.text, self.words.offsets, np.zeros(len(self.words), dtype=np.int64))
+        return table
+
+
+class Spool:
+    """Batches kept in a file that has no name, to be read again."""
+
+    def __init__(self, cache: str | None = None) -> None:
+        self._cache = IdCache(cache)
+        self._starts: list[NDArray[np.int64]] = []
+        self._written = 0
+
+    def add(self, batch: Batch) -> None:
+        """Keep a batch."""
+        self._cache.write(self._written, batch.ids)
+        self._starts.append(batch.starts)
+        self._written += len(batch.ids)
+
+    def __iter__(self) -> Iterator[Batch]:
+        first = 0
+        for starts in self._starts:
+            yield Batch(starts, self._cache.read(first, int(starts[-1])))
+            first += int(starts[-1])
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._cache.close()

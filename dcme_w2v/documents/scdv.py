@@ -1,0 +1,242 @@
+"""Document vectors: SCDV and the rivals that its paper compares it with.
+
+A document's vector is the sum over its words of idf x P(topic | word) x vector of the word, a part
+for each topic, of unit length, with small numbers left out. What is learnt from the training
+documents is a `DocumentModel`. Called by `dcme_w2v.cli.scdv` and `dcme_w2v.documents.estimator`.
+
+Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
+clustering over distributional representations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v._core.documents import Composer
+from dcme_w2v.documents.bags import bag_rows, unit_rows
+from dcme_w2v.documents.mixture import Mixture
+from dcme_w2v.documents.numbers import Batch, Numbering
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.errors import DcmeError, FormatError
+from dcme_w2v.folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.ordered import ordered_map
+
+KIND, VERSION = "scdv", 1
+BAGS = ("bag-of-words", "tfidf")
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """P(topic | word), without the many that are next to nothing.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (words + 1,)
+        Those of word w are at starts[w] .. starts[w + 1] - 1.
+    topics : ndarray of int32
+    shares : ndarray of float32
+    count : int
+        How many topics there are.
+    """
+
+    starts: NDArray[np.int64]
+    topics: NDArray[np.int32]
+    shares: NDArray[np.float32]
+    count: int
+
+    @classmethod
+    def of_matrix(cls, matrix: sparse.csr_matrix) -> Posteriors:
+        """Take the entries of a sparse matrix, shape (words, topics)."""
+        indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
+
+    def matrix(self) -> sparse.csr_matrix:
+        """Return a sparse matrix, shape (words, topics)."""
+        shape = (len(self.starts) - 1, self.count)
+        return sparse.csr_matrix((self.shares, self.topics, self.starts), shape=shape)
+
+
+@dataclass(frozen=True)
+class DocumentModel:
+    """What turns documents into vectors.
+
+    Attributes
+    ----------
+    options : ScdvOptions
+    words : Words
+        The words that count; all others are left out.
+    vectors : ndarray of float32, shape (words, dim)
+        Of unit length; for BoWV with the inverse document frequency of the cluster as last column.
+    weights : ndarray of float32, shape (words,)
+        What a word's vector is multiplied with.
+    idf : ndarray of float32, shape (words,)
+        ln((1 + documents) / (1 + documents with the word)) + 1.
+    counts : ndarray of int64, shape (words,)
+        How often each word stands in the training documents.
+    posteriors : Posteriors
+    mixture : Mixture or None
+        None for the rivals.
+    threshold : float
+        Numbers nearer to zero are left out.
+    facts : dict
+        How the fit went: documents, tokens, log-likelihoods and so on.
+    """
+
+    options: ScdvOptions
+    words: Words
+    vectors: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    idf: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    posteriors: Posteriors
+    mixture: Mixture | None
+    threshold: float
+    facts: dict[str, Any]
+
+    @property
+    def columns(self) -> int:
+        """The length of a document's vector."""
+        composed = self.posteriors.count * self.vectors.shape[1]
+        bag = len(self.words) if self.options.beside_tfidf else 0
+        return len(self.words) if self.options.features in BAGS else composed + bag
+
+    def composer(self) -> Composer:
+        """Return what adds up words; fails where a row would have more than 2^31 columns."""
+        if self.columns > np.iinfo(np.int32).max:
+            raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
+        return Composer(
+            self.vectors,
+            self.weights,
+            self.posteriors.starts,
+            self.posteriors.topics,
+            self.posteriors.shares,
+            self.posteriors.count,
+            self.options.term_frequency == "log",
+        )
+
+    def transform(
+        self, texts: Iterable[bytes], threads: int | None = None
+    ) -> Iterator[sparse.csr_matrix]:
+        r"""Yield the vectors of documents, some hundred rows at a time, in order.
+
+        Parameters
+        ----------
+        texts : iterable of bytes
+            Valid UTF-8; words stand between 0x20 \t \n \r \v \f.
+        threads : int, optional
+            The CPUs that this process may use by default; the result does not depend on it.
+
+        Yields
+        ------
+        csr_matrix of float32, shape (some, columns)
+            Rows of unit length before small numbers are left out; a document without a word that
+            counts has a row of zeros.
+        """
+        make = self._rows()
+        yield from ordered_map(make, Numbering(self.words).batches(texts), threads)
+
+    def _rows(self) -> Any:
+        options, bags = self.options, self.options.features in BAGS
+        log = options.term_frequency == "log"
+        weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
+        composer = None if bags else self.composer()
+
+        def make(batch: Batch) -> sparse.csr_matrix:
+            parts = []
+            if composer is not None:
+                starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
+                shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
+                parts.append(sparse.csr_matrix((values, columns, starts), shape=shape))
+            if bags or options.beside_tfidf:
+                parts.append(unit_rows(bag_rows(batch, weights, log)))
+            return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
+
+        return make
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        arrays: dict[str, NDArray[Any]] = {
+            **words_arrays(self.words),
+            "vectors": self.vectors,
+            "weights": self.weights,
+            "idf": self.idf,
+            "counts": self.counts,
+            "posterior_starts": self.posteriors.starts,
+            "posterior_topics": self.posteriors.topics,
+            "posterior_shares": self.posteriors.shares,
+        }
+        if self.mixture:
+            arrays["mixture_weights"] = self.mixture.weights
+            arrays["mixture_means"] = self.mixture.means
+            arrays["mixture_covariance"] = self.mixture.covariance
+        description = {
+            "options": dataclasses.asdict(self.options),
+            "topics": self.posteriors.count,
+            "threshold": self.threshold,
+            "facts": self.facts,
+        }
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DocumentModel:
+        """Open a model's folder; the arrays are memory-mapped.
+
+        Raises
+        ------
+        FormatError
+            It is no such model, of another version, or damaged.
+        """
+        folder = load_model(path, KIND, VERSION)
+        try:
+            options = ScdvOptions.from_mapping(folder.description["options"])
+            topics = int(folder.description["topics"])
+            threshold = float(folder.description["threshold"])
+            facts = dict(folder.description["facts"])
+        except (DcmeError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{path}: model.json is damaged ({error}); fit it again") from None
+        words = folder.words()
+        vectors = folder.array("vectors", "float32", len(words), None)
+        return cls(
+            options,
+            words,
+            vectors,
+            folder.array("weights", "float32", len(words)),
+            folder.array("idf", "float32", len(words)),
+            folder.array("counts", "int64", len(words)),
+            _load_posteriors(folder, len(words), topics),
+            _load_mixture(folder, options, topics, vectors.shape[1]),
+            threshold,
+            facts,
+        )
+
+
+def _load_posteriors(folder: Model, words: int, topics: int) -> Posteriors:
+    starts = folder.array("posterior_starts", "int64", words + 1)
+    numbers = folder.array("posterior_topics", "int32", None)
+    shares = folder.array("posterior_shares", "float32", len(numbers))
+    if starts[0] or starts[-1] != len(numbers) or (np.diff(starts) < 0).any():
+        raise FormatError(f"{folder.path}: posterior_starts is damaged; fit the model again")
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < topics:
+        raise FormatError(f"{folder.path}: posterior_topics is damaged; fit the model again")
+    return Posteriors(starts, numbers, shares, topics)
+
+
+def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
+    if "mixture_means" not in folder.arrays:
+        return None
+    shapes = {"tied": (dim, dim), "spherical": (1,), "diag": (topics, dim)}
+    return Mixture(
+        options.covariance,
+        folder.array("mixture_weights", "float64", topics),
+        folder.array("mixture_means", "float64", topics, dim),
+        folder.array("mixture_covariance", "float64", *shapes[options.covariance]),
+    )

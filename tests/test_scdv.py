@@ -1,0 +1,254 @@
+"""Document vectors against the paper's formulas, written densely and without haste."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.options import FEATURES, ScdvOptions
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors import Vectors
+
+WORDS = [f"w{i}" for i in range(40)]
+SMALL = ScdvOptions(clusters=5, iterations=20)
+
+
+def word_vectors(dim=7, seed=1):
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(5, dim)) + 0.5
+    matrix = centres[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
+    return Vectors(Words.from_words(WORDS), matrix.astype(np.float32))
+
+
+def texts(count=80, seed=2):
+    """Documents with known and unknown words; some are empty, or have unknown words only."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        length = random.integers(1, 60)
+        words = [f"w{i}" for i in random.zipf(1.4, length) % 45]
+        made.append(" ".join([] if number % 13 == 4 else words).encode())
+    made[7] = b"unknown words only"
+    return made
+
+
+def transform(model, documents, **options):
+    return sparse.vstack(list(model.transform(documents, **options)), format="csr")
+
+
+def dense_scdv(model, train, test, percentage, weights):
+    """Return SCDV of test documents as the paper writes it."""
+    unit = np.array(model.vectors, dtype=np.float64)
+    posteriors = model.mixture.posteriors(model.vectors)
+    table = weights[:, None, None] * posteriors[:, :, None] * unit[:, None, :]
+    index = {word: i for i, word in enumerate(model.words)}
+
+    def vectors(documents):
+        sums = np.zeros((len(documents), *table.shape[1:]))
+        for row, document in enumerate(documents):
+            for word in document.decode().split():
+                if word in index:
+                    sums[row] += table[index[word]]
+        flat = sums.reshape(len(documents), -1)
+        return flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-30)
+
+    trained = vectors(train)
+    t = (abs(trained.min(axis=1).mean()) + abs(trained.max(axis=1).mean())) / 2
+    found = vectors(test)
+    found[np.abs(found) < percentage / 100 * t] = 0
+    return found
+
+
+def smooth_idf(model, documents):
+    sets = [set(document.decode().split()) for document in documents]
+    df = np.array([sum(word in one for one in sets) for word in model.words])
+    return np.log((1 + len(documents)) / (1 + df)) + 1
+
+
+@pytest.mark.parametrize("covariance", ["tied", "spherical", "diag"])
+@pytest.mark.parametrize("percentage", [0.0, 4.0, 40.0])
+def test_vectors_are_those_of_the_paper(covariance, percentage):
+    train, test = texts(), texts(300, seed=5)
+    options = dataclasses.replace(SMALL, covariance=covariance, sparsity=percentage)
+    model = fit_documents(train, word_vectors(), options)
+    rows = transform(model, test)
+    oracle = dense_scdv(model, train, test, percentage, smooth_idf(model, train))
+    # At the threshold itself a rounding error decides; a number may then be on either side of it.
+    near = np.abs(np.abs(oracle) - model.threshold) < 1e-6
+    np.testing.assert_allclose(np.where(near, 0, rows.toarray()), np.where(near, 0, oracle),
+                               atol=1e-5)  # fmt: skip
+    assert (model.threshold > 0) == (percentage > 0)
+    assert rows.has_sorted_indices
+    assert rows.dtype == np.float32
+
+
+def test_weights_and_term_frequencies():
+    train = texts()
+    options = dataclasses.replace(SMALL, weighting="sif", sparsity=0.0)
+    model = fit_documents(train, word_vectors(), options)
+    counts = np.array([sum(d.split().count(w.encode()) for d in train) for w in model.words])
+    np.testing.assert_array_equal(model.counts, counts)
+    sif = 1e-3 / (1e-3 + counts / counts.sum())
+    oracle = dense_scdv(model, train, train, 0, sif)
+    np.testing.assert_allclose(transform(model, train).toarray(), oracle, atol=1e-5)
+    log = dataclasses.replace(SMALL, weighting="none", sparsity=0.0, term_frequency="log")
+    (row,) = fit_documents(train, word_vectors(), log).transform([b"w1 w2 w1 w1"])
+    model = fit_documents(train, word_vectors(), dataclasses.replace(log, term_frequency="count"))
+    one, two = transform(model, [b"w1", b"w2"]).toarray()
+    wanted = (1 + np.log(3)) * one + two
+    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+
+
+def test_averages():
+    train, vectors = texts(), word_vectors()
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    for features in ("average", "weighted-average"):
+        model = fit_documents(train, vectors, dataclasses.replace(SMALL, features=features))
+        (row,) = model.transform([b"w1 w2 w1 x"])
+        idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
+        kept = {word: i for i, word in enumerate(model.words)}
+        wanted = 2 * idf[kept["w1"]] * unit[1] + idf[kept["w2"]] * unit[2]
+        np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+
+
+def test_hard_clusters_with_their_idf():
+    train, vectors = texts(), word_vectors()
+    model = fit_documents(train, vectors, dataclasses.replace(SMALL, features="bowv"))
+    assert model.columns == 5 * 8
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
+    clusters = model.posteriors.matrix().toarray().argmax(axis=1)
+    (row,) = model.transform([b"w3 w9 w9"])
+    wanted = np.zeros((5, 8))
+    for word, number in (("w3", 3), ("w9", 9), ("w9", 9)):
+        cluster = clusters[kept[word]]
+        mean_idf = idf[clusters == cluster].mean()
+        wanted[cluster] += np.append(unit[number], mean_idf)
+    wanted = wanted.ravel() / np.linalg.norm(wanted)
+    np.testing.assert_allclose(row.toarray()[0], wanted, atol=1e-5)
+
+
+def test_bags_of_words():
+    train = texts()
+    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
+    kept = {word: i for i, word in enumerate(model.words)}
+    (row,) = model.transform([b"w1 w2 w1", b"", b"x"])
+    wanted = np.zeros(len(kept))
+    wanted[kept["w1"]], wanted[kept["w2"]] = 2 * model.idf[kept["w1"]], model.idf[kept["w2"]]
+    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-6)
+    assert row[1:].nnz == 0
+    bag = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="bag-of-words"))
+    (row,) = bag.transform([b"w1 w2 w1"])
+    assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
+
+
+def test_tfidf_beside_the_vectors():
+    train = texts()
+    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, beside_tfidf=True))
+    alone = fit_documents(train, word_vectors(), SMALL)
+    tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
+    wanted = sparse.hstack([transform(alone, train), transform(tfidf, train)])
+    assert abs(transform(beside, train) - wanted).max() < 1e-6
+    assert beside.columns == wanted.shape[1]
+
+
+def test_statistics_are_of_the_training_documents_only():
+    model = fit_documents(texts(), word_vectors(), SMALL)
+    before = (model.threshold, model.idf.copy())
+    transform(model, [b"w1 " * 1000] * 50)
+    assert model.threshold == before[0]
+    np.testing.assert_array_equal(model.idf, before[1])
+    assert set(model.words) < set(WORDS) | {""}
+    every = fit_documents([b"w1", b"w2 w3"], word_vectors(),
+                          dataclasses.replace(SMALL, min_df=0))  # fmt: skip
+    assert list(every.words) == WORDS
+    assert every.idf[0] == pytest.approx(np.log(3) + 1)
+
+
+def test_documents_without_known_words_are_zero_and_counted():
+    train = texts()
+    model = fit_documents(train, word_vectors(), SMALL)
+    known = {word.encode() for word in model.words}
+    zero = [not known & set(text.split()) for text in train]
+    assert sum(zero) > 5
+    assert model.facts["documents_without_words"] == sum(zero)
+    rows = transform(model, train)
+    np.testing.assert_array_equal(np.diff(rows.indptr) == 0, zero)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_threads_and_batches_change_nothing(features):
+    train = texts(700)
+    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features=features))
+    rows = transform(model, train, threads=1)
+    again = transform(model, train, threads=3)
+    one_by_one = sparse.vstack([next(model.transform([text])) for text in train])
+    assert (rows != again).nnz == 0
+    assert (rows != one_by_one).nnz == 0
+    other = fit_documents(train, word_vectors(), model.options, threads=3)
+    assert other.threshold == model.threshold
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_a_model_that_was_saved(tmp_path, features):
+    options = dataclasses.replace(SMALL, features=features, beside_tfidf=True)
+    model = fit_documents(texts(), word_vectors(), options)
+    model.save(tmp_path / "model")
+    loaded = DocumentModel.load(tmp_path / "model")
+    assert (transform(loaded, texts()) != transform(model, texts())).nnz == 0
+    assert loaded.options == options
+    assert loaded.facts == model.facts
+    assert loaded.columns == model.columns == transform(model, texts()).shape[1]
+
+
+def test_a_damaged_model_is_refused(tmp_path):
+    model = fit_documents(texts(), word_vectors(), SMALL)
+    for name, value, message in (
+        ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics is dam"),
+        ("vectors", model.vectors.astype(np.float64), "vectors is float64"),
+        ("weights", model.weights[1:], "weights is float32 of shape"),
+        ("options", "none", "model.json is damaged"),
+    ):
+        spoilt = dataclasses.replace(model, **{name: value}) if name != "options" else model
+        spoilt.save(tmp_path / name)
+        if name == "options":
+            path = tmp_path / name / "model.json"
+            path.write_text(path.read_text().replace('"clusters": 5', '"clusters": "many"'))
+        with pytest.raises(FormatError, match=message):
+            DocumentModel.load(tmp_path / name)
+
+
+def test_what_cannot_be_fitted():
+    vectors = word_vectors()
+    with pytest.raises(CorpusError, match="there are no documents"):
+        fit_documents([], vectors, SMALL)
+    with pytest.raises(CorpusError, match="none of the 3 tokens of the 2 documents has a vector"):
+        fit_documents([b"x y", b"z"], vectors, SMALL)
+    with pytest.raises(CorpusError, match="lower --min-df"):
+        fit_documents([b"w1"], vectors, dataclasses.replace(SMALL, min_df=2))
+    with pytest.raises(UsageError, match="--clusters 5: there are only 2 words"):
+        fit_documents([b"w1 w2"], vectors, SMALL)
+    with pytest.raises(CorpusError, match="document 2 of 2 has a NUL"):
+        fit_documents([b"w1", b"w1\0"], vectors, SMALL)
+    vectors.matrix[3] = np.nan
+    with pytest.raises(FormatError, match="vector of 'w3' is NaN"):
+        fit_documents(texts(), vectors, SMALL)
+    huge = dataclasses.replace(fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1)))
+    huge = dataclasses.replace(huge, posteriors=dataclasses.replace(huge.posteriors, count=2**30))
+    with pytest.raises(DcmeError, match="fewer --clusters"):
+        next(huge.transform([b"w1"]))
+
+
+def test_numbers_of_words():
+    numbering = Numbering(Words.from_words(["a", "b", "c"]))
+    batch = numbering.batch([b"", b"a  x c", b" \t", b"b\nb", b"x y", b"\xff a", b""])
+    assert batch.starts.tolist() == [0, 0, 3, 3, 5, 7, 9, 9]
+    known = [int(number) if number < 3 else -1 for number in batch.ids]
+    assert known == [0, -1, 2, 1, 1, -1, -1, -1, 0]
+    assert len(numbering.batch([])) == 0
+    assert [len(batch) for batch in numbering.batches([b"a"] * 600)] == [256, 256, 88]
