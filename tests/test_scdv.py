@@ -134,13 +134,15 @@ def test_hard_clusters_with_their_idf():
 
 
 def test_bags_of_words():
-    train = texts()
+    """They count words that have no vector, too."""
+    train = [*texts(), b"x y w1"]
     model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
     kept = {word: i for i, word in enumerate(model.words)}
-    (row,) = model.transform([b"w1 w2 w1", b"", b"x"])
+    (row,) = model.transform([b"w1 x w1 z", b"", b"z"])
     wanted = np.zeros(len(kept))
-    wanted[kept["w1"]], wanted[kept["w2"]] = 2 * model.idf[kept["w1"]], model.idf[kept["w2"]]
+    wanted[kept["w1"]], wanted[kept["x"]] = 2 * model.idf[kept["w1"]], np.log(82 / 2) + 1
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-6)
+    np.testing.assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
     assert row[1:].nnz == 0
     bag = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="bag-of-words"))
     (row,) = bag.transform([b"w1 w2 w1"])
@@ -148,13 +150,24 @@ def test_bags_of_words():
 
 
 def test_tfidf_beside_the_vectors():
-    train = texts()
-    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, beside_tfidf=True))
+    train = texts(700)
+    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, tfidf=0.5))
     alone = fit_documents(train, word_vectors(), SMALL)
     tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
-    wanted = sparse.hstack([transform(alone, train), transform(tfidf, train)])
+    wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)])
     assert abs(transform(beside, train) - wanted).max() < 1e-6
     assert beside.columns == wanted.shape[1]
+    assert transform(beside, train).dtype == np.float32
+
+
+def test_centred_word_vectors():
+    vectors = word_vectors()
+    options = dataclasses.replace(SMALL, features="average", centre=True, min_df=0)
+    model = fit_documents(texts(), vectors, options)
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    wanted = (unit - unit.mean(axis=0))[5]
+    (row,) = model.transform([b"w5"])
+    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
 
 
 def test_statistics_are_of_the_training_documents_only():
@@ -196,7 +209,7 @@ def test_threads_and_batches_change_nothing(features):
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_a_model_that_was_saved(tmp_path, features):
-    options = dataclasses.replace(SMALL, features=features, beside_tfidf=True)
+    options = dataclasses.replace(SMALL, features=features, tfidf=0.5)
     model = fit_documents(texts(), word_vectors(), options)
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
@@ -212,6 +225,7 @@ def test_a_damaged_model_is_refused(tmp_path):
         ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics is dam"),
         ("vectors", model.vectors.astype(np.float64), "vectors is float64"),
         ("weights", model.weights[1:], "weights is float32 of shape"),
+        ("words", Words.from_words(WORDS[:4]), "more vectors than words"),
         ("options", "none", "model.json is damaged"),
     ):
         spoilt = dataclasses.replace(model, **{name: value}) if name != "options" else model

@@ -25,6 +25,7 @@ COMMANDS = {
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
     "classify": "dcme_w2v.cli.classify:classify",
+    "scdv": "dcme_w2v.cli.scdv:scdv",
 }
 
 

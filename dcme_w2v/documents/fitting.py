@@ -35,8 +35,9 @@ Report = Callable[[int, float], None]
 
 @dataclass
 class _Statistics:
-    """What one pass over the training documents has counted, by word of the vectors."""
+    """What one pass over the training documents has counted, by number of the word."""
 
+    numbering: Numbering
     counts: NDArray[np.int64]
     documents_with: NDArray[np.int64]
     documents: int = 0
@@ -78,12 +79,12 @@ def fit_documents(
     options = options or ScdvOptions()
     spool = Spool()
     try:
-        counted = _count(texts, vectors.words, spool)
+        counted = _count(texts, vectors.words, spool, _counts_all(options))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
-        _check(counted, kept, options)
+        _check(counted, kept, options, len(vectors.words))
         model = _with_words(vectors, counted, kept, options, report)
         if options.features == "scdv" and options.sparsity:
-            numbers = np.full(len(vectors.words) + 1, len(kept), dtype=np.uint32)
+            numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
             extremes = _mean_extremes(model, spool, numbers, threads)
             model = replace(model, threshold=options.sparsity / 100 * extremes)
@@ -92,13 +93,22 @@ def fit_documents(
         spool.close()
 
 
-def _count(texts: Iterable[bytes], words: Words, spool: Spool) -> _Statistics:
+def _counts_all(options: ScdvOptions) -> bool:
+    """Tell whether words without vectors count, too."""
+    return options.features in BAGS or options.tfidf > 0
+
+
+def _count(texts: Iterable[bytes], words: Words, spool: Spool, every: bool) -> _Statistics:
+    """Count the words that have vectors, or every word."""
     n = len(words)
-    found = _Statistics(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
-    for batch in Numbering(words).batches(texts):
-        rows = count_rows(batch, n)
-        found.documents_with += np.bincount(rows.indices, minlength=n)
-        found.counts += np.bincount(rows.indices, rows.data, minlength=n).astype(np.int64)
+    numbering = Numbering(words, forget=None) if every else Numbering(words)
+    found = _Statistics(numbering, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+    for batch in numbering.batches(texts):
+        rows = count_rows(batch, numbering.known if every else n)
+        width = rows.shape[1]
+        found.documents_with = _sum(found.documents_with, np.bincount(rows.indices, None, width))
+        weighed = np.bincount(rows.indices, rows.data, width).astype(np.int64)
+        found.counts = _sum(found.counts, weighed)
         found.documents += len(batch)
         found.tokens += len(batch.ids)
         found.without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
@@ -106,15 +116,25 @@ def _count(texts: Iterable[bytes], words: Words, spool: Spool) -> _Statistics:
     return found
 
 
-def _check(counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions) -> None:
+def _sum(total: NDArray[np.int64], part: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add a part that may be longer than what there is so far."""
+    result = part.astype(np.int64)
+    result[: len(total)] += total
+    return result
+
+
+def _check(
+    counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions, with_vectors: int
+) -> None:
     if not counted.documents:
         raise CorpusError("there are no documents; give one a line")
-    if not counted.counts.any():
+    needed = counted.counts if options.features in BAGS else counted.counts[:with_vectors]
+    if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
             "vector; give vectors of this language, and text that is split into words alike"
         )
-    if not len(kept):
+    if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
         raise CorpusError(f"no word stands in {options.min_df} documents; lower --min-df")
 
 
@@ -126,7 +146,8 @@ def _with_words(
     report: Report | None,
 ) -> DocumentModel:
     """Return the model without its threshold."""
-    matrix = _unit_vectors(vectors, kept)
+    having = kept[kept < len(vectors.words)]
+    matrix = _unit_vectors(vectors, having, options.centre)
     counts = counted.counts[kept]
     smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
     idf = (np.log(smooth) + 1).astype(np.float32)
@@ -137,23 +158,27 @@ def _with_words(
         "known_tokens": int(counts.sum()),
         "words": len(kept),
     }
+    own = slice(len(having))
     posteriors, mixture, more = _clusters(matrix, options, report)
     if options.features == "bowv":
-        matrix = np.hstack([matrix, _cluster_idf(posteriors, idf)[:, None]])
-    words = Words.from_words(vectors.words[int(i)] for i in kept)
-    weights = _weights(options, idf, counts)
+        matrix = np.hstack([matrix, _cluster_idf(posteriors, idf[own])[:, None]])
+    words = counted.numbering.words_of(kept)
+    weights = _weights(options, idf[own], counts[own])
     return DocumentModel(
         options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
     )
 
 
-def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64]) -> NDArray[np.float32]:
+def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64], centre: bool) -> NDArray[np.float32]:
     matrix = vectors.matrix[kept]
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word = vectors.words[int(kept[np.argmin(finite)])]
         raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
     unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
+    if centre:
+        unit -= unit.mean(axis=0, dtype=np.float64).astype(np.float32)
+        unit *= inverse_lengths(unit)[:, None]
     return unit
 
 

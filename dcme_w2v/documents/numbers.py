@@ -46,11 +46,23 @@ class Numbering:
     ----------
     words : Words
         The words that have numbers.
+    forget : int or None
+        Forget other words, which get numbers too, when there are more than this; None: never.
     """
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, forget: int | None = _NEW_WORDS) -> None:
         self.words = words
+        self._forget = forget
         self._table = self._new_table()
+
+    @property
+    def known(self) -> int:
+        """How many words have a number by now."""
+        return len(self._table)
+
+    def words_of(self, ids: NDArray[np.int64]) -> Words:
+        """Return the words of some numbers."""
+        return Words(*self._table.words(ids))
 
     def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
         """Yield texts, which are valid UTF-8, as numbers, a few hundred at a time."""
@@ -67,7 +79,7 @@ class Numbering:
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
         """Return texts as numbers."""
-        if len(self._table) > len(self.words) + _NEW_WORDS:
+        if self._forget is not None and len(self._table) > len(self.words) + self._forget:
             self._table = self._new_table()
         # A line each: the last word of a line is marked, and an empty line has none.
         lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"

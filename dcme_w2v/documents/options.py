@@ -43,12 +43,18 @@ class ScdvOptions(Checked):
         "a word that stands n times in a document counts n, or 1 + ln n",
         choices=("count", "log"),
     )
-    beside_tfidf: bool = option(
-        False, "put tf-idf of the words beside the vectors, each part of unit length"
+    centre: bool = option(
+        False, "subtract the words' mean vector first, and bring the rest to unit length again"
+    )
+    tfidf: float = option(
+        0.0,
+        "put tf-idf of all words of the training documents beside the vectors, of this length",
+        minimum=0.0,
+        maximum=1e6,
     )
     min_df: int = option(
         1,
-        "leave out words that stand in fewer training documents; 0 keeps all that have a vector",
+        "leave out words of fewer training documents; 0 keeps all that have a vector",
         minimum=0,
     )
     tolerance: float = option(

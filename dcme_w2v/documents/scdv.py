@@ -73,10 +73,10 @@ class DocumentModel:
     ----------
     options : ScdvOptions
     words : Words
-        The words that count; all others are left out.
-    vectors : ndarray of float32, shape (words, dim)
+        The words that count: those that have vectors, then those that only tf-idf counts.
+    vectors : ndarray of float32, shape (words with vectors, dim)
         Of unit length; for BoWV with the inverse document frequency of the cluster as last column.
-    weights : ndarray of float32, shape (words,)
+    weights : ndarray of float32, shape (words with vectors,)
         What a word's vector is multiplied with.
     idf : ndarray of float32, shape (words,)
         ln((1 + documents) / (1 + documents with the word)) + 1.
@@ -106,7 +106,7 @@ class DocumentModel:
     def columns(self) -> int:
         """The length of a document's vector."""
         composed = self.posteriors.count * self.vectors.shape[1]
-        bag = len(self.words) if self.options.beside_tfidf else 0
+        bag = len(self.words) if self.options.tfidf else 0
         return len(self.words) if self.options.features in BAGS else composed + bag
 
     def composer(self) -> Composer:
@@ -156,8 +156,9 @@ class DocumentModel:
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
                 parts.append(sparse.csr_matrix((values, columns, starts), shape=shape))
-            if bags or options.beside_tfidf:
-                parts.append(unit_rows(bag_rows(batch, weights, log)))
+            if bags or options.tfidf:
+                length = 1.0 if bags else options.tfidf
+                parts.append(length * unit_rows(bag_rows(batch, weights, log)))
             return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
 
         return make
@@ -204,15 +205,17 @@ class DocumentModel:
         except (DcmeError, KeyError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: model.json is damaged ({error}); fit it again") from None
         words = folder.words()
-        vectors = folder.array("vectors", "float32", len(words), None)
+        vectors = folder.array("vectors", "float32", None, None)
+        if len(vectors) > len(words):
+            raise FormatError(f"{path}: has more vectors than words; fit the model again")
         return cls(
             options,
             words,
             vectors,
-            folder.array("weights", "float32", len(words)),
+            folder.array("weights", "float32", len(vectors)),
             folder.array("idf", "float32", len(words)),
             folder.array("counts", "int64", len(words)),
-            _load_posteriors(folder, len(words), topics),
+            _load_posteriors(folder, len(vectors), topics),
             _load_mixture(folder, options, topics, vectors.shape[1]),
             threshold,
             facts,

@@ -1,0 +1,125 @@
+"""`dcme-w2v scdv`: document vectors; `fit` and `transform` here, the rest from its own files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dcme_w2v.cli.options import Group, collect, options_of
+from dcme_w2v.cli.search import plot, search
+from dcme_w2v.cli.topics import topics
+from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.documents.rows import suffix_of, transform_to_files
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.folder import check_model_target
+from dcme_w2v.text.documents import ENCODING_ERRORS, read_documents
+from dcme_w2v.words.vectors import Vectors
+
+THREADS = click.option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="threads (default: the CPUs that this process may use)",
+)
+ENCODING = click.option(
+    "--encoding-errors",
+    default="strict",
+    show_default=True,
+    metavar="|".join(ENCODING_ERRORS),
+    help="words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="print the figures as one JSON object")
+
+
+@click.group(cls=Group)
+def scdv() -> None:
+    """Document vectors by soft clusters of word vectors (SCDV); topics and retrieval with them."""
+
+
+@scdv.command("fit")
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--vectors", required=True, metavar="VECTORS", help="word vectors, in any format")
+@click.option("--output", required=True, metavar="MODEL", help="the folder to be written")
+@THREADS
+@ENCODING
+@JSON
+@click.option("--quiet", is_flag=True, help="do not show the rounds")
+@options_of(ScdvOptions)
+def fit(
+    docs: tuple[str, ...],
+    vectors: str,
+    output: str,
+    threads: int | None,
+    encoding_errors: str,
+    as_json: bool,
+    quiet: bool,
+    **kwargs: Any,
+) -> None:
+    """Learn from DOCS how to turn documents into vectors; labels are not used.
+
+    DOCS are files, folders or -, plain or packed; a line is a document, "label TAB text",
+    "__label__x text" or text alone.
+    """
+    options = collect(ScdvOptions, kwargs)
+    check_model_target(output)
+
+    def report(number: int, likelihood: float) -> None:
+        if not quiet:
+            click.echo(f"round {number}: log-likelihood {likelihood:.5f}", err=True)
+
+    documents = read_documents(docs, encoding_errors=encoding_errors)
+    texts = (document.text for document in documents)
+    model = fit_documents(texts, Vectors.load(vectors), options, threads=threads, report=report)
+    model.save(output)
+    figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
+    if as_json:
+        click.echo(json.dumps(figures))
+    line = (
+        "{documents} documents ({documents_without_words} without a known word), {known_tokens} "
+        "of {tokens} tokens known, {words} words, {columns} columns"
+    )
+    click.echo(line.format_map(figures), err=True)
+
+
+@scdv.command("transform")
+@click.argument("model")
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@click.option("--labels", metavar="FILE", help="write the documents' labels here, a line a row")
+@THREADS
+@ENCODING
+@JSON
+def transform(
+    model: str,
+    docs: tuple[str, ...],
+    output: str,
+    labels: str | None,
+    threads: int | None,
+    encoding_errors: str,
+    as_json: bool,
+) -> None:
+    """Turn DOCS into sparse rows of numbers by MODEL, in order and in one pass.
+
+    Rows have unit length before small numbers are left out. In svmlight, labels are numbered in
+    the order of their appearance from 1, and 0 stands for none.
+    """
+    if STANDARD in (output, labels) and (as_json or output == labels):
+        raise UsageError("two outputs cannot both go to stdout; name a file for one of them")
+    suffix_of(output)
+    for target in filter(None, (output, labels)):
+        check_writable(target)
+    documents = read_documents(docs, encoding_errors=encoding_errors)
+    figures = transform_to_files(DocumentModel.load(model), documents, output, labels, threads)
+    if as_json:
+        click.echo(json.dumps(figures))
+    line = "{rows} rows, {zero_rows} without a known word, {entries} entries ({density:.4f})"
+    click.echo(line.format_map(figures), err=True)
+
+
+for _command in (topics, search, plot):
+    scdv.add_command(_command)

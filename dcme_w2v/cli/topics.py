@@ -1,0 +1,51 @@
+"""`dcme-w2v scdv topics`: the topics of a model, and the senses of a word."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+import numpy as np
+
+from dcme_w2v.documents import topics as found
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.text.documents import read_documents
+
+
+@click.command("topics")
+@click.argument("model")
+@click.option("--words", default=10, show_default=True, metavar="N", help="words a topic")
+@click.option("--coherence", metavar="DOCS", help="measure coherence on these documents")
+@click.option("--word", metavar="WORD", help="only the topics that this word is in: its senses")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
+    """Show the topics of MODEL: number, P(topic), coherence, words of highest P(word|topic).
+
+    With --word, P(topic|word) and the topics of one word. Coherence is the sum over pairs of the
+    words shown of ln((D(w, v) + 1) / D(v)), D being numbers of documents (Mimno et al. 2011).
+    """
+    loaded = DocumentModel.load(model)
+    if word is not None:
+        senses = found.senses(loaded, word, words)
+        rows = [{"probability": p, **dataclasses.asdict(topic)} for p, topic in senses]
+        lines = [f"{p:.3f}\t{t.number}\t{_spelled(t)}" for p, t in senses]
+        click.echo(json.dumps({"word": word, "senses": rows}) if as_json else "\n".join(lines))
+        return
+    texts = None if coherence is None else (d.text for d in read_documents([coherence]))
+    listed = found.topics(loaded, words, texts)
+    scores = [topic.coherence for topic in listed if topic.coherence is not None]
+    mean = float(np.mean(scores)) if scores else None
+    if as_json:
+        rows = [dataclasses.asdict(topic) for topic in listed]
+        click.echo(json.dumps({"topics": rows, "coherence": mean}))
+        return
+    for topic in listed:
+        score = "" if topic.coherence is None else f"{topic.coherence:.2f}\t"
+        click.echo(f"{topic.number}\t{topic.share:.4f}\t{score}{_spelled(topic)}")
+    if mean is not None:
+        click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics", err=True)
+
+
+def _spelled(topic: found.Topic) -> str:
+    return " ".join(word for word, _ in topic.words)

@@ -1,0 +1,212 @@
+"""Retrieval: documents nearest to a query, by composite vectors and by a language model.
+
+Called by `dcme_w2v.cli.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.documents.bags import count_rows, unit_rows
+from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.text.unpack import read_whole
+from dcme_w2v.text.words import Words
+
+PRIOR = 2000.0
+
+
+class Hit(NamedTuple):
+    """A document that was found: its row from 0, and its score."""
+
+    document: int
+    score: float
+
+
+class LanguageModel:
+    """Documents as distributions of words, smoothed by that of all documents.
+
+    Parameters
+    ----------
+    texts : iterable of bytes
+        The documents, in the order of the rows of the index.
+    prior : float
+        How many words of the whole collection each document is filled up with (Zhai and Lafferty
+        2004, A study of smoothing methods for language models applied to information retrieval).
+    """
+
+    def __init__(self, texts: Iterable[bytes], prior: float = PRIOR) -> None:
+        if prior <= 0:
+            raise UsageError(f"--prior {prior:g}: give more than 0")
+        self.prior = prior
+        self._numbering = Numbering(Words.from_words([]), forget=None)
+        batches = list(self._numbering.batches(texts))
+        known = self._numbering.known
+        self._counts = sparse.csc_matrix(
+            sparse.vstack([count_rows(batch, known) for batch in batches] or [(0, known)])
+        )
+        self._lengths = np.asarray(self._counts.sum(axis=1)).ravel()
+        total = np.asarray(self._counts.sum(axis=0)).ravel()
+        self._collection = total / max(float(total.sum()), 1.0)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def scores(self, query: bytes) -> NDArray[np.float64]:
+        """Return the mean log-probability of the query's words for each document.
+
+        Words that stand in no document are left out, and so is what is the same for all documents.
+        """
+        batch = self._numbering.batch([query])
+        ids = batch.ids[batch.ids < len(self._collection)].astype(np.int64)
+        scores = np.log(self.prior / (self._lengths + self.prior))
+        for word, count in zip(*np.unique(ids, return_counts=True), strict=True):
+            column = self._counts.getcol(int(word))
+            gains = np.log1p(column.data / (self.prior * self._collection[word]))
+            scores[column.indices] += gains * (count / len(ids))
+        return scores
+
+
+class Finder:
+    """Scores documents for queries.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        What the index was made with.
+    index : csr_matrix, shape (documents, columns)
+        The documents' vectors.
+    language_model : LanguageModel, optional
+        Of the same documents.
+    share : float
+        The language model's part of the score, 0 to 1: share x its score, brought to 0 .. 1 over
+        the documents, + (1 - share) x cosine.
+
+    Raises
+    ------
+    UsageError
+        `share` is not within 0 and 1, or asks for a language model that there is none of.
+    FormatError
+        The index or the language model has another size.
+    """
+
+    def __init__(
+        self,
+        model: DocumentModel,
+        index: sparse.csr_matrix,
+        language_model: LanguageModel | None = None,
+        share: float = 0.0,
+    ) -> None:
+        if not 0 <= share <= 1 or (share and language_model is None):
+            raise UsageError(f"--lm {share:g}: give 0 to 1, and --documents with what is above 0")
+        if index.shape[1] != model.columns:
+            raise FormatError(
+                f"the index has rows of {index.shape[1]:,} numbers and the model makes "
+                f"{model.columns:,}; transform the documents with this model"
+            )
+        if language_model is not None and len(language_model) != index.shape[0]:
+            raise FormatError(
+                f"the index has {index.shape[0]:,} rows and there are {len(language_model):,} "
+                "documents; give the ones that were transformed"
+            )
+        self._model, self._language_model, self._share = model, language_model, share
+        self._index = unit_rows(index.copy()).T.tocsr()
+
+    def scores(self, queries: Sequence[bytes]) -> Iterator[NDArray[np.float64]]:
+        """Yield the documents' scores for each query, shape (documents,)."""
+        if not queries:
+            return
+        number = 0
+        for rows in self._model.transform(queries):
+            for row in unit_rows(rows):
+                cosines = (row @ self._index).toarray().ravel().astype(np.float64)
+                yield self._mixed(cosines, queries[number])
+                number += 1
+
+    def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
+        """Yield the k best documents for each query, best first."""
+        if k < 1:
+            raise UsageError(f"-k {k}: give at least 1")
+        for scores in self.scores(queries):
+            order = np.argsort(-scores, kind="stable")[:k]
+            yield [Hit(int(i), float(scores[i])) for i in order]
+
+    def mean_average_precision(
+        self, queries: Sequence[bytes], relevant: Iterable[NDArray[np.bool_]]
+    ) -> float:
+        """Return MAP over the queries that have a relevant document.
+
+        Parameters
+        ----------
+        queries : sequence of bytes
+        relevant : iterable of ndarray of bool, shape (documents,)
+            Which documents answer each query.
+
+        Raises
+        ------
+        UsageError
+            No query has a relevant document.
+        """
+        found = zip(self.scores(queries), relevant, strict=True)
+        precisions = [average_precision(scores, wanted) for scores, wanted in found if wanted.any()]
+        if not precisions:
+            raise UsageError("no query has a relevant document; check the labels or judgements")
+        return float(np.mean(precisions))
+
+    def _mixed(self, cosines: NDArray[np.float64], query: bytes) -> NDArray[np.float64]:
+        if self._language_model is None or not self._share:
+            return cosines
+        told = self._language_model.scores(query)
+        told -= told.min()
+        told /= max(float(told.max()), np.finfo(float).tiny)
+        return self._share * told + (1 - self._share) * cosines
+
+
+def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
+    """Return the mean, over the relevant documents, of the precision down to each one's rank."""
+    ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")]) + 1
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
+
+
+def sharing_labels(
+    queries: Sequence[tuple[str, ...]], documents: Sequence[tuple[str, ...]]
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield for each query which documents share a label with it."""
+    having: dict[str, NDArray[np.bool_]] = {}
+    for number, labels in enumerate(documents):
+        for label in labels:
+            having.setdefault(label, np.zeros(len(documents), dtype=np.bool_))[number] = True
+    for labels in queries:
+        wanted = np.zeros(len(documents), dtype=np.bool_)
+        for label in labels:
+            wanted |= having.get(label, wanted)
+        yield wanted
+
+
+def read_judgements(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
+    """Read lines "query document", numbered from 1, that belong together.
+
+    Raises
+    ------
+    FormatError
+        A line is something else, or names what does not exist.
+    """
+    relevant = [np.zeros(documents, dtype=np.bool_) for _ in range(queries)]
+    for number, line in enumerate(read_whole(path).splitlines(), 1):
+        parts = line.split()
+        numbers = [int(part) for part in parts if part.isdigit()]
+        if len(parts) != 2 or len(numbers) != 2:
+            raise FormatError(f"{path}:{number}: give two numbers, a query and a document")
+        query, document = numbers
+        if not (0 < query <= queries and 0 < document <= documents):
+            raise FormatError(
+                f"{path}:{number}: there are {queries} queries and {documents} documents"
+            )
+        relevant[query - 1][document - 1] = True
+    return relevant

@@ -1,0 +1,152 @@
+"""Topics: the words of each component, how well they hang together, and the senses of a word.
+
+Called by `dcme_w2v.cli.topics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.documents.bags import count_rows
+from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.scdv import BAGS, DocumentModel
+from dcme_w2v.errors import DcmeError, UsageError
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A component of the mixture, or a hard cluster.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    share : float
+        P(topic): the part of the training documents' words that is its own.
+    words : list of (str, float)
+        Those of the highest P(word | topic), and that.
+    coherence : float or None
+        See `coherences`.
+    """
+
+    number: int
+    share: float
+    words: list[tuple[str, float]]
+    coherence: float | None = None
+
+
+def topics(
+    model: DocumentModel, words: int = 10, texts: Iterable[bytes] | None = None
+) -> list[Topic]:
+    """Return the topics of a model, with their coherence on documents where there are some.
+
+    P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
+    training documents' words.
+
+    Parameters
+    ----------
+    model : DocumentModel
+    words : int
+        How many words a topic.
+    texts : iterable of bytes, optional
+        Documents to measure coherence on.
+
+    Raises
+    ------
+    DcmeError
+        The model is a bag of words, which has no topics.
+    """
+    if words < 1:
+        raise UsageError(f"--words {words}: give at least 1")
+    shares, joint = _joint(model)
+    best = [_highest(joint.getcol(topic), words) for topic in range(len(shares))]
+    measured = None if texts is None else coherences(model, [found for found, _ in best], texts)
+    result = []
+    for topic, (found, values) in enumerate(best):
+        chances = values / max(float(shares[topic]), np.finfo(float).tiny)
+        listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
+        score = None if measured is None else measured[topic]
+        result.append(Topic(topic + 1, float(shares[topic]), listed, score))
+    return result
+
+
+def senses(
+    model: DocumentModel, word: str, words: int = 5, least: float = 0.05
+) -> list[tuple[float, Topic]]:
+    """Return the topics that a word is in, as in the paper's Table 5: P(topic | word), topic.
+
+    Parameters
+    ----------
+    model : DocumentModel
+    word : str
+    words : int
+        How many words to show of a topic.
+    least : float
+        Leave out topics of a lower P(topic | word).
+
+    Raises
+    ------
+    DcmeError
+        The word is not known.
+    """
+    number = model.words.index(word)
+    if number is None or number >= len(model.vectors):
+        raise DcmeError(f"{word}: not among the {len(model.words):,} words; check its spelling")
+    row = model.posteriors.matrix()[number]
+    everything = topics(model, words)
+    order = np.argsort(-row.data, kind="stable")
+    return [
+        (float(row.data[i]), everything[int(row.indices[i])]) for i in order if row.data[i] >= least
+    ]
+
+
+def coherences(
+    model: DocumentModel, top_words: list[NDArray[np.int64]], texts: Iterable[bytes]
+) -> list[float]:
+    """Return the coherence of lists of words, the best word first.
+
+    The sum over pairs of ln((D(w, v) + 1) / D(v)), where v is the word that stands before w in the
+    list and D counts the documents that words stand in (Mimno, Wallach, Talley, Leenders and
+    McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
+    counts as if it stood in one.
+    """
+    chosen = np.unique(np.concatenate(top_words))
+    place = np.full(len(model.words), -1)
+    place[chosen] = np.arange(len(chosen))
+    together = np.zeros((len(chosen), len(chosen)))
+    for batch in Numbering(model.words).batches(texts):
+        rows = count_rows(batch, len(model.words))[:, chosen]
+        rows.data[:] = 1
+        together += (rows.T @ rows).toarray()
+    result = []
+    for words in top_words:
+        own = together[np.ix_(place[words], place[words])]
+        before = np.maximum(np.diag(own), 1)
+        result.append(float(np.tril(np.log((own + 1) / before), -1).sum()))
+    return result
+
+
+def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix]:
+    """Return P(topic), and P(topic, word) by column."""
+    if model.options.features in BAGS:
+        raise DcmeError(
+            f"the model is {model.options.features}, which has no topics; "
+            "fit one with --features scdv or bowv"
+        )
+    counts = model.counts[: len(model.vectors)]
+    chances = counts / counts.sum()
+    joint = sparse.csc_matrix(model.posteriors.matrix().astype(np.float64).multiply(
+        chances[:, None]))  # fmt: skip
+    return np.asarray(joint.sum(axis=0)).ravel(), joint
+
+
+def _highest(
+    column: sparse.csc_matrix, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    order = np.lexsort((column.indices, -column.data))[:count]
+    return column.indices[order].astype(np.int64), column.data[order]

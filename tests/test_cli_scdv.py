@@ -1,0 +1,179 @@
+"""`dcme-w2v scdv`: the commands, their files and their complaints."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+from test_scdv import texts, word_vectors
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.documents.scdv import DocumentModel
+
+FIT = ["--clusters", "5", "--iterations", "20", "--quiet"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with word vectors, documents of two labels, and a model."""
+    monkeypatch.chdir(tmp_path)
+    word_vectors().save("v.txt")
+    lines = [f"{'ab'[i % 2]}|c".encode() + b"\t" + text for i, text in enumerate(texts())]
+    (tmp_path / "docs").write_bytes(b"\n".join(lines) + b"\n")
+    assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "m", *FIT]) == 0
+    return tmp_path
+
+
+def expected():
+    model = DocumentModel.load("m")
+    return sparse.vstack(list(model.transform(texts())), format="csr")
+
+
+def test_fit_reports(folder, capsys):
+    capsys.readouterr()
+    arguments = ["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "m2", "--json"]
+    assert run([*arguments, *FIT[:-1]]) == 0
+    out, err = capsys.readouterr()
+    figures = json.loads(out)
+    assert figures["documents"] == 80
+    assert figures["columns"] == 35
+    rounds = [line for line in err.splitlines() if line.startswith("round")]
+    assert [float(line.split()[-1]) for line in rounds] == pytest.approx(
+        figures["log_likelihoods"], abs=1e-5
+    )
+    for name in ("vectors.npy", "posterior_shares.npy"):
+        assert (folder / "m" / name).read_bytes() == (folder / "m2" / name).read_bytes()
+
+
+def test_npz(folder, capsys):
+    capsys.readouterr()
+    arguments = ["scdv", "transform", "m", "docs", "--output", "x.npz", "--labels", "x.labels"]
+    assert run([*arguments, "--json", "--threads", "2"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    rows = sparse.load_npz("x.npz")
+    assert rows.shape == (80, 35)
+    assert (rows != expected()).nnz == 0
+    assert figures["rows"] == 80
+    assert figures["zero_rows"] == sum(rows.getnnz(axis=1) == 0) > 0
+    assert figures["density"] == rows.nnz / (80 * 35)
+    assert (folder / "x.labels").read_text().splitlines() == ["a|c", "b|c"] * 40
+    with np.load("x.npz", allow_pickle=False) as archive:
+        assert archive["indices"].dtype == np.uint16
+
+
+def test_svmlight(folder, capsysbinary):
+    datasets = pytest.importorskip("sklearn.datasets")
+    assert run(["scdv", "transform", "m", "docs", "--output", "x.svm"]) == 0
+    rows, labels = datasets.load_svmlight_file("x.svm", n_features=35, multilabel=True)
+    np.testing.assert_array_equal(rows.toarray().astype(np.float32), expected().toarray())
+    assert labels == [(1.0, 2.0), (3.0, 2.0)] * 40 or labels == [(1.0, 2.0), (2.0, 3.0)] * 40
+    capsysbinary.readouterr()
+    assert run(["scdv", "transform", "m", "docs", "--output", "-"]) == 0
+    assert capsysbinary.readouterr().out == (folder / "x.svm").read_bytes()
+
+
+def test_documents_without_labels(folder):
+    (folder / "plain").write_bytes(b"w1 w2\n\nw3")
+    assert run(["scdv", "transform", "m", "plain", "--output", "x.svm"]) == 0
+    lines = (folder / "x.svm").read_text().splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["0", "0", "0"]
+    assert lines[1] == "0"
+
+
+def test_topics(folder, capsys):
+    capsys.readouterr()
+    assert run(["scdv", "topics", "m", "--words", "3", "--coherence", "docs", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [topic["number"] for topic in told["topics"]] == [1, 2, 3, 4, 5]
+    assert sum(topic["share"] for topic in told["topics"]) == pytest.approx(1)
+    scores = [topic["coherence"] for topic in told["topics"]]
+    assert told["coherence"] == pytest.approx(np.mean(scores))
+    assert run(["scdv", "topics", "m", "--words", "3", "--coherence", "docs"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 5
+    assert f"mean coherence {told['coherence']:.2f} over 5 topics" in err
+    assert run(["scdv", "topics", "m", "--word", "w1"]) == 0
+    assert float(capsys.readouterr().out.split("\t")[0]) > 0.05
+    assert run(["scdv", "topics", "m", "--word", "none"]) == 1
+    assert capsys.readouterr().err.startswith("error: none: not among the ")
+
+
+def test_search(folder, capsys):
+    assert run(["scdv", "transform", "m", "docs", "--output", "x.npz", "--labels", "l"]) == 0
+    capsys.readouterr()
+    search = ["scdv", "search", "m", "x.npz"]
+    text = texts()[0].decode()
+    assert run([*search, text, "-k", "2", "--labels", "l"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split("\t")[:3] == ["1", "1", "1"]
+    assert float(first.split("\t")[3]) == pytest.approx(1, abs=1e-3)
+    assert first.split("\t")[4] == "a|c"
+    assert second.split("\t")[:2] == ["1", "2"]
+    assert run([*search, text, "--lm", "1", "--documents", "docs", "-k", "80", "--json"]) == 0
+    (answers,) = json.loads(capsys.readouterr().out)["answers"]
+    assert [hit["score"] for hit in answers] == sorted((h["score"] for h in answers), reverse=True)
+    assert (answers[0]["score"], answers[-1]["score"]) == (1, 0)
+    (folder / "judged").write_text("1 1\n")
+    assert run([*search, text, "--map", "--judgements", "judged", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"mean_average_precision": 1.0, "queries": 1}
+    assert run([*search, "--queries", "docs", "--map", "--labels", "l"]) == 0
+    assert capsys.readouterr().out == "1.0000\n"  # all documents share the label c
+
+
+@pytest.mark.parametrize("method", ["tsne", "pca"])
+def test_plot(folder, method):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    assert run(["scdv", "transform", "m", "docs", "--output", "x.npz", "--labels", "l"]) == 0
+    assert run(["scdv", "plot", "x.npz", "--labels", "l", "--output", "p.png",
+                "--method", method, "--limit", "30"]) == 0  # fmt: skip
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["fit", "docs", "--vectors", "v.txt", "--output", "docs"], 2, "docs: is a file"),
+        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--clusters", "500"], 2,
+         "--clusters 500: there are only"),
+        (["fit", "docs", "--vectors", "absent", "--output", "n"], 1, "absent"),
+        (["fit", "docs", "--vectors", "docs", "--output", "n"], 1, "docs"),
+        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--sparsity", "101"], 2,
+         "--sparsity 101.0: give at most 100"),
+        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--covariance", "full"], 2,
+         "--covariance full: give one of tied"),
+        (["transform", "m", "docs", "--output", "x.csv"], 2, "x.csv: name a file that ends in"),
+        (["transform", "m", "docs", "--output", "-", "--json"], 2, "cannot both go to stdout"),
+        (["transform", "docs", "docs", "--output", "x.npz"], 1, "docs: is no model"),
+        (["transform", "old", "docs", "--output", "x.npz"], 1, "old: has version 0"),
+        (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
+        (["topics", "m", "--words", "0"], 2, "--words 0: give at least 1"),
+        (["search", "m", "x.npz"], 2, "there is no query"),
+        (["search", "m", "docs", "w1"], 1, "docs: is no file of sparse rows"),
+        (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "--lm 0.5: give 0 to 1, and --docu"),
+        (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,
+         "the index has 80 rows and there are 1"),
+        (["search", "bag", "x.npz", "w1"], 1, "rows of 35 numbers and the model makes"),
+        (["search", "m", "x.npz", "w1", "--labels", "one"], 1, "one: has 1 lines for 80 rows"),
+        (["search", "m", "x.npz", "w1", "--map"], 2, "no query has a relevant document"),
+        (["search", "m", "x.npz", "w1", "--map", "--judgements", "one"], 1, "one:1: give two"),
+        (["search", "m", "x.npz", "w1", "-k", "0"], 2, "-k 0: give at least 1"),
+        (["plot", "x.npz", "--output", "p", "--method", "umap"], 2, "--method umap: give one"),
+        (["plot", "x.npz", "--output", "p", "--limit", "2"], 2, "2 rows of 35 numbers"),
+    ],
+)  # fmt: skip
+def test_complaints(folder, capsys, arguments, code, message):
+    (folder / "one").write_bytes(b"w1\n")
+    assert run(["scdv", "transform", "m", "docs", "--output", "x.npz"]) == 0
+    assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "bag",
+                "--features", "tfidf"]) == 0  # fmt: skip
+    assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "old", *FIT]) == 0
+    description = json.loads((folder / "old" / "model.json").read_text())
+    (folder / "old" / "model.json").write_text(json.dumps({**description, "version": 0}))
+    capsys.readouterr()
+    assert run(["scdv", *arguments]) == code
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert err.startswith("error: ")
+    assert message in err
+    assert not (folder / "n").exists()
+    assert not list(folder.glob(".*"))

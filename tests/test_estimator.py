@@ -1,0 +1,83 @@
+"""SCDV within scikit-learn."""
+
+import numpy as np
+import pytest
+from test_scdv import SMALL, texts, transform, word_vectors
+
+pytest.importorskip("sklearn")
+
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import estimator_checks as checks
+from sklearn.utils import get_tags
+
+from dcme_w2v.documents.estimator import SCDV
+from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.errors import UsageError
+
+STRINGS = [text.decode() for text in texts()]
+
+
+def test_it_gives_what_the_model_gives():
+    rows = SCDV(word_vectors(), clusters=5, iterations=20).fit(STRINGS).transform(STRINGS[:9])
+    wanted = transform(fit_documents(texts(), word_vectors(), SMALL), texts()[:9])
+    assert (rows != wanted).nnz == 0
+
+
+def test_vectors_from_a_file(tmp_path):
+    word_vectors().save(tmp_path / "v.npy")
+    rows = SCDV(tmp_path / "v.npy", clusters=2).fit_transform(STRINGS)
+    wanted = SCDV(word_vectors(), clusters=2).fit_transform(STRINGS)
+    assert (rows != wanted).nnz == 0
+
+
+def test_in_a_pipeline_and_a_grid():
+    topics = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
+    random = np.random.default_rng(4)
+    y = random.integers(2, size=60)
+    documents = [" ".join(random.choice(topics[label].split(), 8)) for label in y]
+    pipeline = make_pipeline(SCDV(word_vectors()), LinearSVC())
+    grid = GridSearchCV(pipeline, {"scdv__clusters": [1, 3]}, cv=2).fit(documents, y)
+    assert grid.score(documents, y) > 0.9
+    names = pipeline[0].set_params(clusters=3).fit(documents).get_feature_names_out()
+    assert len(names) == 21
+
+
+def test_complaints():
+    with pytest.raises(NotFittedError):
+        SCDV(word_vectors()).transform(STRINGS)
+    with pytest.raises(ValueError, match="needs word vectors"):
+        SCDV().fit(STRINGS)
+    with pytest.raises(ValueError, match="not one document"):
+        SCDV(word_vectors()).fit("w1 w2")
+    with pytest.raises(ValueError, match="document 1 is a int"):
+        SCDV(word_vectors()).fit(["w1", 2])
+    with pytest.raises(UsageError, match="--features x: give one of"):
+        SCDV(word_vectors(), features="x").fit(STRINGS)
+    assert SCDV(word_vectors(), clusters=2).fit(STRINGS).transform([]).shape == (0, 14)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_estimator_cloneable,
+        checks.check_estimator_repr,
+        checks.check_get_params_invariance,
+        checks.check_mixin_order,
+        checks.check_no_attributes_set_in_init,
+        checks.check_parameters_default_constructible,
+        checks.check_set_params,
+        checks.check_valid_tag_types,
+    ],
+)
+def test_scikit_learn_conventions(check):
+    """The checks of check_estimator that do not need numbers: it takes text, as its tags say."""
+    check("SCDV", SCDV())
+
+
+def test_tags_say_what_it_takes():
+    tags = get_tags(SCDV())
+    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
+    assert tags.transformer_tags is not None
