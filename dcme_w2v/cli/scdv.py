@@ -91,6 +91,7 @@ def fit(
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
 @click.option("--labels", metavar="FILE", help="write the documents' labels here, a line a row")
+@click.option("--compress", is_flag=True, help="deflate X.npz: smaller, and slower to write")
 @THREADS
 @ENCODING
 @JSON
@@ -99,6 +100,7 @@ def transform(
     docs: tuple[str, ...],
     output: str,
     labels: str | None,
+    compress: bool,
     threads: int | None,
     encoding_errors: str,
     as_json: bool,
@@ -114,7 +116,8 @@ def transform(
     for target in filter(None, (output, labels)):
         check_writable(target)
     documents = read_documents(docs, encoding_errors=encoding_errors)
-    figures = transform_to_files(DocumentModel.load(model), documents, output, labels, threads)
+    loaded = DocumentModel.load(model)
+    figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     if as_json:
         click.echo(json.dumps(figures))
     line = "{rows} rows, {zero_rows} without a known word, {entries} entries ({density:.4f})"

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.documents.bags import count_rows
-from dcme_w2v.documents.kmeans import blocks_of_rows, kmeans
+from dcme_w2v.documents.blocks import blocks_of_rows, one_blas_thread
+from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.documents.mixture import Mixture, fit_mixture
 from dcme_w2v.documents.numbers import Batch, Numbering, Spool
 from dcme_w2v.documents.options import ScdvOptions
@@ -82,7 +83,7 @@ def fit_documents(
         counted = _count(texts, vectors.words, spool, _counts_all(options))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
         _check(counted, kept, options, len(vectors.words))
-        model = _with_words(vectors, counted, kept, options, report)
+        model = _with_words(vectors, counted, kept, options, threads, report)
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
@@ -143,6 +144,7 @@ def _with_words(
     counted: _Statistics,
     kept: NDArray[np.int64],
     options: ScdvOptions,
+    threads: int | None,
     report: Report | None,
 ) -> DocumentModel:
     """Return the model without its threshold."""
@@ -159,7 +161,7 @@ def _with_words(
         "words": len(kept),
     }
     own = slice(len(having))
-    posteriors, mixture, more = _clusters(matrix, options, report)
+    posteriors, mixture, more = _clusters(matrix, options, threads, report)
     if options.features == "bowv":
         matrix = np.hstack([matrix, _cluster_idf(posteriors, idf[own])[:, None]])
     words = counted.numbering.words_of(kept)
@@ -183,14 +185,17 @@ def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64], centre: bool) -> ND
 
 
 def _clusters(
-    matrix: NDArray[np.float32], options: ScdvOptions, report: Report | None
+    matrix: NDArray[np.float32],
+    options: ScdvOptions,
+    threads: int | None,
+    report: Report | None,
 ) -> tuple[Posteriors, Mixture | None, dict[str, Any]]:
     words = len(matrix)
     if options.features in BAGS:
         nothing = sparse.csr_matrix((words, 1), dtype=np.float32)
         return Posteriors.of_matrix(nothing), None, {}
     if options.features == "bowv":
-        _, nearest = kmeans(matrix, options.clusters, options.seed)
+        _, nearest = kmeans(matrix, options.clusters, options.seed, threads)
         return _hard(nearest, options.clusters), None, {}
     if options.features != "scdv":
         return _hard(np.zeros(words, dtype=np.int64), 1), None, {}
@@ -201,6 +206,7 @@ def _clusters(
         seed=options.seed,
         tolerance=options.tolerance,
         iterations=options.iterations,
+        threads=threads,
         report=report,
     )
     facts = {
@@ -209,10 +215,11 @@ def _clusters(
         "reseeded": fitted.reseeded,
     }
     parts = []
-    for rows in blocks_of_rows(words):
-        shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
-        shares[shares < LEAST_POSTERIOR] = 0
-        parts.append(sparse.csr_matrix(shares))
+    with one_blas_thread():
+        for rows in blocks_of_rows(words):
+            shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
+            shares[shares < LEAST_POSTERIOR] = 0
+            parts.append(sparse.csr_matrix(shares))
     return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
 
 

@@ -5,26 +5,18 @@ Called by `dcme_w2v.documents.mixture` and `dcme_w2v.documents.scdv`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.documents.blocks import one_blas_thread, over_blocks
 from dcme_w2v.errors import UsageError
 
-_BLOCK_ROWS = 8192
 _ROUNDS = 50
 _MOVED = 1e-3  # stop when a smaller share of the points changes its cluster
 
 
-def blocks_of_rows(count: int) -> Iterator[slice]:
-    """Yield slices that cover `count` rows, a few thousand at a time."""
-    for first in range(0, count, _BLOCK_ROWS):
-        yield slice(first, min(first + _BLOCK_ROWS, count))
-
-
 def kmeans(
-    points: NDArray[np.float32], clusters: int, seed: int
+    points: NDArray[np.float32], clusters: int, seed: int, threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Cluster points by Lloyd's algorithm from a k-means++ start.
 
@@ -35,6 +27,8 @@ def kmeans(
         How many, at most n.
     seed : int
         Of the start.
+    threads : int, optional
+        The CPUs that this process may use by default; the result does not depend on it.
 
     Returns
     -------
@@ -53,15 +47,21 @@ def kmeans(
     """
     if clusters > len(points):
         raise UsageError(f"--clusters {clusters}: there are only {len(points)} words; give fewer")
-    random = np.random.default_rng(seed)
+    with one_blas_thread():
+        return _lloyd(points, clusters, np.random.default_rng(seed), threads)
+
+
+def _lloyd(
+    points: NDArray[np.float32], clusters: int, random: np.random.Generator, threads: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     squares = np.einsum("ij,ij->i", points, points)
-    centres = _spread_start(points, squares, clusters, random)
+    centres = _spread_start(points, squares, clusters, random, threads)
     before = np.full(len(points), -1)
     for _ in range(_ROUNDS):
-        nearest, distances = _assigned(points, squares, centres)
+        nearest, distances = _assigned(points, squares, centres, threads)
         if np.count_nonzero(nearest != before) <= _MOVED * len(points):
             break
-        centres = _means(points, nearest, distances, clusters)
+        centres = _means(points, nearest, distances, clusters, threads)
         before = nearest
     return centres, nearest
 
@@ -78,6 +78,7 @@ def _spread_start(
     squares: NDArray[np.float32],
     clusters: int,
     random: np.random.Generator,
+    threads: int | None,
 ) -> NDArray[np.float64]:
     """Draw each centre with a chance in proportion to its squared distance from the others.
 
@@ -85,17 +86,29 @@ def _spread_start(
     """
     tries = 2 + int(np.log(clusters))
     chosen = [int(random.integers(len(points)))]
-    nearest = _squared_distances(points, squares, points[chosen])[:, 0]
+    nearest = _distances_to(points, squares, points[chosen], threads)[:, 0]
     while len(chosen) < clusters:
         total = np.cumsum(nearest, dtype=np.float64)
         drawn = np.searchsorted(total, random.random(tries) * total[-1], side="right")
         drawn = np.minimum(drawn, len(points) - 1)
-        distances = _squared_distances(points, squares, points[drawn])
+        distances = _distances_to(points, squares, points[drawn], threads)
         np.minimum(distances, nearest[:, None], out=distances)
         best = int(np.argmin(distances.sum(axis=0, dtype=np.float64)))
         chosen.append(int(drawn[best]))
         nearest = np.ascontiguousarray(distances[:, best])
     return points[chosen].astype(np.float64)
+
+
+def _distances_to(
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    centres: NDArray[np.float32],
+    threads: int | None,
+) -> NDArray[np.float32]:
+    def distances(rows: slice) -> NDArray[np.float32]:
+        return _squared_distances(points[rows], squares[rows], centres)
+
+    return np.concatenate(list(over_blocks(distances, len(points), threads)))
 
 
 def _squared_distances(
@@ -109,16 +122,21 @@ def _squared_distances(
 
 
 def _assigned(
-    points: NDArray[np.float32], squares: NDArray[np.float32], centres: NDArray[np.float64]
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    centres: NDArray[np.float64],
+    threads: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return each point's nearest centre and the squared distance to it."""
-    nearest = np.empty(len(points), dtype=np.int64)
-    distances = np.empty(len(points), dtype=np.float32)
-    for rows in blocks_of_rows(len(points)):
-        found = _squared_distances(points[rows], squares[rows], centres.astype(np.float32))
-        nearest[rows] = np.argmin(found, axis=1)
-        distances[rows] = np.take_along_axis(found, nearest[rows, None], axis=1)[:, 0]
-    return nearest, distances
+    single = centres.astype(np.float32)
+
+    def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        found = _squared_distances(points[rows], squares[rows], single)
+        best = np.argmin(found, axis=1)
+        return best, np.take_along_axis(found, best[:, None], axis=1)[:, 0]
+
+    parts = list(over_blocks(nearest, len(points), threads))
+    return np.concatenate([best for best, _ in parts]), np.concatenate([d for _, d in parts])
 
 
 def _means(
@@ -126,12 +144,18 @@ def _means(
     nearest: NDArray[np.int64],
     distances: NDArray[np.float32],
     clusters: int,
+    threads: int | None,
 ) -> NDArray[np.float64]:
     """Return the mean of each cluster; an empty one moves to a point far from its centre."""
+
+    def sums(rows: slice) -> NDArray[np.float32]:
+        product: NDArray[np.float32] = memberships(nearest[rows], clusters).T @ points[rows]
+        return product
+
     counts = np.bincount(nearest, minlength=clusters)
     centres = np.zeros((clusters, points.shape[1]))
-    for rows in blocks_of_rows(len(points)):
-        centres += memberships(nearest[rows], clusters).T @ points[rows]
+    for part in over_blocks(sums, len(points), threads):
+        centres += part
     centres /= np.maximum(counts, 1)[:, None]
     empty = np.flatnonzero(counts == 0)
     centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]

@@ -4,18 +4,19 @@ With one covariance for all components the quadratic term of the log-density is 
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
 two d x d matrices. So a round costs two products of n x d by d x k and no whitening. Points are
 taken a block at a time in single precision, sums are kept in double. Called by
-`dcme_w2v.documents.scdv`.
+`dcme_w2v.documents.fitting`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.documents.kmeans import blocks_of_rows, kmeans, memberships
+from dcme_w2v.documents.blocks import blocks_of_rows, one_blas_thread, over_blocks
+from dcme_w2v.documents.kmeans import kmeans, memberships
 from dcme_w2v.errors import FormatError, UsageError
 
 COVARIANCES = ("tied", "spherical", "diag")
@@ -153,23 +154,51 @@ class _Sums:
     squares: NDArray[np.float64] | None
     log_likelihood: float = 0.0
 
+    @classmethod
+    def of(cls, shares: NDArray[np.floating], block: NDArray[np.float32], square: bool) -> _Sums:
+        """Sum up a block of points."""
+        squares = (shares.T @ block**2).astype(np.float64) if square else None
+        counts = shares.sum(axis=0, dtype=np.float64)
+        return cls(counts, (shares.T @ block).astype(np.float64), squares)
+
+    def __iadd__(self, other: _Sums) -> _Sums:
+        self.counts += other.counts
+        self.sums += other.sums
+        if self.squares is not None and other.squares is not None:
+            self.squares += other.squares
+        self.log_likelihood += other.log_likelihood
+        return self
+
 
 @dataclass
 class _Points:
     """The points, moved so that their mean is 0, which keeps single precision precise."""
 
     centred: NDArray[np.float32]
-    mean: NDArray[np.float64]
+    threads: int | None
     scatter: NDArray[np.float64] = field(init=False)
     least: float = field(init=False)
 
     def __post_init__(self) -> None:
         dim = self.centred.shape[1]
         self.scatter = np.zeros((dim, dim))
-        for rows in blocks_of_rows(len(self.centred)):
-            self.scatter += self.centred[rows].T @ self.centred[rows]
+        for part in over_blocks(self._scatter_of, len(self.centred), self.threads):
+            self.scatter += part
         variance = float(np.trace(self.scatter)) / self.centred.size
         self.least = _LEAST_VARIANCE * max(1.0, variance)
+
+    def _scatter_of(self, rows: slice) -> NDArray[np.float32]:
+        block = self.centred[rows]
+        product: NDArray[np.float32] = block.T @ block
+        return product
+
+    def sums(self, sum_up: Callable[[slice], _Sums]) -> _Sums:
+        """Return the sums over all blocks of points."""
+        parts = over_blocks(sum_up, len(self.centred), self.threads)
+        total = next(parts)
+        for part in parts:
+            total += part
+        return total
 
 
 def fit_mixture(
@@ -180,6 +209,7 @@ def fit_mixture(
     seed: int = 1,
     tolerance: float = 1e-4,
     iterations: int = 100,
+    threads: int | None = None,
     report: Report | None = None,
 ) -> Fitted:
     """Fit a mixture of Gaussians by expectation maximisation from a k-means start.
@@ -197,6 +227,8 @@ def fit_mixture(
         Stop when a round raises the mean log-density by less.
     iterations : int
         Stop after so many rounds at the latest.
+    threads : int, optional
+        The CPUs that this process may use by default; the result does not depend on it.
     report : callable, optional
         Called with the number of rounds done and the mean log-density.
 
@@ -212,56 +244,72 @@ def fit_mixture(
     if not np.isfinite(points).all():
         row = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise FormatError(f"vector {row + 1} is NaN or infinite; run dcme-w2v check on the vectors")
-    mean = points.mean(axis=0, dtype=np.float64)
-    moved = _Points((points - mean).astype(np.float32), mean)
-    random = np.random.default_rng([seed, 1])
-    mixture = _start(moved, components, covariance, seed)
+    with one_blas_thread():
+        mean = points.mean(axis=0, dtype=np.float64)
+        moved = _Points((points - mean).astype(np.float32), threads)
+        start = _start(moved, components, covariance, seed)
+        random = np.random.default_rng([seed, 1])
+        found = _rounds(moved, start, tolerance, iterations, random, report)
+    fitted = found.mixture
+    final = replace(fitted, means=fitted.means + mean)
+    return replace(found, mixture=final)
+
+
+def _rounds(
+    points: _Points,
+    mixture: Mixture,
+    tolerance: float,
+    iterations: int,
+    random: np.random.Generator,
+    report: Report | None,
+) -> Fitted:
+    """Expect and maximise until little is gained."""
     history: list[float] = []
     reseeded = 0
     comparable = converged = False
     while True:
-        sums = _expect(moved, mixture)
+        sums = _expect(points, mixture)
         history.append(sums.log_likelihood)
         if report:
             report(len(history) - 1, sums.log_likelihood)
         converged = comparable and history[-1] - history[-2] < tolerance
         if converged or len(history) > iterations:
-            break
+            return Fitted(mixture, history, converged, reseeded)
         empty = np.flatnonzero(sums.counts < _EMPTY)
-        mixture = _maximise(moved, sums, covariance)
+        mixture = _maximise(points, sums, mixture.kind)
         comparable = not len(empty)
         if len(empty):
-            mixture = _reseed(moved, mixture, empty, random)
+            mixture = _reseed(points, mixture, empty, random)
             reseeded += len(empty)
-    final = Mixture(covariance, mixture.weights, mixture.means + mean, mixture.covariance)
-    return Fitted(final, history, converged, reseeded)
 
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
     """Return the mixture that hard clusters make."""
-    _, nearest = kmeans(points.centred, components, seed)
-    sums = np.zeros((components, points.centred.shape[1]))
-    squares = np.zeros_like(sums) if covariance == "diag" else None
-    for rows in blocks_of_rows(len(nearest)):
-        _gather(sums, squares, memberships(nearest[rows], components), points.centred[rows])
-    counts = np.bincount(nearest, minlength=components).astype(np.float64)
-    return _maximise(points, _Sums(counts, sums, squares), covariance)
+    _, nearest = kmeans(points.centred, components, seed, points.threads)
+
+    def sum_up(rows: slice) -> _Sums:
+        chosen = memberships(nearest[rows], components)
+        return _Sums.of(chosen, points.centred[rows], covariance == "diag")
+
+    return _maximise(points, points.sums(sum_up), covariance)
 
 
 def _expect(points: _Points, mixture: Mixture) -> _Sums:
     """Sum up the points under their posteriors."""
     form = _Form.of(mixture).single()
-    sums = np.zeros_like(mixture.means)
-    squares = np.zeros_like(sums) if mixture.kind == "diag" else None
-    counts = np.zeros(len(sums))
-    total = form.shared_terms(points.scatter, len(points.centred))
-    for rows in blocks_of_rows(len(points.centred)):
+
+    def sum_up(rows: slice) -> _Sums:
         block = points.centred[rows]
         shares = form.logits(block)
-        total += _log_sum(shares)  # leaves the posteriors behind
-        counts += shares.sum(axis=0, dtype=np.float64)
-        _gather(sums, squares, shares, block)
-    return _Sums(counts, sums, squares, float(total) / len(points.centred))
+        likelihood = _log_sum(shares)  # leaves the posteriors behind
+        sums = _Sums.of(shares, block, mixture.kind == "diag")
+        sums.log_likelihood = likelihood
+        return sums
+
+    total, count = points.sums(sum_up), len(points.centred)
+    shared = form.shared_terms(points.scatter, count)
+    total.log_likelihood = (total.log_likelihood + shared) / count
+    return total
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
@@ -272,17 +320,6 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
     totals = logits.sum(axis=1, keepdims=True)
     logits /= totals
     return float(highest.sum(dtype=np.float64) + np.log(totals, dtype=np.float64).sum())
-
-
-def _gather(
-    sums: NDArray[np.float64],
-    squares: NDArray[np.float64] | None,
-    shares: NDArray[np.floating],
-    block: NDArray[np.float32],
-) -> None:
-    sums += shares.T @ block
-    if squares is not None:
-        squares += shares.T @ block**2
 
 
 def _maximise(points: _Points, sums: _Sums, covariance: str) -> Mixture:

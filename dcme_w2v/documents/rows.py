@@ -49,7 +49,9 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
 
 
 @contextlib.contextmanager
-def writing_rows(path: str | os.PathLike[str], columns: int) -> Iterator[RowWriter]:
+def writing_rows(
+    path: str | os.PathLike[str], columns: int, compress: bool = False
+) -> Iterator[RowWriter]:
     """Open a file of rows; it takes its target's place only when the block ends well.
 
     Parameters
@@ -58,6 +60,8 @@ def writing_rows(path: str | os.PathLike[str], columns: int) -> Iterator[RowWrit
         X.npz, X.svm, or ``-`` for svmlight on standard output.
     columns : int
         The length of a row.
+    compress : bool
+        Deflate what is in X.npz.
     """
     kind = suffix_of(path)
     with replacing(path) as file:
@@ -67,7 +71,7 @@ def writing_rows(path: str | os.PathLike[str], columns: int) -> Iterator[RowWrit
         with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as numbers:
             writer = _NpzWriter(columns, values, numbers)
             yield writer
-            writer.finish(file)
+            writer.finish(file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
 
 
 class _SvmWriter:
@@ -104,12 +108,13 @@ class _NpzWriter:
         self._values.write(rows.data.astype("<f4", copy=False).data)
         self._numbers.write(rows.indices.astype(self._dtype).data)
 
-    def finish(self, file: BinaryIO) -> None:
+    def finish(self, file: BinaryIO, packing: int) -> None:
+        """Write the file."""
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
         starts = np.cumsum(lengths)
         count = int(starts[-1])
         narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(file, "w", packing, compresslevel=1) as archive:
             _store(archive, "indptr", starts.astype(narrow))
             _store(archive, "format", np.array(b"csr"))
             _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
@@ -138,6 +143,7 @@ def transform_to_files(
     output: str,
     labels: str | None = None,
     threads: int | None = None,
+    compress: bool = False,
 ) -> dict[str, Any]:
     """Write the vectors of documents, and their labels, a line a row.
 
@@ -151,6 +157,8 @@ def transform_to_files(
     labels : str, optional
         The file of labels, joined by ``|``.
     threads : int, optional
+    compress : bool
+        Deflate what is in X.npz.
 
     Returns
     -------
@@ -161,7 +169,7 @@ def transform_to_files(
     told, read = itertools.tee(documents)
     owns = (document.labels for document in told)
     rows = zero_rows = entries = 0
-    with writing_rows(output, model.columns) as writer, _lines_to(labels) as lines:
+    with writing_rows(output, model.columns, compress) as writer, _lines_to(labels) as lines:
         for part in model.transform((document.text for document in read), threads):
             own = list(itertools.islice(owns, part.shape[0]))
             writer.add(part, own)

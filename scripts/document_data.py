@@ -1,0 +1,129 @@
+"""Documents, word vectors and scores for the scripts about document vectors.
+
+The development data lies beside the project; see scripts/peers.py. scikit-learn comes with
+`pip install dcme-w2v[bench]`.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peers
+from scipy import sparse
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
+
+from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.words.vectors import Vectors
+
+# The paper's word vectors: skip-gram, 200 dimensions, window 10, 20 occurrences, 10 negatives.
+PAPER = peers.Setting(
+    model="skipgram", dim=200, window=10, negative=10, min_count=20, sample=1e-3, epochs=25
+)
+GRID = (0.3, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Split:
+    """One half of a data set: raw texts, words without stop words, and labels."""
+
+    raw: list[str]
+    words: list[bytes]
+    labels: list[tuple[str, ...]]
+
+
+def load(name: str) -> tuple[Split, Split]:
+    """Return the training and the test documents of a data set, or end with a message."""
+    folder = peers.development_data() / name
+    return _read(folder / "train.tsv.xz"), _read(folder / "test.tsv.xz")
+
+
+def words_of(text: str) -> str:
+    """Return the words of a text, two letters or digits at least, lower case, no stop words."""
+    found = re.findall(r"\b\w\w+\b", text.lower())
+    return " ".join(word for word in found if word not in ENGLISH_STOP_WORDS)
+
+
+def _read(path: Path) -> Split:
+    raw, labels = [], []
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            label, _, text = line.rstrip("\n").partition("\t")
+            raw.append(text)
+            labels.append(tuple(label.split("|")))
+    return Split(raw, [words_of(text).encode() for text in raw], labels)
+
+
+def vectors_of(folder: Path, name: str, texts: Sequence[bytes], seed: int, **options: Any) -> Path:
+    """Train this program's word vectors on texts, unless the folder has them, and return them."""
+    target = folder / f"{name}-{seed}.npy"
+    if not target.exists():
+        corpus = folder / f"{name}.txt"
+        corpus.write_bytes(b"\n".join(texts) + b"\n")
+        peers.train_ours(corpus, target, PAPER, **{**options, "seed": seed})
+    return target
+
+
+def rows_of(
+    vectors: Path, train: Split, test: Split, options: ScdvOptions
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Return the vectors of both halves by a model of the training half."""
+    model = fit_documents(train.words, Vectors.load(vectors), options)
+    parts = [sparse.vstack(list(model.transform(half.words)), "csr") for half in (train, test)]
+    return parts[0], parts[1]
+
+
+def classify(
+    train: Any, test: Any, train_labels: list[str], labels: list[str], folds: int
+) -> dict[str, float]:
+    """Train LinearSVC, C by cross-validation (1 with no folds); return the scores in per cent."""
+    if folds:
+        search = GridSearchCV(LinearSVC(), {"C": GRID}, cv=folds, scoring="f1_macro", n_jobs=2)
+        found = search.fit(train, train_labels)
+        chosen, predicted = float(found.best_params_["C"]), found.predict(test)
+    else:
+        chosen, predicted = 1.0, LinearSVC().fit(train, train_labels).predict(test)
+    p, r, f, _ = precision_recall_fscore_support(
+        labels, predicted, average="macro", zero_division=0
+    )
+    accuracy = accuracy_score(labels, predicted)
+    scores = {"accuracy": accuracy, "precision": p, "recall": r, "f1": f}
+    return {**{name: 100 * float(value) for name, value in scores.items()}, "C": chosen}
+
+
+class Results:
+    """Figures by row and seed, kept in a JSON file so that a run can be taken up again."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.figures: dict[str, dict[str, dict[str, float]]] = {}
+        if path and path.exists():
+            self.figures = json.loads(path.read_text())
+
+    def get(self, row: str, seed: int, make: Callable[[], dict[str, float]]) -> None:
+        """Make the figures of a row unless they are there."""
+        own = self.figures.setdefault(row, {})
+        if str(seed) not in own:
+            own[str(seed)] = make()
+            print(f"# {row}, seed {seed}: {own[str(seed)]}", flush=True)
+            if self._path:
+                self._path.write_text(json.dumps(self.figures, indent=1) + "\n")
+
+    def cell(self, row: str, figure: str) -> str:
+        """Return the mean of a figure over the seeds, and its spread where there are several."""
+        values = [own[figure] for own in self.figures.get(row, {}).values()]
+        if not values:
+            return "-"
+        spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+        return f"{np.mean(values):.2f}{spread}"
