@@ -1,7 +1,7 @@
 """Write the option tables of the README from the dataclasses, or check that they are up to date.
 
 A table stands between `<!-- options: CLASS ... -->` and `<!-- end of options -->` and has the
-options of the classes of dcme_w2v/options.py. `--check` changes nothing and fails where the README
+options of the classes of dcme_w2v/options.py and dcme_w2v/documents/options.py. `--check` changes nothing and fails where the README
 differs; `make lint` and tests/test_readme.py call it so.
 """
 
@@ -14,8 +14,10 @@ from pathlib import Path
 
 from dcme_w2v import options
 from dcme_w2v.cli.options import spellings, value_name
+from dcme_w2v.documents import options as document_options
 from dcme_w2v.options import declaration_of
 
+ROOMS = (options, document_options)
 README = Path(__file__).parent.parent / "README.md"
 
 BLOCK = re.compile(r"(<!-- options: ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
@@ -36,7 +38,8 @@ def with_tables(text: str) -> str:
     """Return the README with every table made anew."""
 
     def fill(match: re.Match[str]) -> str:
-        classes = [getattr(options, name) for name in match[2].split()]
+        found = {name: cls for room in ROOMS for name, cls in vars(room).items()}
+        classes = [found[name] for name in match[2].split()]
         return match[1] + table(classes) + match[3]
 
     return BLOCK.sub(fill, text)
