@@ -1,8 +1,8 @@
 """Write the option tables of the README from the dataclasses, or check that they are up to date.
 
 A table stands between `<!-- options: CLASS ... -->` and `<!-- end of options -->` and has the
-options of the classes of dcme_w2v/options.py and dcme_w2v/documents/options.py. `--check` changes nothing and fails where the README
-differs; `make lint` and tests/test_readme.py call it so.
+options of the classes of dcme_w2v/options.py and dcme_w2v/documents/options.py. `--check` changes
+nothing and fails where the README differs; `make lint` and tests/test_readme.py call it so.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def test_tfidf_beside_the_vectors():
     beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, tfidf=0.5))
     alone = fit_documents(train, word_vectors(), SMALL)
     tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
-    wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)])
+    wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)]) / 1.25**0.5
     assert abs(transform(beside, train) - wanted).max() < 1e-6
     assert beside.columns == wanted.shape[1]
     assert transform(beside, train).dtype == np.float32

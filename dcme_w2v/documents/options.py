@@ -48,7 +48,7 @@ class ScdvOptions(Checked):
     )
     tfidf: float = option(
         0.0,
-        "put tf-idf of all words of the training documents beside the vectors, of this length",
+        "put tf-idf of all words beside the vectors, this many times as long as these",
         minimum=0.0,
         maximum=1e6,
     )

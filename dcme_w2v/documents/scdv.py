@@ -149,16 +149,19 @@ class DocumentModel:
         log = options.term_frequency == "log"
         weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
         composer = None if bags else self.composer()
+        # Both parts together have unit length.
+        length = 1 / float(np.hypot(1, options.tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:
             parts = []
             if composer is not None:
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
+                values *= np.float32(length)
                 parts.append(sparse.csr_matrix((values, columns, starts), shape=shape))
             if bags or options.tfidf:
-                length = 1.0 if bags else options.tfidf
-                parts.append(length * unit_rows(bag_rows(batch, weights, log)))
+                scale = 1.0 if bags else options.tfidf * length
+                parts.append(scale * unit_rows(bag_rows(batch, weights, log)))
             return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
 
         return make
