@@ -286,11 +286,11 @@ def train(corpus, output, *flags):
 
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal as soon as training is in an epoch."""
+    """Send a signal as soon as training is seen in an epoch, or in a later one."""
     is_time = keeping.Keeper.is_time
 
     def send(keeper):
-        if keeper.position.epoch == epoch:
+        if keeper.position.epoch >= epoch:  # a short epoch may end before anyone looks
             os.kill(os.getpid(), number)
             monkeypatch.setattr(keeping.Keeper, "is_time", is_time)
         return is_time(keeper)

@@ -100,7 +100,9 @@ def search(
 @click.argument("rows")
 @click.option("--output", required=True, metavar="PNG", help="the picture; - is stdout")
 @click.option("--labels", metavar="FILE", help="labels of the rows, a line each: a colour a label")
-@click.option("--method", default="tsne", show_default=True, metavar="tsne|pca")
+@click.option(
+    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="how to flatten"
+)
 @click.option("--limit", default=2000, show_default=True, metavar="N", help="rows at most")
 @click.option("--seed", default=1, show_default=True, metavar="N", help="of the rows and t-SNE")
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:

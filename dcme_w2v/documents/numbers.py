@@ -84,7 +84,7 @@ class Numbering:
         # A line each: the last word of a line is marked, and an empty line has none.
         lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
-        tokens, _, _, bad = self._table.encode(lines, False, ids)
+        tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:
             number = lines[:bad].count(b"\n") + 1
             raise CorpusError(f"document {number} of {len(texts)} has a NUL character; give text")
