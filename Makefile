@@ -46,15 +46,16 @@ torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; ta
 asan: $(VENV)/.dev ## run the tests under the address and undefined-behaviour sanitizers
 	@$(call sanitized,asan,-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined,libasan.so libubsan.so)
 
-tsan: $(VENV)/.dev ## run the tests under the thread sanitizer
+tsan: $(VENV)/.dev build/tsan/test_threads ## run the tests under the thread sanitizer; takes half an hour
+	@$(TSAN_OPTIONS) build/tsan/test_threads
 	@$(call sanitized,tsan,-fsanitize=thread,libtsan.so)
 
 , := ,
+TSAN_OPTIONS := TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp history_size=7"
 sanitized = CFLAGS="$2 -g -fno-omit-frame-pointer" LDFLAGS="$(firstword $2)" \
     $(BIN)/python setup.py -q build --build-base build/$1 --build-lib build/$1/lib && \
     PYTHONPATH=build/$1/lib LD_PRELOAD="$(shell for library in $3; do $(CC) -print-file-name=$$library; done)" \
-    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-    TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(TSAN_OPTIONS) \
     $(BIN)/pytest -q -m "not slow" -p no:cacheprovider
 
 lint: $(VENV)/.dev ## check style and types
@@ -170,7 +171,16 @@ $(FUZZ_BUILD)/driver.o: tests/fuzz/driver.c
 $(FUZZERS): $(FUZZ_BUILD)/%: tests/fuzz/%.c $(FUZZ_BUILD)/driver.o $(FUZZ_OBJECTS)
 	@$(CC) $(C_FLAGS) $(FUZZ_SANITIZE) -Itests/fuzz $^ -o $@ -lm
 
-.SECONDARY: $(FUZZ_OBJECTS)
+TSAN_OBJECTS := $(C_SOURCES:%.c=build/tsan/single/%.o)
+
+build/tsan/single/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(C_FLAGS) -fsanitize=thread $(call isa,$<) -MMD -c $< -o $@
+
+build/tsan/test_threads: tests/c/test_threads.c $(TSAN_OBJECTS)
+	@$(CC) $(C_FLAGS) -fsanitize=thread $^ -o $@ -lm
+
+.SECONDARY: $(FUZZ_OBJECTS) $(TSAN_OBJECTS)
 -include $(FUZZ_OBJECTS:.o=.d)
 
 .SECONDARY: $(C_OBJECTS_SINGLE) $(C_OBJECTS_DOUBLE)

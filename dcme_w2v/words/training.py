@@ -199,8 +199,10 @@ class Training:
         thread = threading.Thread(target=self._epoch, args=job, daemon=True)
         thread.start()
         try:
-            while thread.is_alive():
+            running = True
+            while running:
                 thread.join(POLL_SECONDS)
+                running = thread.is_alive()
                 self._look(number)
                 if watch and watch(self.progress()):
                     stopping.set()
