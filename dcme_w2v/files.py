@@ -41,7 +41,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with blaming(target):
         number, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=PART)
     try:
-        with blaming(target):
+        with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
         with io.BufferedWriter(_Aside(number, target)) as file:
             yield cast(BinaryIO, file)

@@ -217,8 +217,10 @@ class CheckpointFolder:
     def _prepare(self, resuming: bool) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise UsageError(f"{self.path}: another run writes its checkpoints there") from error
+        except OSError:
+            pass  # some file systems have no locks
         if not resuming and self.generations():
             raise UsageError(
                 f"{self.path}: holds checkpoints of an earlier run: go on from them with --resume "

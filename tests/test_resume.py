@@ -1,0 +1,271 @@
+"""Signals and resuming, from the command line to files; see test_checkpoint.py for the state."""
+
+import json
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli_train import manifest, write_corpus
+from test_training import lines, options_of
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.words import keeping, trainer
+from dcme_w2v.words import training as training_module
+from dcme_w2v.words.checkpoint import (
+    Checkpoint,
+    generations_in,
+)
+from dcme_w2v.words.training import Training
+from dcme_w2v.words.vectors import Vectors
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write_corpus(tmp_path / "corpus.txt", lines=1500)
+
+
+def train(corpus, output, *flags):
+    base = ["--dim", "16", "--epochs", "3", "--threads", "1", "--min-count", "2"]
+    return run(["train", corpus, "--output", str(output), *base, *flags])
+
+
+def stop_in(monkeypatch, epoch, number=signal.SIGINT):
+    """Send a signal as soon as training is seen in an epoch, or in a later one."""
+    is_time = keeping.Keeper.is_time
+
+    def send(keeper):
+        if keeper.position.epoch >= epoch:  # a short epoch may end before anyone looks
+            os.kill(os.getpid(), number)
+            monkeypatch.setattr(keeping.Keeper, "is_time", is_time)
+        return is_time(keeper)
+
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(keeping.Keeper, "is_time", send)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch, number):
+    straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
+    log = tmp_path / "log"
+    files = ("--output-context", str(tmp_path / "c.bin"), "--log-json", str(log))
+    assert train(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    output.write_bytes(b"old")
+    stop_in(monkeypatch, 1, number)
+    capsys.readouterr()
+    code = train(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
+    assert code == 128 + number
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    said = capsys.readouterr().err
+    name = signal.Signals(number).name
+    assert said.count("\n") == 1
+    assert said.startswith(f"error: stopped by {name} in epoch ")
+    assert f"go on with --resume {folder}" in said
+    assert output.read_bytes() == b"old"
+    assert train(corpus, output, "--resume", str(folder), "--quiet", *files) == 0
+    assert output.read_bytes() == straight.read_bytes()
+    assert (tmp_path / "c.bin").read_bytes() == (tmp_path / "d.bin").read_bytes()
+    first, second = manifest(straight), manifest(output)
+    assert first["tokens"] == second["tokens"] and first["loss"] == second["loss"]
+    epochs = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [one["epoch"] for one in epochs if one["event"] == "epoch"] == [1, 2, 3]
+
+
+def test_a_signal_without_checkpoints_saves_the_vectors_so_far(
+    tmp_path, corpus, capsys, monkeypatch
+):
+    output = tmp_path / "v.bin"
+    output.write_bytes(b"old")
+    stop_in(monkeypatch, 0)
+    assert train(corpus, output, "--quiet") == 130
+    assert f"the vectors so far are in {output}.partial" in capsys.readouterr().err
+    assert output.read_bytes() == b"old"
+    assert np.isfinite(Vectors.load(f"{output}.partial").matrix).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "corpus.txt", "v.bin", "v.bin.partial",
+    ]  # fmt: skip
+
+
+def test_a_signal_while_reading_ends_at_once(tmp_path, corpus, capsys, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer, "encode", interrupt)
+    assert train(corpus, tmp_path / "v.bin") == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    for every, names in (("1", {"000002", "000003"}), ("2", {"000001"}), ("9h", set())):
+        folder = tmp_path / every
+        flags = ("--checkpoint", str(folder), "--checkpoint-every", every)
+        assert train(corpus, tmp_path / f"{every}.bin", *flags) == 0
+        assert {one.name for one in generations_in(folder)} == names
+    often = ("--checkpoint", str(tmp_path / "t"), "--checkpoint-every", "0s")
+    assert train(corpus, tmp_path / "t.bin", *often) == 0
+    assert int(generations_in(tmp_path / "t")[-1].name) >= 3
+    found = {(tmp_path / f"{name}.bin").read_bytes() for name in ("1", "2", "9h", "t")}
+    assert len(found) == 1
+
+
+def kept_of(tmp_path, corpus, *flags):
+    folder = tmp_path / "k"
+    flags = ("--checkpoint", str(folder), "--checkpoint-every", "2", *flags)
+    assert train(corpus, tmp_path / "v.bin", *flags) == 0
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--lr", "0.01"], "--lr is 0.01 and was 0.05"),
+        (["--epochs", "4"], "--epochs is 4 and was 3"),
+        (["--threads", "2"], "--threads is 2 and was 1"),
+        (["--seed", "2"], "--seed is 2 and was 1"),
+        (["--min-count", "3"], "--min-count is 3 and was 2"),
+        (["--max-vocab", "9"], "--max-vocab is 9 and was not given"),
+        (["--objective", "nce"], "--objective is nce and was ns"),
+        (["--deterministic"], "--deterministic is True and was False"),
+    ],
+)
+def test_changed_options_are_refused(tmp_path, corpus, capsys, flags, said):
+    folder = kept_of(tmp_path, corpus)
+    assert train(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_threads_are_those_of_the_checkpoint(tmp_path, corpus):
+    folder = kept_of(tmp_path, corpus, "--threads", "3")
+    flags = [
+        "--output",
+        str(tmp_path / "w.bin"),
+        "--dim",
+        "16",
+        "--epochs",
+        "3",
+        "--min-count",
+        "2",
+    ]
+    assert run(["train", corpus, *flags, "--resume", folder]) == 0
+    assert manifest(tmp_path / "w.bin")["options"]["threads"] == 3
+
+
+def test_deterministic_goes_on_with_any_threads(tmp_path, corpus):
+    folder = kept_of(tmp_path, corpus, "--deterministic", "--threads", "3")
+    flags = ("--deterministic", "--threads", "2", "--resume", folder)
+    assert train(corpus, tmp_path / "w.bin", *flags) == 0
+    assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
+
+
+def test_another_corpus_is_refused(tmp_path, corpus, capsys):
+    folder = kept_of(tmp_path, corpus)
+    text = Path(corpus).read_text().split()
+    Path(corpus).write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
+    assert train(corpus, tmp_path / "v.bin", "--resume", folder) == 2
+    assert "was made from another corpus" in capsys.readouterr().err
+    Path(corpus).write_text(" ".join(text) * 2)
+    assert train(corpus, tmp_path / "v.bin", "--resume", folder, "--quiet") == 2
+    said = capsys.readouterr().err
+    assert f"{len(text):,} tokens" in said and said.count("\n") == 1
+
+
+def test_a_corpus_that_moved_is_the_same(tmp_path, corpus):
+    folder = kept_of(tmp_path, corpus)
+    moved = str(Path(corpus).rename(tmp_path / "moved.txt"))
+    assert train(moved, tmp_path / "w.bin", "--resume", folder) == 0
+    assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
+
+
+def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
+    folder = kept_of(tmp_path, corpus)
+    before = sorted(Path(folder).iterdir())
+    assert train(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
+    assert f"go on from them with --resume {folder}" in capsys.readouterr().err
+    assert sorted(Path(folder).iterdir()) == before
+
+
+def test_resume_without_a_checkpoint(tmp_path, corpus, capsys):
+    folder, output = str(tmp_path / "k"), tmp_path / "v.bin"
+    assert train(corpus, output, "--resume", folder) == 2
+    assert "has no checkpoint" in capsys.readouterr().err
+    assert train(corpus, output, "--resume", folder, "--checkpoint", folder) == 0
+
+
+def test_a_checkpoint_can_be_started_from_with_other_options(tmp_path, corpus):
+    folder = kept_of(tmp_path, corpus)
+    vectors = generations_in(Path(folder))[-1] / "vectors.npy"
+    assert train(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
+
+
+def test_a_dry_run_makes_no_folder(tmp_path, corpus):
+    assert run(["train", corpus, "--dry-run", "--checkpoint", str(tmp_path / "k")]) == 0
+    assert not (tmp_path / "k").exists()
+
+
+def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypatch):
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    folder = tmp_path / "k"
+    advance = keeping.Keeper.end_epoch
+
+    def spoil(keeper):
+        advance(keeper)
+        if keeper.position.epoch == 2:
+            keeper._training.input[3, 3] = np.nan
+
+    monkeypatch.setattr(keeping.Keeper, "end_epoch", spoil)
+    flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
+    assert train(corpus, tmp_path / "v.bin", *flags) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "--objective ns" in said and "--lr 0.05" in said and "epoch" in said
+    assert f"the last good state is {folder}/000001" in said
+    assert not (tmp_path / "v.bin").exists()
+    assert np.isfinite(Checkpoint.load(folder / "000001")._table("context.npy", (43, 16))).all()
+
+
+def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
+    """The threads look at losses of words that they meet; the poll at all rows in turn."""
+    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.01)
+    ids, counts = lines([20] * 40_000)
+    counts = np.append(counts, 1)
+    run = Training(
+        ids, counts, options_of({"noise_power": 2.0, "negative": 20}, dim=300, window=10)
+    )
+    run.output[-1, 7] = np.inf
+    run.output[-1, 8] = 0
+    with pytest.raises(DivergedError, match=r"a vector is not finite; --objective ns, --lr"):
+        run.epoch(0)
+    assert run.progress().done < len(ids) / 2
+    assert threading.active_count() == 1
+
+
+def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monkeypatch):
+    folder = tmp_path / "k"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    end = keeping.Keeper.end_epoch
+
+    def vanish(keeper):
+        end(keeper)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    monkeypatch.setattr(keeping.Keeper, "end_epoch", vanish)
+    assert train(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "cannot be written" in said and f"--resume {folder}" in said
+    straight = tmp_path / "a.bin"
+    assert train(corpus, straight) == 0
+    assert train(corpus, tmp_path / "v.bin", "--resume", str(folder)) == 0
+    assert (tmp_path / "v.bin").read_bytes() == straight.read_bytes()
+    gone.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert train(corpus, gone / "v.bin", "--quiet") == 1
+    said = capsys.readouterr().err
+    rescued = said.rpartition("they are in ")[2].strip()
+    assert Path(rescued).read_bytes() == straight.read_bytes()
