@@ -4,7 +4,10 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from test_training import lines, options_of
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.interrupts import noting, raise_on_signals
 from dcme_w2v.words import keeping, trainer
 from dcme_w2v.words import training as training_module
 from dcme_w2v.words.checkpoint import (
@@ -269,3 +273,59 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
     said = capsys.readouterr().err
     rescued = said.rpartition("they are in ")[2].strip()
     assert Path(rescued).read_bytes() == straight.read_bytes()
+
+
+def test_the_second_signal_is_left_to_the_system():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with noting() as noted:
+        assert noted.number is None
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert noted.number == signal.SIGTERM and noted.name == "SIGTERM"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            assert signal.getsignal(number) == signal.SIG_DFL
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_signal_that_is_to_be_ignored_is(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        raise_on_signals()
+        with noting() as noted:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert noted.number is None
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_no_signal_is_noted_outside_of_the_main_thread():
+    found = []
+
+    def run():
+        with noting() as noted:
+            found.append(noted.number)
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [None] and signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, number):
+    """In a process of its own, at no particular time; what came of it is checked by torture."""
+    corpus = write_corpus(tmp_path / "corpus.txt")
+    command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "100000", "--quiet"]
+    command += ["--output", str(tmp_path / "v.bin"), "--log-json", str(tmp_path / "log")]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    log, training = tmp_path / "log", '"stage": "training"'
+    while not log.exists() or training not in log.read_text():
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(number)
+    _, said = child.communicate()
+    assert child.returncode == 128 + number
+    assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
+    assert (tmp_path / "v.bin.partial").exists() and not (tmp_path / "v.bin").exists()

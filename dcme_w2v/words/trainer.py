@@ -113,34 +113,15 @@ def train(
     """
     start = time.monotonic()
     found = _checkpoint_of(job)
-    if found is not None and options.threads is None:
-        options = dataclasses.replace(options, threads=found.threads())
-    options = resolved(options)
-    assert options.threads is not None
-    if found is not None:
-        found.check_options(vocabulary, options)
+    options = _settled(options, vocabulary, found)
     _check_outputs(job)
-    known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
-    reporter.stage("reading", None, "bytes")
-    with (
-        _folder(job) as folder,
-        encode(
-            job.corpus,
-            vocabulary,
-            vocabulary=known,
-            cache_dir=job.cache_dir,
-            threads=options.threads,
-            progress=lambda done, total: reporter.advance(done),
-        ) as corpus,
-    ):
-        reporter.talk(_corpus_line(corpus))
-        for place in corpus.truncated:
-            reporter.talk(f"warning: {place}: read as far as it goes")
+    with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, options)
+        refused = reason_against(plan)
         if job.dry_run:
-            return {**plan, "refused": reason_against(plan)}
-        if reason := reason_against(plan):
-            raise ResourceError(reason)
+            return {**plan, "refused": refused}
+        if refused:
+            raise ResourceError(refused)
         reporter.talk(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
@@ -159,24 +140,68 @@ def train(
             train=round(keeper.position.seconds, 3),
             total=round(time.monotonic() - start, 3),
         )
-        manifest = manifest_of(
-            options=(vocabulary, options, OutputOptions(format=_format(job))),
-            corpus=[(file["path"], file["size"]) for file in corpus.files],
-            vocabulary=len(corpus.vocabulary),
-            tokens=TokenCounts(
-                corpus=corpus.tokens,
-                trained=last.trained,
-                out_of_vocabulary=corpus.out_of_vocabulary * options.epochs,
-                subsampled=last.subsampled,
-                without_context=last.without_context,
-            ),
-            seconds=seconds,
-            loss=last.loss if np.isfinite(last.loss) else None,
-            kernels=training.kernels,
-        )
+        used = (vocabulary, options, OutputOptions(format=_format(job)))
+        manifest = _manifest(used, corpus, training, last, seconds)
         if job.output is not None:
             write_manifest(manifest, job.output)
         return manifest
+
+
+def _settled(
+    options: TrainOptions, vocabulary: VocabularyOptions, found: Checkpoint | None
+) -> TrainOptions:
+    """Return the options with nothing left open; a checkpoint's are those of its run."""
+    if found is not None and options.threads is None:
+        options = dataclasses.replace(options, threads=found.threads())
+    options = resolved(options)
+    if found is not None:
+        found.check_options(vocabulary, options)
+    return options
+
+
+def _encoded(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> EncodedCorpus:
+    """Read the corpus and say what is in it."""
+    known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
+    reporter.stage("reading", None, "bytes")
+    corpus = encode(
+        job.corpus,
+        vocabulary,
+        vocabulary=known,
+        cache_dir=job.cache_dir,
+        threads=options.threads or 1,
+        progress=lambda done, total: reporter.advance(done),
+    )
+    reporter.talk(_corpus_line(corpus))
+    for place in corpus.truncated:
+        reporter.talk(f"warning: {place}: read as far as it goes")
+    return corpus
+
+
+def _manifest(
+    used: tuple[VocabularyOptions, TrainOptions, OutputOptions],
+    corpus: EncodedCorpus,
+    training: Training,
+    last: Progress,
+    seconds: Seconds,
+) -> dict[str, Any]:
+    tokens = TokenCounts(
+        corpus=corpus.tokens,
+        trained=last.trained,
+        out_of_vocabulary=corpus.out_of_vocabulary * training.options.epochs,
+        subsampled=last.subsampled,
+        without_context=last.without_context,
+    )
+    return manifest_of(
+        options=used,
+        corpus=[(file["path"], file["size"]) for file in corpus.files],
+        vocabulary=len(corpus.vocabulary),
+        tokens=tokens,
+        seconds=seconds,
+        loss=last.loss if np.isfinite(last.loss) else None,
+        kernels=training.kernels,
+    )
 
 
 def _check_outputs(job: TrainJob) -> None:
