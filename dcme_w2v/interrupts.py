@@ -56,7 +56,7 @@ def raise_on_signals() -> None:
             signal.signal(number, handler)
 
 
-def number_of(error: KeyboardInterrupt) -> int:
+def number_of(error: BaseException) -> int:
     """Return the signal behind an exception."""
     return signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
 

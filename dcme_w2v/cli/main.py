@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -29,6 +32,15 @@ COMMANDS = {
 }
 
 
+@contextlib.contextmanager
+def _signals_told() -> Iterator[None]:
+    """Turn a signal into an error of ours, before click prints an empty line for it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted("interrupted", number_of(error)) from error
+
+
 class LazyGroup(Group):
     """A group that imports a command when it is asked for."""
 
@@ -45,12 +57,16 @@ class LazyGroup(Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Read the command line."""
+        with _signals_told():
+            return super().make_context(*arguments, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a reader of stdout that has seen enough, as `head`, is no failure."""
         try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as error:  # here, or click would print an empty line for it
-            raise Interrupted("interrupted", number_of(error)) from error
+            with _signals_told():
+                return super().invoke(ctx)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
@@ -89,6 +105,9 @@ def run(arguments: list[str]) -> int:
     except MemoryError as error:
         told = f"out of memory ({error})" if str(error) else "out of memory"
         return _report(error, f"{told}; lower --dim or raise --min-count", 1, arguments)
+    except click.Abort as error:  # a signal between reading the command line and the command
+        number = number_of(error.__cause__) if error.__cause__ else signal.SIGINT
+        return _report(error, "interrupted", 128 + number, arguments)
     except Exception as error:
         told = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
         return _report(error, told, 1, arguments)
