@@ -268,6 +268,39 @@ class CheckpointOptions(Checked):
 
 
 @dataclass(frozen=True)
+class HoldoutOptions(Checked):
+    """Text to be scored after each epoch and not trained on."""
+
+    holdout: str | None = option(
+        None,
+        "keep this share of the lines from training, or take this file, and tell after each epoch "
+        "how probable its words are",
+        metavar="X|FILE",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fraction is not None and not 0 < self.fraction < 1:
+            raise UsageError(
+                f"--holdout {self.holdout}: give a share between 0 and 1, or a file (as "
+                f"./{self.holdout} if that is its name)"
+            )
+
+    @property
+    def fraction(self) -> float | None:
+        """The share of the lines; None for a file, or nothing."""
+        try:
+            return None if self.holdout is None else float(self.holdout)
+        except ValueError:
+            return None
+
+    @property
+    def file(self) -> str | None:
+        """The file; None for a share, or nothing."""
+        return self.holdout if self.fraction is None else None
+
+
+@dataclass(frozen=True)
 class OutputOptions(Checked):
     """Where results go."""
 

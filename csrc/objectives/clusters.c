@@ -139,6 +139,10 @@ void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
     }
 }
 
+void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha) {
+    memcpy(alpha, clusters->clusters[k].alpha, (size_t)clusters->model->items * sizeof *alpha);
+}
+
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
     clusters->model->kernels->dots(scores, h, clusters->u_rows, clusters->count,
                                    clusters->model->stride);

@@ -56,6 +56,9 @@ void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state);
 void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride, dcme_state *state);
 
+/* Write the centre of cluster k to alpha (N). */
+void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
+
 /* argmax_k u_k . h + H_k (9) over the clusters that no thread is updating, see dcme_cluster_best().
  * `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);

@@ -267,7 +267,11 @@ static void member_state_of(void *member, dcme_state *state) {
     dcme_state_add(state, &me->stream, 1, sizeof me->stream);
 }
 
+static void centre_of(const void *shared, int64_t k, real *alpha) {
+    dcme_clusters_centre(&((const shared_state *)shared)->tiered.clusters, k, alpha);
+}
+
 const dcme_objective dcme_objective_dcme = {
-    "dcme", open_shared,     close_shared,    join, leave, begin, announce,
-    step,   shared_state_of, member_state_of,
+    "dcme", open_shared,     close_shared,    join,      leave, begin, announce,
+    step,   shared_state_of, member_state_of, centre_of,
 };

@@ -141,7 +141,11 @@ static void member_state_of(void *member, dcme_state *state) {
     dcme_pending_state(me->pending, me->clusters->count, me->clusters->model->stride, state);
 }
 
+static void centre_of(const void *shared, int64_t k, real *alpha) {
+    dcme_clusters_centre(shared, k, alpha);
+}
+
 const dcme_objective dcme_objective_dcme_paper = {
-    "dcme", open_shared,     close_shared,    join, leave, begin, announce,
-    step,   shared_state_of, member_state_of,
+    "dcme", open_shared,     close_shared,    join,      leave, begin, announce,
+    step,   shared_state_of, member_state_of, centre_of,
 };

@@ -24,4 +24,5 @@ const dcme_objective dcme_objective_nce = {
     dcme_noise_step,
     NULL,
     dcme_noise_state,
+    NULL,
 };

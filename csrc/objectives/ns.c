@@ -19,4 +19,5 @@ const dcme_objective dcme_objective_ns = {
     dcme_noise_step,
     NULL,
     dcme_noise_state,
+    NULL,
 };

@@ -54,6 +54,9 @@ typedef struct dcme_objective {
     /* List what steps have changed, beside the model's tables. NULL where there is nothing. */
     void (*shared_state)(void *shared, dcme_state *state);
     void (*member_state)(void *member, dcme_state *state);
+
+    /* Write the centre of cluster k, a distribution over the items. NULL without clusters. */
+    void (*centre)(const void *shared, int64_t k, real *alpha);
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,

@@ -68,6 +68,13 @@ dcme_status dcme_trainer_restored(dcme_trainer *trainer, dcme_error *error);
  * called while an epoch runs. */
 int dcme_trainer_is_finite(const dcme_trainer *trainer, int64_t from, int64_t to);
 
+/* How many clusters the objective has: 0 for most. */
+int64_t dcme_trainer_clusters(const dcme_trainer *trainer);
+
+/* Write the centre of cluster k, a distribution over the words, to alpha (items). Not while an
+ * epoch runs. */
+void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, real *alpha);
+
 const char *dcme_trainer_kernels(const dcme_trainer *trainer);
 void dcme_trainer_close(dcme_trainer *trainer);
 

@@ -208,6 +208,14 @@ dcme_status dcme_trainer_restored(dcme_trainer *t, dcme_error *error) {
     return DCME_OK;
 }
 
+int64_t dcme_trainer_clusters(const dcme_trainer *t) {
+    return t->objective->centre ? t->options.clusters : 0;
+}
+
+void dcme_trainer_centre(const dcme_trainer *t, int64_t k, real *alpha) {
+    t->objective->centre(t->shared, k, alpha);
+}
+
 const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
 
 void dcme_trainer_close(dcme_trainer *t) {

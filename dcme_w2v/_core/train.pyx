@@ -71,6 +71,8 @@ cdef extern from "train/train.h" nogil:
     void dcme_trainer_state(dcme_trainer *trainer, dcme_state *state)
     dcme_status dcme_trainer_restored(dcme_trainer *trainer, dcme_error *error)
     bint dcme_trainer_is_finite(const dcme_trainer *trainer, int64_t from_row, int64_t to_row)
+    int64_t dcme_trainer_clusters(const dcme_trainer *trainer)
+    void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, float *alpha)
     const char *dcme_trainer_kernels(const dcme_trainer *trainer)
     void dcme_trainer_close(dcme_trainer *trainer)
 
@@ -182,6 +184,18 @@ cdef class Trainer:
         with nogil:
             finite = dcme_trainer_is_finite(self.trainer, start, end)
         return finite
+
+    def clusters(self):
+        """Return how many clusters the objective has."""
+        return dcme_trainer_clusters(self.trainer)
+
+    def centre(self, int64_t k, float[::1] alpha):
+        """Write a cluster's centre, a distribution over the words, between epochs."""
+        if not 0 <= k < dcme_trainer_clusters(self.trainer):
+            raise IndexError(k)
+        if alpha.shape[0] != self.kept[1].shape[0]:
+            raise ValueError("a centre has a number for each word")
+        dcme_trainer_centre(self.trainer, k, &alpha[0])
 
     @property
     def kernels(self):

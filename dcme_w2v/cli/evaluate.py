@@ -1,4 +1,4 @@
-"""`dcme-w2v eval analogies` and `eval similarity`: score vectors against published test sets."""
+"""`dcme-w2v eval`: score vectors on published test sets, or by the likelihood of text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 
 import click
 
+from dcme_w2v.cli.likelihood import likelihood
 from dcme_w2v.cli.options import Group
 from dcme_w2v.words import evaluate as scores
 from dcme_w2v.words.evaluate import METHODS, AnalogyScore, Section, SimilarityScore
@@ -14,7 +15,7 @@ from dcme_w2v.words.vectors import Vectors
 
 @click.group(cls=Group)
 def evaluate() -> None:
-    """Score word vectors on analogies or on rated word pairs."""
+    """Score word vectors on analogies, on rated word pairs, or on text."""
 
 
 @evaluate.command("analogies")
@@ -66,6 +67,9 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     score = scores.similarity(Vectors.load(vectors, limit=restrict), pairs, restrict)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
     _talk_of_skipped(pairs, score.skipped_lines)
+
+
+evaluate.add_command(likelihood)
 
 
 def _analogy_table(score: AnalogyScore) -> str:

@@ -9,7 +9,13 @@ from click.core import ParameterSource
 
 from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.errors import ResourceError, UsageError
-from dcme_w2v.options import CheckpointOptions, OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.options import (
+    CheckpointOptions,
+    HoldoutOptions,
+    OutputOptions,
+    TrainOptions,
+    VocabularyOptions,
+)
 from dcme_w2v.words import trainer
 from dcme_w2v.words.manifest import audit_line
 from dcme_w2v.words.progress import reporting
@@ -27,7 +33,7 @@ ZERO_ONE = click.Choice(["0", "1"])
 @click.argument("corpus", nargs=-1)
 @click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
 @click.option("--output-context", metavar="FILE", help="write the context vectors here")
-@options_of(VocabularyOptions, TrainOptions, OutputOptions)
+@options_of(VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
 @click.option("--checkpoint", metavar="FOLDER", help="save all state here, to go on from")
 @options_of(CheckpointOptions)
 @click.option("--resume", metavar="FOLDER", help="go on from the checkpoint in this folder")
@@ -57,8 +63,9 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
     output = collect(OutputOptions, values)
+    holdout = collect(HoldoutOptions, values).holdout
     every = collect(CheckpointOptions, values).checkpoint_every
-    job = trainer.TrainJob(**values, format=output.format, checkpoint_every=every)
+    job = trainer.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
     _check(job)
     with reporting(quiet, log_json, append=job.resume is not None) as reporter:
         manifest = trainer.train(job, vocabulary, options, reporter)

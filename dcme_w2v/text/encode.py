@@ -24,7 +24,9 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import VocabularyOptions, declaration_of
 from dcme_w2v.text.cache import IdCache
+from dcme_w2v.text.compact import Segment, compact, held_out_counts
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
+from dcme_w2v.text.holdout import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 
 Progress = Callable[[int, int | None], None]
@@ -67,7 +69,7 @@ class CountedCorpus:
 class EncodedCorpus(CountedCorpus):
     """A corpus as word numbers, in a file that is gone when the object is.
 
-    ``tokens == len(ids) + out_of_vocabulary``.
+    ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
     Attributes
     ----------
@@ -77,12 +79,20 @@ class EncodedCorpus(CountedCorpus):
     counts : ndarray of int64, shape (len(vocabulary),)
         How often each word occurs in this corpus; `vocabulary.counts` unless one was given.
     lines : int
-        Lines that have a token, kept or not.
+        Lines that have a token, kept or not, and are not held out.
+    held_out : ndarray of uint32, shape (m,)
+        The lines that are held out, as `ids`. Their words are in no count, so that words that are
+        frequent only there are not kept.
+    held_out_tokens, held_out_lines : int
+        Tokens and lines that are held out, kept or not.
     """
 
     ids: NDArray[np.uint32]
     counts: NDArray[np.int64]
     lines: int
+    held_out: NDArray[np.uint32]
+    held_out_tokens: int
+    held_out_lines: int
 
     def close(self) -> None:
         """Give the disk space back once nobody holds `ids` any more."""
@@ -142,6 +152,7 @@ def encode(
     *,
     vocabulary: Vocabulary | None = None,
     cache_dir: str | None = None,
+    holdout: HeldOutLines | None = None,
     threads: int = 1,
     progress: Progress | None = None,
     _block_bytes: int = BLOCK_BYTES,
@@ -157,6 +168,8 @@ def encode(
         corpus.
     cache_dir : str, optional
         Folder for four bytes a token; the system's folder for temporary files by default.
+    holdout : HeldOutLines, optional
+        Lines to be kept apart, in no count.
 
     Raises
     ------
@@ -173,29 +186,18 @@ def encode(
         reading = _Reading(source, options, threads, cache)
         reading.run(progress)
         total, maps = reading.merged(given)
+        reading.withhold(holdout, total, maps)
         kept, ranks = _chosen(reading, total, options) if given is None else _taken(given, total)
-        counts = kept.counts if given is None else total.counts()[: len(given)]
+        counts = kept.counts if given is None else reading.counts(total)[: len(given)]
         if not counts.sum():
-            raise CorpusError(_nothing_kept(reading.tokens, total, options, given))
-        ids, lines = _compact(cache, reading.segments, maps, ranks)
-        figures = reading.figures(kept, total, len(ids), started)
-        return EncodedCorpus(**figures, ids=ids, counts=counts, lines=lines)
+            raise CorpusError(_nothing_kept(reading, total, options, given))
+        split = compact(cache, reading.segments, maps, ranks, holdout)
+        figures = reading.figures(kept, total, len(split["ids"]), started)
+        held = reading.held_out_tokens
+        return EncodedCorpus(**figures, **split, counts=counts, held_out_tokens=held)
     except BaseException:
         cache.close()
         raise
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """What became of a block: its new words in its worker's table, and its place in the cache."""
-
-    table: int
-    first: int
-    last: int
-    tokens: int
-    newlines: int
-    newline_first: bool
-    bad: int
 
 
 class _Reading:
@@ -218,15 +220,17 @@ class _Reading:
         self.threads = threads
         self.cache = cache
         self.tables: list[core.Table] = []
-        self.segments: list[_Segment] = []
+        self.segments: list[Segment] = []
         self.tokens = self.replaced = self.skipped = 0
         self._worker = threading.local()
         self._lock = threading.Lock()
         self._file = self._lines = 0
+        self.held_out: NDArray[np.int64] | None = None  # counts, by number in the one table
+        self.held_out_tokens = 0
 
     def run(self, progress: Progress | None) -> None:
         """Read all blocks; at most two a worker are under way."""
-        pending: deque[tuple[Block, Future[tuple[_Segment, NDArray[np.uint32] | None]]]] = deque()
+        pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for block in self.corpus:
@@ -248,18 +252,18 @@ class _Reading:
             self._worker.number = len(self.tables)
             self.tables.append(core.Table())
 
-    def _encode(self, block: Block) -> tuple[_Segment, NDArray[np.uint32] | None]:
+    def _encode(self, block: Block) -> tuple[Segment, NDArray[np.uint32] | None]:
         """Run in a worker: give the words of a block the ids of the worker's table."""
         number = self._worker.number
         table = self.tables[number]
         first = len(table)
         ids = np.empty(len(block.text) // 2 + 1, dtype=np.uint32) if self.cache else None
         found = table.encode(block.text, self.refuse, ids)
-        segment = _Segment(number, first, len(table), *found)
+        segment = Segment(number, first, len(table), *found)
         return segment, None if ids is None else ids[: segment.tokens]
 
     def _finish(
-        self, block: Block, future: Future[tuple[_Segment, NDArray[np.uint32] | None]]
+        self, block: Block, future: Future[tuple[Segment, NDArray[np.uint32] | None]]
     ) -> None:
         segment, ids = future.result()
         if block.file != self._file:
@@ -293,6 +297,25 @@ class _Reading:
             self.skipped += skipped
         return total, maps
 
+    def withhold(
+        self, lines: HeldOutLines | None, total: core.Table, maps: Sequence[NDArray[np.uint32]]
+    ) -> None:
+        """Count the words of the lines that are held out, which `counts` then leaves out."""
+        if lines is None or self.cache is None:
+            return
+        found = held_out_counts(self.cache, self.segments, maps, len(total), lines)
+        self.held_out, self.held_out_tokens = found
+        if not self.held_out_tokens:
+            raise CorpusError(
+                f"no line was held out of {', '.join(self.corpus.paths[:3])}: give a larger share, "
+                "or a file of its own, to --holdout"
+            )
+
+    def counts(self, total: core.Table) -> NDArray[np.int64]:
+        """Return how often each word of the one table occurs, but for the lines held out."""
+        counts = total.counts()
+        return counts if self.held_out is None else counts - self.held_out
+
     def figures(
         self, vocabulary: Vocabulary, total: core.Table, kept: int, started: float
     ) -> dict[str, Any]:
@@ -301,8 +324,8 @@ class _Reading:
         return {
             "vocabulary": vocabulary,
             "tokens": self.tokens,
-            "types": int(np.count_nonzero(total.counts())),
-            "out_of_vocabulary": self.tokens - kept,
+            "types": int(np.count_nonzero(self.counts(total))),
+            "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
             "replaced": self.replaced,
             "skipped": self.skipped,
             "truncated": self.corpus.truncated,
@@ -315,11 +338,11 @@ def _chosen(
     reading: _Reading, total: core.Table, options: VocabularyOptions
 ) -> tuple[Vocabulary, NDArray[np.uint32]]:
     """Return the vocabulary that the options leave, and each word's number in it or NONE."""
-    counts = total.counts()
+    counts = reading.counts(total)
     frequent = np.flatnonzero(counts >= options.min_count)
     order = frequent[np.argsort(-counts[frequent], kind="stable")][: options.max_vocab]
     if not len(order):
-        raise CorpusError(_nothing_kept(reading.tokens, total, options, None))
+        raise CorpusError(_nothing_kept(reading, total, options, None))
     ranks = np.full(len(counts), core.NONE, dtype=np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     return Vocabulary(*total.words(order), counts[order]), ranks
@@ -333,9 +356,10 @@ def _taken(given: Vocabulary, total: core.Table) -> tuple[Vocabulary, NDArray[np
 
 
 def _nothing_kept(
-    tokens: int, total: core.Table, options: VocabularyOptions, given: Vocabulary | None
+    reading: _Reading, total: core.Table, options: VocabularyOptions, given: Vocabulary | None
 ) -> str:
-    types = np.count_nonzero(total.counts())
+    types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens
+    tokens -= reading.held_out_tokens
     if given is None:
         return (
             f"none of the {types} distinct words ({tokens} tokens) occurs {options.min_count} "
@@ -345,24 +369,3 @@ def _nothing_kept(
         f"none of the {types} distinct words ({tokens} tokens) is one of the {len(given)} of the "
         "vocabulary; lower --min-count or give another --read-vocab"
     )
-
-
-def _compact(
-    cache: IdCache,
-    segments: Sequence[_Segment],
-    maps: Sequence[NDArray[np.uint32]],
-    ranks: NDArray[np.uint32],
-) -> tuple[NDArray[np.uint32], int]:
-    """Renumber the cache in place, close the gaps; return the ids and the number of lines."""
-    ranks = np.append(ranks, np.uint32(core.NONE))
-    final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
-    to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)
-    compaction = core.Compaction()
-    position = length = 0
-    for part in segments:
-        ids = cache.read(position, part.tokens)
-        written = compaction.add(ids, final[part.table], part.newline_first, to)
-        cache.write(length, to[:written])
-        position += part.tokens
-        length += written
-    return cache.finished(length), compaction.lines

@@ -23,6 +23,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.words.neighbors import inverse_lengths
 
 if TYPE_CHECKING:
+    from dcme_w2v.text.words import Words
     from dcme_w2v.words.vectors import Vectors
 
 METHODS = ("3cosadd", "3cosmul")
@@ -156,16 +157,9 @@ def analogies(
     """
     if method not in METHODS:
         raise UsageError(f"--method {method}: give one of {', '.join(METHODS)}")
-    spelled, first = _upper_case(vectors, restrict)
+    spelled, first = _upper_case(vectors.words, restrict)
     names, section_of, questions, skipped = _read_questions(path)
-    numbers = np.array([[spelled.get(word, -1) for word in four] for four in questions], dtype=int)
-    numbers = numbers.reshape(-1, 4)
-    covered = (numbers >= 0).all(axis=1)
-    if not covered.any():
-        raise FormatError(
-            f"{path}: none of {len(questions)} questions has its four words among the first"
-            f" {len(first):,}; check case and language, or raise --restrict"
-        )
+    numbers, covered = _numbered(path, questions, spelled, len(first))
     answers = np.full(len(numbers), -1)
     answers[covered] = _answers(vectors.matrix[: len(first)], first, numbers[covered], method)
     right = covered & (answers == numbers[:, 3])
@@ -199,7 +193,7 @@ def similarity(
     FormatError
         Fewer than two pairs are covered or all have one rating, or the file is not UTF-8.
     """
-    spelled, _ = _upper_case(vectors, restrict)
+    spelled, _ = _upper_case(vectors.words, restrict)
     pairs, ratings, skipped = _read_pairs(path)
     numbers = np.array([[spelled.get(word, -1) for word in pair] for pair in pairs], dtype=int)
     numbers = numbers.reshape(-1, 2)
@@ -231,14 +225,43 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
     )
 
 
-def _upper_case(vectors: Vectors, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
+def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.int64]:
+    """Return the numbers of the four words, shape (q, 4), of the questions that have them all.
+
+    Raises
+    ------
+    FormatError
+        None has, or the file is not UTF-8.
+    """
+    spelled, first = _upper_case(words, len(words))
+    _, _, questions, _ = _read_questions(path)
+    numbers, covered = _numbered(path, questions, spelled, len(first))
+    return numbers[covered]
+
+
+def _numbered(
+    path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return each question's word numbers, -1 for unknown ones, and whether it is covered."""
+    numbers = np.array([[spelled.get(word, -1) for word in four] for four in questions], dtype=int)
+    numbers = numbers.reshape(-1, 4)
+    covered = np.asarray((numbers >= 0).all(axis=1))
+    if not covered.any():
+        raise FormatError(
+            f"{path}: none of {len(questions)} questions has its four words among the first"
+            f" {known:,}; check case and language, or raise --restrict"
+        )
+    return numbers, covered
+
+
+def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
     """Return each upper-case spelling's first word, and for each word the first spelled alike."""
     if restrict < 1:
         raise UsageError(f"--restrict {restrict}: give at least 1")
     spelled: dict[str, int] = {}
     first = [
         spelled.setdefault(word.upper(), number)
-        for number, word in enumerate(itertools.islice(vectors.words, restrict))
+        for number, word in enumerate(itertools.islice(words, restrict))
     ]
     return spelled, np.array(first, dtype=np.int64)
 

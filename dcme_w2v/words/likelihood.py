@@ -1,12 +1,13 @@
 """How probable held-out text is under a model: the exact softmax over the whole vocabulary.
 
 A word is predicted from the mean of the context vectors around it, as CBOW does with a fixed
-window, whatever the model was trained with.
+window, whatever the model was trained with. Scores come from BLAS, some hundred contexts at a time.
+Called by `dcme_w2v.words.holdout` after an epoch and by `dcme_w2v.words.model` for saved vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 LAST = np.uint32(0x80000000)  # marks the last word of a sentence in encoded text
 BATCH = 256  # contexts whose scores, one for each word, are in memory together
+PIECE = 1 << 16  # words whose contexts are in memory together, at least
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,14 @@ class Likelihood:
     log_probability: float
     log_mean_probability: float
     count: int
+
+
+def summary(logs: NDArray[np.float64]) -> Likelihood:
+    """Summarise log-probabilities of shape (n,)."""
+    if len(logs) == 0:
+        return Likelihood(float("nan"), float("nan"), 0)
+    top = logs.max()
+    return Likelihood(float(logs.mean()), float(top + np.log(np.exp(logs - top).mean())), len(logs))
 
 
 def contexts(
@@ -68,6 +78,17 @@ def contexts(
     return total[some] / count[some, None], words[some]
 
 
+def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.uint32]]:
+    """Cut encoded text at ends of sentences into pieces of at least `size` words."""
+    ends = np.append(np.flatnonzero(ids & LAST) + 1, len(ids))
+    start = 0
+    while start < len(ids):
+        following = int(np.searchsorted(ends, start + size))
+        end = int(ends[min(following, len(ends) - 1)])
+        yield ids[start:end]
+        start = end
+
+
 def likelihood(
     ids: NDArray[np.uint32],
     input: NDArray[np.float32],
@@ -89,27 +110,49 @@ def likelihood(
         Added to the scores: the log of the noise distribution, which the scores of negative
         sampling lack.
     """
-    h, targets = contexts(ids, input, window)
-    if len(h) == 0:
-        return Likelihood(float("nan"), float("nan"), 0)
-    logs = np.concatenate(list(_log_probabilities(h, targets, output, bias)))
-    top = logs.max()
-    return Likelihood(float(logs.mean()), float(top + np.log(np.exp(logs - top).mean())), len(logs))
+    biases = [np.zeros(len(output), dtype=np.float32) if bias is None else bias]
+    logs = [np.zeros(0)]
+    for piece in pieces(ids):
+        h, targets = contexts(piece, input, window)
+        logs.append(log_probabilities(h, targets, output, biases)[0])
+    return summary(np.concatenate(logs))
 
 
-def _log_probabilities(
+def log_probabilities(
     h: NDArray[np.float32],
     targets: NDArray[np.int64],
     output: NDArray[np.float32],
-    bias: NDArray[np.float32] | None,
-) -> Iterator[NDArray[np.float64]]:
+    biases: Sequence[NDArray[np.float32]],
+) -> NDArray[np.float64]:
+    """Return log-probabilities of the targets, one row for each bias that is added to the scores.
+
+    Parameters
+    ----------
+    h : ndarray of float32, shape (m, dim)
+    targets : ndarray of int64, shape (m,)
+    output : ndarray of float32, shape (words, dim)
+    biases : sequence of ndarray of float32, shape (words,)
+        All are served by one pass: the exponentials of the bare scores are summed with the weights
+        exp(bias).
+
+    Returns
+    -------
+    ndarray of float64, shape (len(biases), m)
+    """
     rows = np.ascontiguousarray(output.T)
+    tops = np.array([bias.max() for bias in biases], dtype=np.float64)
+    weights = np.exp(np.stack(list(biases), axis=1) - tops).astype(np.float32)
+    logs = np.empty((len(biases), len(h)))
+    memory = np.empty((min(BATCH, len(h)), len(output)), dtype=np.float32)
     for start in range(0, len(h), BATCH):
-        scores = h[start : start + BATCH] @ rows
-        if bias is not None:
-            scores += bias
-        wanted = targets[start : start + BATCH, None]
-        own = np.take_along_axis(scores, wanted, axis=1)[:, 0].astype(np.float64)
-        top = scores.max(axis=1, keepdims=True)
-        np.exp(scores - top, out=scores)
-        yield own - top[:, 0] - np.log(scores.sum(axis=1, dtype=np.float64))
+        batch = h[start : start + BATCH]
+        scores = np.matmul(batch, rows, out=memory[: len(batch)])
+        wanted = targets[start : start + BATCH]
+        own = np.take_along_axis(scores, wanted[:, None], axis=1)[:, 0].astype(np.float64)
+        top = scores.max(axis=1)
+        scores -= top[:, None]
+        np.exp(scores, out=scores)
+        sums = np.log((scores @ weights).astype(np.float64)) + tops + top[:, None]
+        own_bias = np.stack([bias[wanted] for bias in biases])
+        logs[:, start : start + BATCH] = own + own_bias - sums.T
+    return logs

@@ -14,6 +14,7 @@ import resource
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dcme_w2v import __version__
@@ -22,7 +23,7 @@ from dcme_w2v.files import STANDARD, replacing
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """Where every token went: `corpus` times epochs is the sum of the other four.
+    """Where every token went: `corpus` times epochs is the sum of the others.
 
     Attributes
     ----------
@@ -31,6 +32,8 @@ class TokenCounts:
     trained, out_of_vocabulary, subsampled, without_context : int
         Over all epochs: targets that were trained; tokens that are not in the vocabulary; tokens
         that subsampling left out; targets with no word beside them.
+    held_out : int
+        Over all epochs: tokens of lines that are held out.
     """
 
     corpus: int
@@ -38,6 +41,7 @@ class TokenCounts:
     out_of_vocabulary: int
     subsampled: int
     without_context: int
+    held_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,20 @@ def manifest_of(
     }
 
 
+def files_beside(
+    vectors: str | None, context: str | None, vocabulary: str | None
+) -> dict[str, str]:
+    """Return where the other files of a model are, from the folder of the vectors."""
+    if vectors in (None, STANDARD):
+        return {}
+    folder = Path(str(vectors)).resolve().parent
+    return {
+        name: os.path.relpath(Path(path).resolve(), folder)
+        for name, path in (("context_file", context), ("vocabulary_file", vocabulary))
+        if path is not None and path != STANDARD
+    }
+
+
 def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str]) -> None:
     """Write the manifest beside the vectors as VECTORS.json; not when those go to stdout."""
     if os.fspath(vectors) == STANDARD:
@@ -115,7 +133,8 @@ def audit_line(manifest: Mapping[str, Any]) -> str:
     """Return the account of the tokens as one line that adds up, or says that it does not."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
-    parts = ("trained", "out_of_vocabulary", "subsampled", "without_context")
+    parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]
+    parts += ["held_out"] * (tokens["held_out"] > 0)
     account = " + ".join(f"{tokens[part]:,} {part.replace('_', ' ')}" for part in parts)
     lost = read - sum(tokens[part] for part in parts)
     return f"tokens: {read:,} read = {account}" + (f" + {lost:,} unaccounted for" if lost else "")

@@ -17,13 +17,26 @@ import numpy as np
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.interrupts import Interrupted, Noted, noting
-from dcme_w2v.options import CheckpointOptions, OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.options import (
+    CheckpointOptions,
+    HoldoutOptions,
+    OutputOptions,
+    TrainOptions,
+    VocabularyOptions,
+)
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.checkpoint import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.holdout import HeldOut, check_file, lines_of, prepared, scores_of
 from dcme_w2v.words.keeping import Keeper
-from dcme_w2v.words.manifest import Seconds, TokenCounts, manifest_of, write_manifest
+from dcme_w2v.words.manifest import (
+    Seconds,
+    TokenCounts,
+    files_beside,
+    manifest_of,
+    write_manifest,
+)
 from dcme_w2v.words.progress import Reporter
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.training import Progress, Training
@@ -59,6 +72,8 @@ class TrainJob:
     resume : str, optional
         Folder of checkpoints to go on from. Where it is also `checkpoint`, and has none yet, the
         run starts from the beginning.
+    holdout : str, optional
+        Share of the lines to be held out, or a file; see `dcme_w2v.words.holdout`.
     """
 
     corpus: tuple[str, ...]
@@ -74,6 +89,7 @@ class TrainJob:
     checkpoint: str | None = None
     checkpoint_every: str = CheckpointOptions().checkpoint_every
     resume: str | None = None
+    holdout: str | None = None
 
 
 def train(
@@ -115,6 +131,8 @@ def train(
     found = _checkpoint_of(job)
     options = _settled(options, vocabulary, found)
     _check_outputs(job)
+    holdout = HoldoutOptions(job.holdout)
+    check_file(holdout, job.corpus)
     with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, options)
         refused = reason_against(plan)
@@ -126,6 +144,9 @@ def train(
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Training(corpus.ids, corpus.vocabulary.counts, options)
+        held_out = prepared(holdout, corpus, vocabulary, training)
+        if held_out is not None:
+            reporter.talk(held_out.line)
         every = CheckpointOptions(job.checkpoint_every)
         keeper = Keeper(folder, every, (vocabulary, options), corpus, training, reporter)
         if found is not None:
@@ -133,15 +154,19 @@ def train(
         elif job.init:
             _start_from(job.init, training, corpus.vocabulary)
         with noting() as noted:
-            last = _run(job, training, corpus, reporter, keeper, noted)
+            last = _run(job, training, corpus, reporter, keeper, noted, held_out)
             _save_or_keep(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(
             count=round(corpus.seconds, 3),
             train=round(keeper.position.seconds, 3),
             total=round(time.monotonic() - start, 3),
         )
-        used = (vocabulary, options, OutputOptions(format=_format(job)))
-        manifest = _manifest(used, corpus, training, last, seconds)
+        used = (vocabulary, options, holdout, OutputOptions(format=_format(job)))
+        more = {
+            **files_beside(job.output, job.output_context, job.save_vocab),
+            **scores_of(held_out),
+        }
+        manifest = _manifest(used, corpus, training, last, seconds, more)
         if job.output is not None:
             write_manifest(manifest, job.output)
         return manifest
@@ -172,6 +197,7 @@ def _encoded(
         cache_dir=job.cache_dir,
         threads=options.threads or 1,
         progress=lambda done, total: reporter.advance(done),
+        holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
     reporter.talk(_corpus_line(corpus))
     for place in corpus.truncated:
@@ -180,11 +206,12 @@ def _encoded(
 
 
 def _manifest(
-    used: tuple[VocabularyOptions, TrainOptions, OutputOptions],
+    used: tuple[VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions],
     corpus: EncodedCorpus,
     training: Training,
     last: Progress,
     seconds: Seconds,
+    more: dict[str, Any],
 ) -> dict[str, Any]:
     tokens = TokenCounts(
         corpus=corpus.tokens,
@@ -192,6 +219,7 @@ def _manifest(
         out_of_vocabulary=corpus.out_of_vocabulary * training.options.epochs,
         subsampled=last.subsampled,
         without_context=last.without_context,
+        held_out=corpus.held_out_tokens * training.options.epochs,
     )
     return manifest_of(
         options=used,
@@ -201,6 +229,7 @@ def _manifest(
         seconds=seconds,
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
+        **more,
     )
 
 
@@ -281,6 +310,7 @@ def _run(
     reporter: Reporter,
     keeper: Keeper,
     noted: Noted,
+    held_out: HeldOut | None,
 ) -> Progress:
     """Train all epochs that are left, saving and telling, and return the progress at the end."""
     epochs, position = training.options.epochs, keeper.position
@@ -300,7 +330,8 @@ def _run(
             if training.unfinished is None:
                 seconds = round(position.epoch_seconds, 3)
                 figures = {"seconds": seconds, "loss": progress.loss, "lr": progress.lr}
-                reporter.epoch({"epoch": position.epoch + 1, **figures})
+                scores = held_out.score() if held_out else {}
+                reporter.epoch({"epoch": position.epoch + 1, **figures, **scores})
                 keeper.end_epoch()
             if noted.number is not None and position.epoch < epochs:
                 raise _interrupted(job, training, corpus.vocabulary, keeper, noted)

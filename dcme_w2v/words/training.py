@@ -123,6 +123,17 @@ class Training:
         """Name of the instruction set in use."""
         return str(self._core.kernels)
 
+    @property
+    def clusters(self) -> int:
+        """How many dual clusters the objective has: 0 without."""
+        return self._core.clusters()
+
+    def centre(self, k: int) -> NDArray[np.float32]:
+        """Return a copy of a cluster's centre, a distribution over the words; between epochs."""
+        alpha = np.empty(len(self.input), dtype=np.float32)
+        self._core.centre(k, alpha)
+        return alpha
+
     def progress(self) -> Progress:
         """Return what has been done so far; may lag behind the threads a little."""
         now, before = self._core.progress(), self._before

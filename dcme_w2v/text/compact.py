@@ -1,0 +1,84 @@
+"""From the provisional ids in the cache to word numbers without gaps, line by line.
+
+Lines that are held out are taken out on the way. Called by `dcme_w2v.text.encode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import text as core
+from dcme_w2v.text.cache import IdCache
+from dcme_w2v.text.holdout import LAST, Choice, HeldOutLines
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What became of a block: its new words in its worker's table, and its place in the cache."""
+
+    table: int
+    first: int
+    last: int
+    tokens: int
+    newlines: int
+    newline_first: bool
+    bad: int
+
+
+def held_out_counts(
+    cache: IdCache,
+    segments: Sequence[Segment],
+    maps: Sequence[NDArray[np.uint32]],
+    words: int,
+    lines: HeldOutLines,
+) -> tuple[NDArray[np.int64], int]:
+    """Return how often each word occurs in the lines held out, and how many tokens these have."""
+    counts, tokens = np.zeros(words, dtype=np.int64), 0
+    choice, position = Choice(lines), 0
+    for part in segments:
+        ids = cache.read(position, part.tokens)
+        held = ids[choice.mask(ids, part.newline_first)] & ~LAST
+        found = maps[part.table][held]
+        counts += np.bincount(found[found != core.NONE], minlength=words)
+        tokens += len(held)
+        position += part.tokens
+    return counts, tokens
+
+
+def compact(
+    cache: IdCache,
+    segments: Sequence[Segment],
+    maps: Sequence[NDArray[np.uint32]],
+    ranks: NDArray[np.uint32],
+    holdout: HeldOutLines | None,
+) -> dict[str, Any]:
+    """Renumber the cache in place and close the gaps; return the fields of `EncodedCorpus`."""
+    ranks = np.append(ranks, np.uint32(core.NONE))
+    final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
+    to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)
+    trained, apart = core.Compaction(), core.Compaction()
+    choice = Choice(holdout) if holdout else None
+    held_out = [to[:0].copy()]
+    position = length = 0
+    for part in segments:
+        ids = cache.read(position, part.tokens)
+        if choice:
+            mask = choice.mask(ids, part.newline_first)
+            written = apart.add(ids[mask], final[part.table], part.newline_first, to)
+            held_out.append(to[:written].copy())
+            ids = ids[~mask]
+        written = trained.add(ids, final[part.table], part.newline_first, to)
+        cache.write(length, to[:written])
+        position += part.tokens
+        length += written
+    return {
+        "ids": cache.finished(length),
+        "lines": trained.lines,
+        "held_out": np.concatenate(held_out),
+        "held_out_lines": apart.lines,
+    }

@@ -1,0 +1,70 @@
+"""Which lines of a corpus are held out, so that they can be scored and not be trained on.
+
+A line is chosen by the seed and its number among the lines that have a word, so that neither the
+number of threads nor where blocks end matters. Called by `dcme_w2v.text.encode`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAST = np.uint32(0x80000000)  # marks the last word of a line
+
+
+@dataclass(frozen=True)
+class HeldOutLines:
+    """How lines are chosen: each with this probability, independently.
+
+    Attributes
+    ----------
+    fraction : float
+        Between 0 and 1.
+    seed : int
+    """
+
+    fraction: float
+    seed: int
+
+    def chosen(self, first: int, count: int) -> NDArray[np.bool_]:
+        """Tell of lines first .. first + count - 1 whether they are held out."""
+        numbers = np.arange(first, first + count, dtype=np.uint64)
+        mixed = _mixed(numbers + _mixed(np.array([self.seed], dtype=np.uint64)))
+        chosen: NDArray[np.bool_] = mixed < np.uint64(self.fraction * 2.0**64)
+        return chosen
+
+
+class Choice:
+    """Walk over the provisional ids of a corpus and tell which are of lines held out."""
+
+    def __init__(self, lines: HeldOutLines) -> None:
+        self._lines = lines
+        self._line = 0  # the line under way, or next
+        self._open = False
+
+    def mask(self, ids: NDArray[np.uint32], newline: bool) -> NDArray[np.bool_]:
+        """Go on with a block; `newline` says that it begins with the end of a line."""
+        if newline and self._open:
+            self._line += 1
+            self._open = False
+        if not len(ids):
+            return np.zeros(0, dtype=bool)
+        last = (ids & LAST) != 0
+        line = np.cumsum(last) - last
+        ended = int(last.sum())
+        mask: NDArray[np.bool_] = self._lines.chosen(self._line, ended + 1)[line]
+        self._line += ended
+        self._open = not last[-1]
+        return mask
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the numbers' values in splitmix64 (Steele, Lea and Flood 2014), modulo 2^64."""
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        numbers = numbers ^ (numbers >> np.uint64(31))
+    return numbers

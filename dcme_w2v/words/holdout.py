@@ -1,0 +1,186 @@
+"""Held-out text: read beside the corpus, and scored after each epoch; for the trainer.
+
+What is reported has "heldout_" before its name: the log-probabilities of the exact softmax (see
+`dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
+added to the scores, and for DCME the surrogate of its clusters and the gap to the truth.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from threadpoolctl import threadpool_limits
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD
+from dcme_w2v.options import HoldoutOptions, VocabularyOptions
+from dcme_w2v.text.corpus import expand
+from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.holdout import HeldOutLines
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.training import Training
+
+SCORED = 35_000  # words that are scored after an epoch, at most, and a sentence more
+
+
+def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
+    """Return how lines of the corpus are chosen; None where none are."""
+    return None if holdout.fraction is None else HeldOutLines(holdout.fraction, seed)
+
+
+def check_file(holdout: HoldoutOptions, corpus: tuple[str, ...]) -> None:
+    """Raise, before any work, if the file is not there or is trained on, too."""
+    if holdout.file is None:
+        return
+    held = expand([holdout.file])
+    for path in expand(corpus):
+        same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
+        if path in held or any(same):
+            raise UsageError(f"--holdout {path}: is in the corpus, too; keep it out of that")
+
+
+def _are_files(*paths: str) -> bool:
+    return all(path != STANDARD and Path(path).exists() for path in paths)
+
+
+def ids_of(
+    files: list[str], words: Words, options: VocabularyOptions, threads: int
+) -> NDArray[np.uint32]:
+    """Return text as numbers of given words; other words are left out, as in training."""
+    all_words = VocabularyOptions(
+        min_count=1,
+        encoding_errors=options.encoding_errors,
+        allow_truncated=options.allow_truncated,
+        allow_binary=options.allow_binary,
+    )
+    known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
+    with encode(files, all_words, vocabulary=known, threads=threads) as text:
+        return np.array(text.ids)
+
+
+def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
+    """Return sentences spread evenly over a text that have this many words, or a little more."""
+    sentences = list(pieces(ids, 1))
+    total, kept, taken = len(ids), [], 0
+    for number, sentence in enumerate(sentences):
+        wanted = words if total <= words else words * (number + 1) / len(sentences)
+        if taken < wanted:
+            kept.append(sentence)
+            taken += len(sentence)
+    return np.concatenate(kept) if kept else ids
+
+
+def noise_bias(counts: NDArray[np.int64], power: float) -> NDArray[np.float32]:
+    """Return the log of the noise distribution, up to a constant, which scores of ns lack."""
+    return (power * np.log(np.maximum(counts, 1))).astype(np.float32)
+
+
+def dual_bounds(
+    h: NDArray[np.float32], output: NDArray[np.float32], centres: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return max_k { u_k . h + H_k } <= log sum_j exp(v_j . h) for each context, and its k.
+
+    Parameters
+    ----------
+    h : ndarray of float32, shape (m, dim)
+    output : ndarray of float32, shape (words, dim)
+    centres : ndarray of float32, shape (clusters, words)
+        Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are of the rows as
+        they are now, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
+    """
+    total = centres.sum(axis=1, dtype=np.float64)[:, None]
+    u = (centres @ output).astype(np.float64) / total
+    entropy = np.array([entr(row / sum_).sum() for row, sum_ in zip(centres, total, strict=True)])
+    values = h.astype(np.float64) @ u.T + entropy
+    return values.max(axis=1), values.argmax(axis=1)
+
+
+class HeldOut:
+    """Scores held-out text under a training run, between epochs.
+
+    Parameters
+    ----------
+    ids : ndarray of uint32, shape (n,)
+        Encoded text. `SCORED` words of it are scored, in whole sentences spread over the text.
+    counts : ndarray of int64, shape (words,)
+        Of the training corpus.
+    training : Training
+
+    Attributes
+    ----------
+    figures : dict
+        What was found last, by name.
+    line : str
+        How much text is held out, and scored.
+    """
+
+    def __init__(
+        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Training
+    ) -> None:
+        self.ids = evenly(ids, SCORED)
+        self.line = f"held out: {len(ids):,} words of the vocabulary"
+        if len(self.ids) < len(ids):
+            self.line += f", {len(self.ids):,} of them scored"
+        self.figures: dict[str, float] = {}
+        self._training = training
+        options = training.options
+        self._biases = [np.zeros(len(counts), dtype=np.float32)]
+        if options.objective == "ns":
+            assert options.noise_power is not None
+            self._biases.append(noise_bias(counts, options.noise_power))
+
+    def score(self) -> dict[str, float]:
+        """Return, and keep, the figures of the vectors as they are now."""
+        training, window = self._training, self._training.options.window
+        h, targets = contexts(self.ids, training.input, window)
+        self.figures = {}
+        if len(h) == 0:
+            return self.figures
+        with threadpool_limits(training.options.threads):
+            logs = log_probabilities(h, targets, training.output, self._biases)
+        for suffix, row in zip(("", "_with_noise"), logs, strict=False):
+            found = summary(row)
+            self.figures[f"heldout_log_probability{suffix}"] = found.log_probability
+            self.figures[f"heldout_log_mean_probability{suffix}"] = found.log_mean_probability
+        if training.clusters:
+            self.figures |= self._of_clusters(h, targets)
+        return self.figures
+
+    def _of_clusters(self, h: NDArray[np.float32], targets: NDArray[np.int64]) -> dict[str, float]:
+        training = self._training
+        centres = np.stack([training.centre(k) for k in range(training.clusters)])
+        bounds, chosen = dual_bounds(h, training.output, centres)
+        own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
+        surrogate = float((own - bounds).mean())
+        used = np.bincount(chosen, minlength=len(centres))
+        return {
+            "heldout_surrogate": surrogate,
+            "heldout_gap": surrogate - self.figures["heldout_log_probability"],
+            "heldout_clusters_used": int(np.count_nonzero(used)),
+            "heldout_largest_cluster": float(used.max() / used.sum()),
+        }
+
+
+def scores_of(held_out: HeldOut | None) -> dict[str, float]:
+    """Return the figures of the vectors at the end of a run, which may have been resumed there."""
+    return {} if held_out is None else held_out.figures or held_out.score()
+
+
+def prepared(
+    holdout: HoldoutOptions,
+    corpus: EncodedCorpus,
+    vocabulary: VocabularyOptions,
+    training: Training,
+) -> HeldOut | None:
+    """Return what scores the held-out text of a run; None where none is asked for."""
+    if holdout.holdout is None:
+        return None
+    ids, threads = corpus.held_out, training.options.threads or 1
+    if holdout.file is not None:
+        ids = ids_of([holdout.file], corpus.vocabulary, vocabulary, threads)
+    return HeldOut(ids, corpus.vocabulary.counts, training)

@@ -1,0 +1,170 @@
+"""A saved model, and how probable text and analogies are under it: `dcme-w2v eval likelihood`.
+
+A model is what `dcme-w2v train` writes: the vectors, the context vectors of --output-context, and
+the manifest beside the vectors, which says where the latter are, and the window. Vectors of other
+programs do as well, if the two files and the window are given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.evaluate import covered_questions
+from dcme_w2v.words.holdout import ids_of, noise_bias
+from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.vectors import Vectors
+
+
+@dataclass(frozen=True)
+class Model:
+    """Input and output vectors of the same words.
+
+    Attributes
+    ----------
+    words : Words
+    input, output : ndarray of float32, shape (words, dim)
+        Context vectors, which are the word vectors, and target vectors.
+    window : int
+        Words on each side that are context.
+    noise : ndarray of float32, shape (words,), or None
+        Log of the noise distribution that the scores lack, for negative sampling.
+    """
+
+    words: Words
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    window: int
+    noise: NDArray[np.float32] | None
+
+    @classmethod
+    def load(
+        cls,
+        path: str,
+        context: str | None = None,
+        vocabulary: str | None = None,
+        window: int | None = None,
+    ) -> Model:
+        """Read a model.
+
+        Parameters
+        ----------
+        path : str
+            The vectors; their manifest is looked for beside them.
+        context : str, optional
+            The context vectors; by default the manifest's `context_file`.
+        vocabulary : str, optional
+            Lines "word count", from which the noise of negative sampling is; by default the
+            manifest's `vocabulary_file`, or the counts beside npy vectors.
+        window : int, optional
+            By default the manifest's, or that of `dcme-w2v train`.
+
+        Raises
+        ------
+        UsageError
+            The context vectors are not given, nor in the manifest.
+        FormatError
+            The two files are not of the same words and size.
+        """
+        manifest = _manifest_of(path)
+        options = manifest.get("options", {})
+        context = context or _beside(path, manifest.get("context_file"))
+        if context is None:
+            raise UsageError(
+                f"{path}: its context vectors are needed, too: give --context the file that "
+                "--output-context wrote"
+            )
+        input, output = Vectors.load(path), Vectors.load(context)
+        if input.matrix.shape != output.matrix.shape or not _same(input.words, output.words):
+            raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
+        noise = None
+        if options.get("objective") == "ns":
+            known = _beside(path, manifest.get("vocabulary_file"))
+            if known is not None and not Path(known).exists():
+                known = None
+            counts = _counts(input, vocabulary or known)
+            if counts is not None:
+                noise = noise_bias(counts, float(options["noise_power"]))
+        window = window or options.get("window", TrainOptions().window)
+        return cls(input.words, input.matrix, output.matrix, int(window), noise)
+
+    def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
+        """Return how probable the words of a corpus are, each given those around it.
+
+        Words that the model has not are left out, as in training. Keys: `log_probability`,
+        `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
+        """
+        ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
+        logs = [self._logs(*contexts(piece, self.input, self.window)) for piece in pieces(ids)]
+        return _figures("", np.concatenate(logs, axis=1), "words")
+
+    def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
+        """Return how probable d is, given the context h_b - h_a + h_c, for questions a b c d.
+
+        It is the measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case.
+        Keys as those of `text_likelihood`, with `analogy_` before them, and `questions`.
+        """
+        a, b, c, d = covered_questions(self.words, path).T
+        h = self.input[b] - self.input[a] + self.input[c]
+        return _figures("analogy_", self._logs(h, d), "questions")
+
+    def _logs(self, h: NDArray[np.float32], targets: NDArray[np.int64]) -> NDArray[np.float64]:
+        biases = [np.zeros(len(self.output), dtype=np.float32)]
+        biases += [] if self.noise is None else [self.noise]
+        return log_probabilities(h, targets, self.output, biases)
+
+
+def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for suffix, row in zip(("", "_with_noise"), logs, strict=False):
+        found = summary(row)
+        if found.count:
+            figures[f"{prefix}log_probability{suffix}"] = found.log_probability
+            figures[f"{prefix}log_mean_probability{suffix}"] = found.log_mean_probability
+    return {**figures, counted: logs.shape[1]}
+
+
+def _manifest_of(path: str) -> Mapping[str, Any]:
+    """Return the manifest beside vectors, or nothing where there is none."""
+    file = Path(f"{path}.json")
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise FormatError(f"{file}: is no JSON ({error}); remove it, or train anew") from error
+    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+        raise FormatError(f"{file}: is no manifest; remove it, or train anew")
+    return found
+
+
+def _beside(path: str, name: Any) -> str | None:
+    """Return the path of a file that a manifest names from the folder of its vectors."""
+    return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
+
+
+def _same(one: Words, other: Words) -> bool:
+    return np.array_equal(one.offsets, other.offsets) and np.array_equal(one.text, other.text)
+
+
+def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
+    """Return the words' counts from a file of a vocabulary, or else those read with them."""
+    if path is None:
+        return vectors.counts
+    vocabulary = Vocabulary.load(path)
+    rows = [vocabulary.index(word) for word in vectors.words]
+    if None in rows:
+        word = vectors.words[rows.index(None)]
+        raise FormatError(f"{path}: has no count of the word {word}; give the vectors' own")
+    return vocabulary.counts[np.array(rows, dtype=np.int64)]

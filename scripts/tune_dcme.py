@@ -1,0 +1,102 @@
+"""Show what DCME's settings do: likelihood and time by clusters K, top items Q, beta and draws.
+
+    python scripts/tune_dcme.py [--quick] [--json FILE] [--corpus FILE] [--full]
+
+Changes one setting at a time from the defaults; --full takes all combinations of the ends, too. A
+row whose figures are in the --json file already is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import peers
+from reproduce_figure2 import PLAIN, SETTING, Text, texts
+
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.files import replacing
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.holdout import HeldOut
+from dcme_w2v.words.training import Training
+
+BASE = {"clusters": 20, "top_items": 10, "beta": TrainOptions().beta, "negative": 5}
+RANGES: dict[str, tuple[float, ...]] = {
+    "clusters": (20, 50, 100, 200, 500),
+    "top_items": (0, 5, 10, 20, 50),
+    "beta": (0.01, 0.03, 0.1, 0.3, 1.0),
+    "negative": (1, 2, 5, 10, 20),
+}
+
+
+def rows(full: bool) -> list[dict[str, float]]:
+    """Return the settings to run: the defaults, one change at a time, and the ends' product."""
+    found = [dict(BASE)]
+    for name, values in RANGES.items():
+        found += [{**BASE, name: value} for value in values]
+    if full:
+        ends = [(values[0], values[-1]) for values in RANGES.values()]
+        found += [dict(zip(RANGES, values, strict=True)) for values in product(*ends)]
+    return list({json.dumps(row): row for row in found}.values())
+
+
+def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | None:
+    """Train with a row's settings; None where it left the numbers."""
+    dim, window = SETTING["dim"], SETTING["window"]
+    options = TrainOptions(objective="dcme", dim=dim, window=window, epochs=epochs, **row)
+    training = Training(text.ids, text.vocabulary.counts, resolved(options))
+    held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training), 0.0
+    try:
+        for epoch in range(epochs):
+            start = time.perf_counter()
+            training.epoch(epoch)
+            seconds += time.perf_counter() - start
+    except DivergedError:
+        return None
+    return {"seconds": seconds / epochs, **held.score()}
+
+
+def main() -> None:
+    """Run what is not there yet and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corpus", help="default: the development corpus")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the text")
+    parser.add_argument("--full", action="store_true", help="all combinations of the ends, too")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="keep every figure here, and go on from it")
+    parser.add_argument("--folder", help="where the unpacked corpus goes")
+    given = parser.parse_args()
+    folder = peers.work_folder(given.folder)
+    corpus = given.corpus or str(peers.plain_corpus(folder))
+    results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    (text,) = texts(corpus, given.quick, "all words")
+    print("| K | Q | beta | draws | log-probability | log of mean | gap | largest | used | s |")
+    print("|---" * 10 + "|")
+    for row in rows(given.full):
+        key = json.dumps(row)
+        if key not in results:
+            results[key] = measure(text, row, given.epochs)
+            if given.json:
+                with replacing(given.json) as file:
+                    file.write(json.dumps(results, indent=2).encode())
+        print(table_row(row, results[key]), flush=True)
+
+
+def table_row(row: dict[str, float], found: dict[str, float] | None) -> str:
+    """Return one row of the table."""
+    settings = " | ".join(f"{value:g}" for value in row.values())
+    if found is None:
+        return f"| {settings} | diverged | | | | | |"
+    names = (PLAIN, "heldout_log_mean_probability", "heldout_gap", "heldout_largest_cluster")
+    cells = [f"{found[name]:.3f}" for name in names]
+    cells += [f"{found['heldout_clusters_used']:.0f}", f"{found['seconds']:.1f}"]
+    return f"| {settings} | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()

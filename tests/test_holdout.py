@@ -1,0 +1,275 @@
+"""Held-out text: which lines it is, that nothing is learned from it, and what is reported of it."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from test_cli_train import manifest, train, write_corpus
+from test_training import PAPER, options_of
+from texts import corpus
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import CorpusError, DivergedError, UsageError
+from dcme_w2v.options import HoldoutOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.text.holdout import HeldOutLines
+from dcme_w2v.words.holdout import HeldOut, dual_bounds, evenly
+from dcme_w2v.words.likelihood import LAST, contexts, pieces
+from dcme_w2v.words.training import Training
+from dcme_w2v.words.vectors import Vectors
+
+SCORES = ("heldout_log_probability", "heldout_log_mean_probability")
+OF_CLUSTERS = ("heldout_surrogate", "heldout_gap")
+DCME = {"objective": "dcme"}
+
+
+def lines_of(ids, words):
+    """The text of encoded lines."""
+    spelled = list(words)
+    return [
+        [spelled[i] for i in piece & ~LAST] for piece in pieces(np.asarray(ids), 1) if len(piece)
+    ]
+
+
+def split(path, fraction=0.3, seed=1, **more):
+    options = VocabularyOptions(min_count=1)
+    with encode([str(path)], options, holdout=HeldOutLines(fraction, seed), **more) as found:
+        ids = np.array(found.ids)
+    return found, lines_of(ids, found.vocabulary), lines_of(found.held_out, found.vocabulary)
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_corpus(tmp_path / "text.txt")
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_line_is_trained_on_or_held_out(tmp_path, block, threads):
+    # each word on one line only, so that the halves cannot be mistaken
+    lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(" ".join(line) for line in lines))
+    _, whole, _ = split(path)
+    found, trained, held = split(path, threads=threads, _block_bytes=block)
+    counted = Counter(word for line in trained for word in line)
+    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counted
+    assert trained == whole
+    # a word that is only in held-out text is in no vocabulary
+    assert held == []
+    kept = [line for line in lines if line and line[0] in counted]
+    assert trained == kept
+    assert 0.15 < found.held_out_lines / (found.held_out_lines + found.lines) < 0.45
+    tokens = sum(map(len, lines))
+    assert found.tokens == tokens == sum(map(len, trained)) + found.held_out_tokens
+
+
+def test_the_choice_is_the_seeds(text):
+    found = {seed: split(text, seed=seed)[1:] for seed in (1, 2)}
+    assert found[1] != found[2]
+    assert split(text, seed=1, threads=3, _block_bytes=100)[1:] == found[1]
+    whole, trained, held = split(text, 0.5)
+    assert len(held) == pytest.approx(len(trained), rel=0.3)
+    lines = Path(text).read_text().split("\n")
+    assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
+
+
+def test_held_out_words_are_in_no_count(text):
+    found, trained, held = split(text)
+    counts = Counter(word for line in trained for word in line)
+    assert len(held) > 50
+    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counts
+    assert found.types == len(counts)
+    assert found.out_of_vocabulary == 0
+    words = Path(text).read_text().split()
+    assert len(words) == sum(map(len, trained)) + found.held_out_tokens
+
+
+def test_min_count_does_not_see_held_out_lines(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(["a b c", "a rare"] * 100))
+    options = VocabularyOptions(min_count=101)
+    with pytest.raises(CorpusError, match="lower --min-count"):
+        encode([str(path)], options, holdout=HeldOutLines(0.5, 1))
+
+
+def test_no_line_held_out_is_an_error(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b c a b c\n")
+    held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]
+    assert any(held)
+    assert not all(held)
+    with pytest.raises(CorpusError, match="larger share"):
+        split(path, 0.5, held.index(False))
+    with pytest.raises(CorpusError, match="none of the 0"):
+        split(path, 0.5, held.index(True))
+
+
+@pytest.mark.parametrize("wrong", ["0", "1", "-0.5", "nan", "7"])
+def test_a_share_is_between_0_and_1(wrong):
+    with pytest.raises(UsageError, match="--holdout"):
+        HoldoutOptions(wrong)
+    assert HoldoutOptions(f"./{wrong}").file == f"./{wrong}"
+
+
+def test_evenly_spread_sentences_are_whole():
+    ids = np.arange(1000, dtype=np.uint32)
+    ids[9::10] |= LAST
+    found = evenly(ids, 200)
+    assert 200 <= len(found) < 210
+    assert len(found) % 10 == 0
+    assert found[0] == 0
+    assert (found & ~LAST).max() > 900
+    assert evenly(ids, 5000).tolist() == ids.tolist()
+
+
+def log_of(path):
+    events = map(json.loads, path.read_text().splitlines())
+    return [event for event in events if event["event"] == "epoch"]
+
+
+@pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
+def test_each_epoch_and_the_manifest_report(tmp_path, text, objective, capsys):
+    log, output = tmp_path / "log.json", tmp_path / "v.txt"
+    flags = ("--objective", objective, "--epochs", "3", "--threads", "1", "--holdout", "0.2")
+    command = ["--log-json", str(log), "--lr", "0.2", "--sample", "0", *flags]
+    assert train(text, output, *command) == 0
+    epochs, written = log_of(log), manifest(output)
+    names = {name for name in epochs[0] if name.startswith("heldout")}
+    assert set(SCORES) <= names
+    assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)
+    assert (objective == "dcme") == names.issuperset(OF_CLUSTERS)
+    assert {name: epochs[-1][name] for name in names} == {name: written[name] for name in names}
+    assert epochs[-1][SCORES[0]] > epochs[0][SCORES[0]] + 0.01
+    tokens = written["tokens"]
+    assert tokens["held_out"] > 0
+    assert 3 * tokens["corpus"] == sum(n for part, n in tokens.items() if part != "corpus")
+    assert written["options"]["holdout"] == "0.2"
+    if objective == "dcme":
+        assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
+
+
+def test_the_epoch_line_tells_people(tmp_path, text, capsys):
+    output = str(tmp_path / "v.txt")
+    assert run(["train", text, "--output", output, "--epochs", "1", "--holdout", "0.2"]) == 0
+    assert "heldout log probability -" in capsys.readouterr().err
+
+
+def test_a_file_is_scored_and_not_trained_on(tmp_path, text):
+    held = write_corpus(tmp_path / "held.txt", seed=9, lines=50)
+    with Path(held).open("a") as file:
+        file.write("\n" + "onlyhere " * 50)
+    vectors = {}
+    for name, flags in {"with": ("--holdout", held), "without": ()}.items():
+        output = tmp_path / f"{name}.npy"
+        assert train(text, output, "--threads", "1", *flags) == 0
+        vectors[name] = Vectors.load(output)
+    assert "onlyhere" not in vectors["with"].words
+    assert (vectors["with"].matrix == vectors["without"].matrix).all()
+    assert SCORES[0] in manifest(tmp_path / "with.npy")
+    assert manifest(tmp_path / "with.npy")["tokens"]["held_out"] == 0
+
+
+def test_the_held_out_file_is_not_the_corpus(tmp_path, text, capsys):
+    assert train(text, tmp_path / "v.txt", "--holdout", text) == 2
+    assert "is in the corpus, too" in capsys.readouterr().err
+    assert train(text, tmp_path / "v.txt", "--holdout", str(tmp_path / "absent")) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_training_ignores_held_out_lines(tmp_path, text):
+    """A run with lines held out is the run on a corpus without these lines."""
+    _, trained, _ = split(text, 0.2)
+    rest = tmp_path / "rest.txt"
+    rest.write_text("\n".join(" ".join(line) for line in trained))
+    flags = ("--threads", "1", "--min-count", "1")
+    assert train(text, tmp_path / "a.txt", "--holdout", "0.2", *flags) == 0
+    assert train(str(rest), tmp_path / "b.txt", *flags) == 0
+    a, b = (Vectors.load(tmp_path / name) for name in ("a.txt", "b.txt"))
+    assert list(a.words) == list(b.words)
+    assert (a.matrix == b.matrix).all()
+
+
+@pytest.mark.parametrize("update", [DCME, PAPER])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_surrogate_is_above_the_truth(update, seed):
+    ids, counts = corpus()
+    options = options_of(
+        update, epochs=3, window=3, seed=seed, lr=0.001 if update is PAPER else 0.2
+    )
+    training = Training(ids, counts, options)
+    held = HeldOut(ids, counts, training)
+    for number in range(options.epochs):
+        training.epoch(number)
+        h, _ = contexts(ids, training.input, 3)
+        centres = np.stack([training.centre(k) for k in range(training.clusters)])
+        assert centres.sum(axis=1) == pytest.approx(1, abs=1e-5)
+        assert (centres >= 0).all()
+        bounds, chosen = dual_bounds(h, training.output, centres)
+        truth = logsumexp((h @ training.output.T).astype(float), axis=1)
+        assert (bounds <= truth + 1e-5).all()
+        found = held.score()
+        assert found["heldout_gap"] == pytest.approx((truth - bounds).mean(), abs=1e-4)
+        assert found["heldout_largest_cluster"] == np.bincount(chosen).max() / len(chosen)
+    with pytest.raises(IndexError):
+        training.centre(training.clusters)
+
+
+def test_the_bound_is_the_truth_at_the_softmax_itself():
+    random = np.random.default_rng(0)
+    output = random.normal(size=(50, 8)).astype(np.float32)
+    h = random.normal(size=(3, 8)).astype(np.float32)
+    scores = (h @ output.T).astype(float)
+    softmax = np.exp(scores - logsumexp(scores, axis=1)[:, None]).astype(np.float32)
+    bounds, chosen = dual_bounds(h, output, softmax)
+    assert bounds == pytest.approx(logsumexp(scores, axis=1), abs=1e-5)
+    assert chosen.tolist() == [0, 1, 2]
+
+
+def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
+    """In the context: v_i - u_z and v_i - E v; the centre at the contexts' own softmax."""
+    ids, counts = corpus()
+    training = Training(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
+    for number in range(4):
+        training.epoch(number)
+    h, targets = contexts(ids, training.input, 3)
+    centres = np.stack([training.centre(k) for k in range(training.clusters)])
+    _, chosen = dual_bounds(h, training.output, centres)
+    scores = (h @ training.output.T).astype(float)
+    mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
+    truth = training.output[targets] - mean
+    surrogate = training.output[targets] - (centres @ training.output)[chosen]
+    cosine = (truth * surrogate).sum(axis=1) / np.sqrt(
+        (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
+    )
+    assert np.mean(cosine > 0) > 0.95
+
+
+def test_clusters_do_not_all_die():
+    ids, counts = corpus(tokens=6000)
+    training = Training(
+        ids, counts, options_of(DCME, epochs=10, window=3, lr=0.2, clusters=4, beta=0.5)
+    )
+    held = HeldOut(ids, counts, training)
+    used = []
+    for number in range(10):
+        training.epoch(number)
+        used.append(held.score()["heldout_clusters_used"])
+    assert used[-1] >= 2
+
+
+def test_a_run_that_leaves_the_numbers_stops_with_one_error(tmp_path, text, capsys):
+    flags = ("--objective", "dcme", "--dcme-update", "paper", "--lr", "900", "--holdout", "0.2")
+    assert train(text, tmp_path / "v.txt", *flags, "--threads", "1", "--epochs", "20") == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "give a lower --lr" in error
+    assert not (tmp_path / "v.txt").exists()
+    ids, counts = corpus()
+    training = Training(ids, counts, options_of(PAPER, lr=900.0, epochs=20))
+    with pytest.raises(DivergedError):
+        for number in range(20):
+            training.epoch(number)
