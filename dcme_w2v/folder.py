@@ -208,7 +208,7 @@ def _read_head(folder: Path) -> dict[str, Any]:
         head = json.loads((folder / MODEL_FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"{folder}: is no model (has no {MODEL_FILE}); name a folder") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{folder / MODEL_FILE}: is damaged ({error}); fit it again") from None
     if not isinstance(head, dict):
         raise FormatError(f"{folder / MODEL_FILE}: is damaged; fit the model again")
@@ -224,7 +224,9 @@ def _map(folder: Path, name: str, told: Any) -> NDArray[Any]:
         array = _read_empty(file) if _is_empty(told) else open_memmap(file, mode="r")
     except FileNotFoundError:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
-    except (ValueError, EOFError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # numpy lets through whatever Python's parser makes of a header
         raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
     if _kind_of(array) != told:
         raise FormatError(f"{file}: is not the array that {MODEL_FILE} says; fit the model again")

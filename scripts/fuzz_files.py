@@ -1,4 +1,4 @@
-"""Feed mutated files to the readers that are Python's: checkpoints, vectors, vocabularies, text.
+"""Feed mutated files to the readers that are Python's: checkpoints, models, vectors, text.
 
 A reader may take an input, or refuse it with an error of this package; anything else is a failure,
 and its input is kept. Called by `make fuzz`, behind the fuzzers of the C core.
@@ -7,7 +7,9 @@ and its input is kept. Called by `make fuzz`, behind the fuzzers of the C core.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
+import io
 import json
 import random
 import shutil
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
@@ -122,6 +125,44 @@ def read_text(path: Path) -> None:
         pass
 
 
+def command(*arguments: str) -> None:
+    """Run a command line and raise as for a reader: what it refuses, or what it did not foresee."""
+    said = io.StringIO()
+    with (
+        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
+    ):
+        code = run(list(arguments))
+    if code:
+        if "a bug" in said.getvalue() or code not in (1, 2):
+            raise RuntimeError(said.getvalue())
+        raise DcmeError(said.getvalue().rstrip("\n"))
+
+
+def models(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train a classifier and fit document vectors; return their files and what reads them."""
+    labelled, documents = folder / "labelled", folder / "documents"
+    lines = ["fish\tswim water fin fish\n", "wheel\troad car wheel fast\n"] * 20
+    labelled.write_text("".join(lines))
+    documents.write_text("".join(line.partition("\t")[2] for line in lines))
+    vectors, classes, topics = (str(folder / name) for name in ("v.txt", "classes", "topics"))
+    command("train", str(documents), "--output", vectors, "--dim", "4", "--quiet")
+    command("classify", "train", str(labelled), "--output", classes, "--threads", "1")
+    command("scdv", "fit", str(documents), "--vectors", vectors, "--output", topics,
+            "--clusters", "2", "--covariance", "spherical")  # fmt: skip
+
+    def predict(path: Path) -> None:
+        command("classify", "predict", classes, str(documents))
+
+    def transform(path: Path) -> None:
+        command("scdv", "transform", topics, str(documents), "--output", str(folder / "x.npz"))
+
+    found: list[tuple[str, Path, Reader]] = []
+    for name, read in (("classes", predict), ("topics", transform)):
+        found += [(f"{path.stem} of {name}", path, read) for path in (folder / name).iterdir()]
+    return found
+
+
 def targets(folder: Path) -> list[tuple[str, Path, Reader]]:
     """Return names, files to start from, and readers."""
     record, resume = checkpoint_reader(folder)
@@ -140,7 +181,7 @@ def targets(folder: Path) -> list[tuple[str, Path, Reader]]:
     for name, data in (("corpus", TEXT), ("corpus.gz", gzip.compress(TEXT))):
         (folder / name).write_bytes(data)
         found.append((name, folder / name, read_text))
-    return found
+    return found + models(folder)
 
 
 def fuzz(name: str, path: Path, read: Reader, inputs: int, chance: random.Random) -> None:
@@ -148,7 +189,7 @@ def fuzz(name: str, path: Path, read: Reader, inputs: int, chance: random.Random
     data = path.read_bytes()
     refused = 0
     for _ in range(inputs):
-        changed = (mutated_json if name == "checkpoint" else mutated)(data, chance)
+        changed = (mutated_json if path.suffix == ".json" else mutated)(data, chance)
         path.write_bytes(changed)
         try:
             read(path)
@@ -157,7 +198,7 @@ def fuzz(name: str, path: Path, read: Reader, inputs: int, chance: random.Random
             if "\n" in str(error):
                 sys.exit(f"error: {name}: more than a line: {error}")
         except BaseException:
-            kept = Path(f"{name}.crash")
+            kept = Path(f"{name.replace(' ', '_')}.crash")
             kept.write_bytes(changed)
             print(f"error: {name}: the input is in {kept}", file=sys.stderr)
             raise
@@ -175,7 +216,8 @@ def main() -> None:
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
         for name, path, read in targets(Path(folder)):
-            fuzz(name, path, read, wanted.inputs, random.Random(wanted.seed))
+            inputs = wanted.inputs // 10 if " of " in name else wanted.inputs
+            fuzz(name, path, read, inputs, random.Random(wanted.seed))
 
 
 if __name__ == "__main__":
