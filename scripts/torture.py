@@ -36,6 +36,7 @@ SHIM = ROOT / "tests" / "faults" / "shim.c"
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # there a flush costs nothing
 CORPUS = ROOT.parent / "shared" / "data" / "enwiki17.txt"
 FAIL, KILL, HALF = range(3)  # as in the shim
+PATIENCE, HANG = 60, 71  # seconds; an exit code that no run has
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
@@ -147,8 +148,16 @@ def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> i
 
 
 def end(child: int) -> int:
-    """Wait for a child and return its exit code, negative for a signal."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    """Wait for a child and return its exit code, negative for a signal; HANG where it hangs."""
+    late = time.monotonic() + PATIENCE
+    while time.monotonic() < late:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return HANG
 
 
 @contextlib.contextmanager
