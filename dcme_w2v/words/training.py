@@ -19,7 +19,8 @@ from dcme_w2v.options import TrainOptions, declaration_of
 CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 POLL_SECONDS = 0.2
-LOOKED_AT_ONCE = 32 << 20  # bytes of the tables, between two polls
+LOOKED_AT_ONCE = 32 << 20  # bytes of the tables at most, between two polls
+POLLS_A_ROUND = 4  # so that all of tables that are not large is looked at within a second
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,8 @@ class Training:
     def _look(self, number: int) -> None:
         """Look at some more rows: the threads look at some losses only, of words they meet."""
         total = 2 * len(self.input)
-        end = min(total, self._looked + max(1, LOOKED_AT_ONCE // (4 * self.options.dim)))
+        fitting = max(1, LOOKED_AT_ONCE // (4 * self.options.dim))
+        end = min(total, self._looked + min(fitting, -(-total // POLLS_A_ROUND)))
         if not self._core.is_finite(self._looked, end):
             raise self._diverged(number, "a vector is not finite")
         self._looked = end % total
