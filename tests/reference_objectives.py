@@ -2,15 +2,13 @@
 direction in which h should move, and the loss before.
 """
 
-from collections import Counter
-
 import numpy as np
 from reference import CENTRE, Stream
 from scipy.special import entr, expit, softmax
 
 POOL = 256
-HEAD_ITEMS, HEAD_INTERVAL, IDLE_CHECK, IDLE = 2000, 150, 1024, 4
-NU, UNIGRAM, STEP_MAX, SCALE_MAX = 20, 0.1, 0.5, 0.7
+IDLE_CHECK, IDLE = 1024, 4
+UNIGRAM, VIRTUAL = 0.5, 2
 
 
 class Alias:
@@ -175,109 +173,65 @@ class Paper(Clusters):
         return gradient, loss
 
 
-class Tiers:
-    """What the robust form knows of a cluster: the noise distribution and what it expects."""
+class ClusterNoise:
+    """What the robust form knows of a cluster: its noise, and the top items taken out of it."""
 
-    def __init__(self, alpha, mean, output, top, head, limited):
-        self.output, self.mean, self.noise, self.limited = output, mean, alpha, limited
-        self.top, self.head = top, head
-        self.tail = np.setdiff1d(np.arange(len(alpha)), [*top, *head])
-        self.bias = np.log(NU * alpha) + np.log(len(alpha))
-        outside = alpha.copy()
-        outside[self.top] = 0
+    def __init__(self, shares, top, virtual):
+        self.shares, self.top = shares, top
+        self.bias = np.log(virtual * shares) + np.log(len(shares))
+        outside = shares.copy()
+        outside[top] = 0
         self.mass = outside.sum()
         self.alias = Alias(outside) if self.mass > 0 else None
-        self.sigma = expit(output @ mean - self.bias)
-        self.u_tail = self.expected(self.tail) @ output[self.tail]
-        self.refresh_head()
-
-    def expected(self, items):
-        return NU * self.noise[items] * self.sigma[items]
-
-    def refresh_head(self):
-        self.sigma[self.head] = expit(self.output[self.head] @ self.mean - self.bias[self.head])
-        self.u = self.expected(self.head) @ self.output[self.head] + self.u_tail
-        self.u_mean = self.u @ self.mean
-        self.e = self.expected(self.head).sum() + self.expected(self.tail).sum()
-
-    def scale(self, h):
-        moved = (self.u @ h - self.u_mean) / self.e if self.e > 0 else 0
-        self.limited["scale"] += moved > SCALE_MAX
-        return np.exp(min(moved, SCALE_MAX))
-
-    def step_offline(self, items, step):
-        """No score at the mean moves by more than STEP_MAX."""
-        weights, along = self.expected(items), step @ self.mean
-        moved = np.abs(along * weights)
-        self.limited["step"] += moved.max(initial=0) > STEP_MAX
-        weights *= STEP_MAX / np.maximum(moved, STEP_MAX)
-        self.output[items] -= np.outer(weights, step)
 
 
 class Robust(Clusters):
-    """The tiered form of csrc/objectives/dcme.c."""
+    """Noise-contrastive estimation with the clusters' noise, as in csrc/objectives/dcme.c."""
 
     def __init__(self, counts, options, output):
         super().__init__(counts, options, output)
         self.draws, self.unigram = options.negative, counts / counts.sum()
+        self.virtual = VIRTUAL * max(self.draws, 1)
         self.idle = IDLE * options.clusters * self.threshold
-        self.instances = self.head_steps = self.revived = 0
-        self.limited = Counter()  # how often a limit of the tiers was met
-        self.used, self.tiers, self.head_pending = [0] * len(self.u), [], []
-        for z in range(len(self.u)):
-            self.head_pending.append(Pending(output.shape[1]))
-            self.tiers.append(self.tiers_of(z, np.zeros(output.shape[1])))
+        self.instances = self.revived = 0
+        self.used = [0] * len(self.u)
+        self.noise = [self.noise_of(z) for z in range(len(self.u))]
 
-    def tiers_of(self, z, mean):
-        mixed = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
-        top = self.heaviest(mixed, self.top_items)
-        head = self.heaviest(mixed, max(self.top_items, min(HEAD_ITEMS, len(mixed))))
-        return Tiers(mixed, mean, self.output, top, head[len(top) :], self.limited)
+    def noise_of(self, z):
+        shares = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
+        return ClusterNoise(shares, self.heaviest(shares, self.top_items), self.virtual)
 
     def begin(self, stream):
         self.stream = stream
 
     def step(self, target, h, rate):
         z, score = self.nearest(h)
-        tiers, loss = self.tiers[z], score - self.output[target] @ h
-        draws = self.draws if tiers.mass > 0 else 0
-        drawn = [tiers.alias.draw(self.stream.next()) for _ in range(draws)]
-        words = np.array([target, *tiers.top, *drawn])
-        weights, scale = expit(self.output[words] @ h - tiers.bias[words]), tiers.scale(h)
-        weights[0] = 1 - weights[0]
-        last_top = 1 + len(tiers.top)
-        weights[1:last_top] *= -NU * tiers.noise[tiers.top]
-        steepness = NU / self.draws * tiers.mass if self.draws else 0
-        weights[last_top:] -= scale * tiers.sigma[drawn]
-        weights[last_top:] *= -steepness
-        gradient = -scale * tiers.u
+        noise, loss = self.noise[z], score - self.output[target] @ h
+        draws = self.draws if noise.mass > 0 else 0
+        drawn = [noise.alias.draw(self.stream.next()) for _ in range(draws)]
+        drawn = [word for word in drawn if word != target]
+        top = [word for word in noise.top if word != target]
+        words = np.array([target, *drawn, *top])
+        weights = -expit(self.output[words] @ h - noise.bias[words])
+        weights[0] += 1
+        steepness = self.virtual / self.draws * noise.mass if self.draws else 0
+        weights[1 : 1 + len(drawn)] *= steepness
+        weights[1 + len(drawn) :] *= self.virtual * noise.shares[top]
+        gradient = np.zeros_like(h)
         implicit = rate / (1 + rate * max(steepness, 1) / 4 * (h @ h))
         update(self.output, words, weights, h, implicit, gradient)
-        self.pending[z].add(h, scale * rate)
-        self.head_pending[z].add(h, scale * rate)
+        self.pending[z].add(h, rate)
         self.instances += 1
         self.used[z] = self.instances
-        self.step_offline(z)
+        if self.pending[z].count >= self.threshold:
+            self.move_centre(z, self.pending[z].h / self.pending[z].count)
         if self.instances % IDLE_CHECK == 0:
             self.revive(h)
         return gradient, loss
 
-    def step_offline(self, z):
-        tiers, full = self.tiers[z], self.pending[z].count >= self.threshold
-        if full or self.head_pending[z].count >= HEAD_INTERVAL:
-            tiers.step_offline(tiers.head, self.head_pending[z].step)
-            self.head_pending[z] = Pending(len(tiers.mean))
-            tiers.refresh_head()
-            self.head_steps += not full
-        if full:
-            tiers.step_offline(tiers.tail, self.pending[z].step)
-            self.move_centre(z, self.pending[z].h / self.pending[z].count)
-
     def move_centre(self, z, mean):
         self.move(z, mean)
-        self.tiers[z] = self.tiers_of(z, mean)
-        self.pending[z], self.head_pending[z] = Pending(len(mean)), Pending(len(mean))
-        self.used[z] = self.instances
+        self.noise[z], self.pending[z] = self.noise_of(z), Pending(len(mean))
 
     def revive(self, h):
         """The first cluster that has been idle for long starts anew at this context."""
@@ -285,6 +239,7 @@ class Robust(Clusters):
             if self.instances - used > self.idle:
                 self.revived += 1
                 self.move_centre(z, h.copy())
+                self.used[z] = self.instances
                 return
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reference import LAST, Reference, initial_table
 from reference_objectives import OBJECTIVES
-from texts import corpus, encoded
+from texts import corpus
 
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.options import TrainOptions
@@ -124,30 +124,6 @@ def test_every_combination(objective, model, mode, gradient):
 )
 def test_unusual_options(options):
     compare(corpus(), {"window_mode": "fixed", "gradient": "exact"} | options)
-
-
-def test_heads_move_between_the_moves_of_a_centre():
-    options = {"objective": "dcme", "clusters": 2, "beta": 4.0, "epochs": 4}
-    reference = compare(corpus(), options)
-    assert reference.objective.head_steps > 4
-    assert reference.objective.moves > 2
-
-
-def test_limits_of_high_rates():
-    reference = compare(corpus(), {"objective": "dcme", "lr": 1.0})
-    assert reference.objective.limited["scale"] > 10
-    assert reference.objective.limited["step"] > 1
-
-
-def test_items_beyond_the_head():
-    """Only from 2,000 items on is there a tail, which waits for its cluster's centre to move."""
-    random = np.random.default_rng(1)
-    lines = [*np.arange(2300).reshape(2300, 1), *random.zipf(1.3, (90, 20)) % 2300]
-    options = {"objective": "dcme", "clusters": 2, "beta": 0.1, "epochs": 1, "sample": 0.0}
-    reference = compare(encoded(lines), options)
-    assert all(len(tiers.tail) == 300 for tiers in reference.objective.tiers)
-    assert reference.objective.moves > 5
-    assert reference.objective.head_steps > 5
 
 
 def test_idle_clusters_start_anew():

@@ -49,16 +49,20 @@ void dcme_soften(real *alpha, real *scores, int64_t items) {
         alpha[j] = (real)(scores[j] / total);
 }
 
-real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items) {
-    double entropy = 0;
-    for (int64_t j = 0; j < items; j++)
-        if (cluster->alpha[j] > 0)
-            entropy -= cluster->alpha[j] * log((double)cluster->alpha[j]);
+void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items) {
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->top[q]] = 0;
     dcme_select_heaviest(cluster->top, top_items, cluster->alpha, items);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->top[q]] = 1;
+}
+
+real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+    double entropy = 0;
+    for (int64_t j = 0; j < items; j++)
+        if (cluster->alpha[j] > 0)
+            entropy -= cluster->alpha[j] * log((double)cluster->alpha[j]);
+    dcme_cluster_choose_top(cluster, items, top_items);
     return (real)entropy;
 }
 

@@ -29,6 +29,9 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
 /* alpha = softmax(scores) (13); `scores` (items) is overwritten. */
 void dcme_soften(real *alpha, real *scores, int64_t items);
 
+/* Select the heaviest items as the top ones. */
+void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);
+
 /* Select the top items; returns the entropy. */
 real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items);
 

@@ -79,7 +79,7 @@ void dcme_clusters_close(dcme_clusters *clusters) {
 
 dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                                const dcme_train_options *options) {
-    int64_t item = options->dcme_update == DCME_PAPER ? 5 : 22; /* bytes in a cluster */
+    int64_t item = options->dcme_update == DCME_PAPER ? 5 : 17; /* bytes in a cluster */
     return dcme_no_memory(error, options->clusters * model->items * item, "the clusters",
                           "lower --clusters or --max-vocab");
 }

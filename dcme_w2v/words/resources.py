@@ -32,7 +32,7 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
     state = 0
     if options.objective == "dcme":
-        state = options.clusters * words * (4 if options.dcme_update == "paper" else 22)
+        state = options.clusters * words * (5 if options.dcme_update == "paper" else 17)
     memory = 2 * words * row_stride(options.dim) * 4 + words * 40 + text + state
     checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}

@@ -3,7 +3,7 @@
  * Compiled with DCME_REAL=double: differences are good to about ten digits. Random numbers do not
  * depend on the tables, so with the same stream a loss can be differentiated by the tables.
  */
-#include "objectives/tiers.h"
+#include "objectives/cluster_noise.h"
 #include "train/alias.h"
 #include "train/internal.h"
 
@@ -204,14 +204,13 @@ static void check_paper_online(void) {
     stop(&s);
 }
 
-/* The tiered form's: NCE with nu draws from the centre in `weights`, in expectation. */
+/* The robust form's: NCE with nu draws from the noise in `weights`, in expectation, without those
+ * of the target. */
 static double expected_noise(setting *s) {
-    double value = 0;
+    double value = 0, nu = ((const dcme_noisy_clusters *)s->shared)->virtual_draws;
     for (int64_t j = 0; j < ITEMS; j++) {
-        double x = score(s, j) - log(DCME_NU * s->weights[j]) - log(ITEMS);
-        value -= DCME_NU * s->weights[j] * log1p(exp(x));
-        if (j == s->target)
-            value -= log1p(exp(-x));
+        double x = score(s, j) - log(nu * s->weights[j]) - log(ITEMS);
+        value -= j == s->target ? log1p(exp(-x)) : nu * s->weights[j] * log1p(exp(x));
     }
     return value;
 }
@@ -227,8 +226,8 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
     }
     fill(s->h, 1, 3);
     s->target = target;
-    const dcme_tiered *tiered = s->shared; /* the first part of what the threads share */
-    const dcme_clusters *clusters = &tiered->clusters;
+    const dcme_noisy_clusters *noisy = s->shared; /* the first part of what the threads share */
+    const dcme_clusters *clusters = &noisy->clusters;
     const dcme_cluster *cluster = &clusters->clusters[dcme_clusters_decode(clusters, s->h, scores)];
     memcpy(s->weights, cluster->alpha, sizeof s->weights);
     return cluster;
@@ -261,9 +260,7 @@ static void add_step(dcme_train_options options, int32_t target, uint64_t stream
     stop(&s);
 }
 
-/* What a step does, weighted over all words that it may draw, is the gradient: what the cluster
- * expects of an item and what a draw takes back cancel. Only while u is in line with the rows,
- * which one cluster whose centre moves at every instance ensures. */
+/* What a step does, weighted over all words that it may draw, is the gradient. */
 static void check_robust(int32_t top_items, int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
@@ -288,7 +285,7 @@ static void check_robust(int32_t top_items, int32_t target) {
     stop(&s);
 }
 
-/* With all items at the top there is nothing to expect and nothing to draw. */
+/* With all items at the top there is nothing to draw. */
 static void check_robust_exact(int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);

@@ -1,0 +1,108 @@
+/* See cluster_noise.h. */
+#include "objectives/cluster_noise.h"
+
+#include "objectives/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Share of the unigram distribution in every cluster's noise. The centre, softmax at a mean
+ * context, is close to the geometric mean of its contexts' distributions and has next to nothing
+ * of the words that only some of them expect; noise must have some of every word. */
+static const real UNIGRAM = 0.5f;
+enum { VIRTUAL = 2 }; /* virtual draws for each draw */
+
+/* All that follows from a new centre: beta, top items, biases and the table to draw from. */
+static dcme_status renew(dcme_noisy_clusters *s, int64_t k, double *weights) {
+    dcme_cluster *cluster = &s->clusters.clusters[k];
+    dcme_cluster_noise *noise = &s->noise[k];
+    int64_t items = s->clusters.model->items;
+    real log_items = (real)log((double)items);
+    double mass = 0;
+    for (int64_t j = 0; j < items; j++)
+        cluster->alpha[j] = (1 - UNIGRAM) * cluster->alpha[j] + UNIGRAM * s->unigram[j];
+    dcme_cluster_choose_top(cluster, items, s->clusters.top_items);
+    for (int64_t j = 0; j < items; j++) {
+        mass += weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
+        noise->bias[j] = log_items + (real)log((double)(s->virtual_draws * cluster->alpha[j]));
+    }
+    noise->mass = (real)mass;
+    return mass > 0 ? dcme_alias_build(noise->cells, weights, items) : DCME_OK;
+}
+
+dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model) {
+    workshop->weights = dcme_allocate(model->items, sizeof *workshop->weights);
+    workshop->scratch = dcme_allocate(dcme_scratch_length(model), sizeof *workshop->scratch);
+    return workshop->weights && workshop->scratch ? DCME_OK : DCME_NO_MEMORY;
+}
+
+void dcme_workshop_close(dcme_workshop *workshop) {
+    free(workshop->weights);
+    free(workshop->scratch);
+}
+
+static void fill_unigram(dcme_noisy_clusters *s) {
+    const dcme_model *model = s->clusters.model;
+    double total = 0;
+    for (int64_t j = 0; j < model->items; j++)
+        total += (double)model->counts[j];
+    for (int64_t j = 0; j < model->items; j++)
+        s->unigram[j] = (real)((double)model->counts[j] / total);
+}
+
+static dcme_status open_noise(dcme_noisy_clusters *s, int64_t k, double *weights) {
+    int64_t items = s->clusters.model->items;
+    s->noise[k].cells = dcme_allocate(items, sizeof *s->noise[k].cells);
+    s->noise[k].bias = dcme_allocate(items, sizeof *s->noise[k].bias);
+    return s->noise[k].cells && s->noise[k].bias ? renew(s, k, weights) : DCME_NO_MEMORY;
+}
+
+dcme_status dcme_noisy_open(dcme_noisy_clusters *s, const dcme_model *model,
+                            const dcme_train_options *options) {
+    double *weights = dcme_allocate(model->items, sizeof *weights);
+    dcme_status status = dcme_clusters_open(&s->clusters, model, options);
+    s->noise = dcme_allocate_zeros(options->clusters, sizeof *s->noise);
+    s->unigram = dcme_allocate(model->items, sizeof *s->unigram);
+    s->virtual_draws = (real)(VIRTUAL * (options->negative > 0 ? options->negative : 1));
+    if (!weights || !s->noise || !s->unigram)
+        status = DCME_NO_MEMORY;
+    if (status == DCME_OK)
+        fill_unigram(s);
+    for (int64_t k = 0; status == DCME_OK && k < options->clusters; k++)
+        status = open_noise(s, k, weights);
+    free(weights);
+    return status;
+}
+
+void dcme_noisy_close(dcme_noisy_clusters *s) {
+    for (int64_t k = 0; s->noise && k < s->clusters.count; k++) {
+        free(s->noise[k].cells);
+        free(s->noise[k].bias);
+    }
+    dcme_clusters_close(&s->clusters);
+    free(s->noise);
+    free(s->unigram);
+}
+
+void dcme_noisy_state(dcme_noisy_clusters *s, dcme_state *state) {
+    int64_t items = s->clusters.model->items;
+    dcme_clusters_state(&s->clusters, state);
+    for (int64_t k = 0; k < s->clusters.count; k++) {
+        dcme_cluster_noise *noise = &s->noise[k];
+        dcme_state_add(state, noise->cells, items, sizeof *noise->cells);
+        dcme_state_add(state, noise->bias, items, sizeof *noise->bias);
+        dcme_state_add(state, &noise->mass, 1, sizeof noise->mass);
+    }
+}
+
+void dcme_noisy_move(dcme_noisy_clusters *s, int64_t k, dcme_pending *pending,
+                     dcme_workshop *workshop) {
+    const dcme_model *model = s->clusters.model;
+    for (int64_t d = 0; d < model->stride; d++)
+        pending->h[d] /= (real)pending->count;
+    dcme_cluster_move(&s->clusters, k, pending->h, workshop->scratch);
+    /* the table to draw from stays the old one if memory is short */
+    renew(s, k, workshop->weights);
+    dcme_pending_clear(pending, model);
+}

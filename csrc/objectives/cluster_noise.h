@@ -1,0 +1,47 @@
+/* Noise by cluster, for the robust DCME: what each cluster draws, and its offline update; see
+ * dcme.c.
+ *
+ * Legend: beta_zj share of item j in cluster z's noise, b_zj its bias, nu virtual draws.
+ */
+#ifndef DCME_CLUSTER_NOISE_H
+#define DCME_CLUSTER_NOISE_H
+
+#include "objectives/clusters.h"
+#include "train/alias.h"
+
+/* What a cluster has beside its centre, whose alpha holds beta. */
+typedef struct {
+    dcme_alias *cells; /* (N) beta_z outside the top items */
+    real *bias;        /* (N) b_zj = log(nu beta_zj) + log N */
+    real mass;         /* of beta_z outside the top items */
+} dcme_cluster_noise;
+
+typedef struct {
+    dcme_clusters clusters;
+    dcme_cluster_noise *noise; /* (K) */
+    real *unigram;             /* (N) */
+    real virtual_draws;        /* nu */
+} dcme_noisy_clusters;
+
+/* Memory of one thread for making centres. */
+typedef struct {
+    double *weights; /* (N) of a new alias table */
+    real *scratch;   /* for dcme_cluster_move() */
+} dcme_workshop;
+
+dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model);
+void dcme_workshop_close(dcme_workshop *workshop);
+
+/* `noisy` is all zeros before; close it even if this fails. */
+dcme_status dcme_noisy_open(dcme_noisy_clusters *noisy, const dcme_model *model,
+                            const dcme_train_options *options);
+void dcme_noisy_close(dcme_noisy_clusters *noisy);
+
+/* List what changes in the clusters and their noise. */
+void dcme_noisy_state(dcme_noisy_clusters *noisy, dcme_state *state);
+
+/* A new centre at the mean of the pending contexts, and all that follows from it. */
+void dcme_noisy_move(dcme_noisy_clusters *noisy, int64_t k, dcme_pending *pending,
+                     dcme_workshop *workshop);
+
+#endif
