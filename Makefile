@@ -101,14 +101,15 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 
 # ---- C tests --------------------------------------------------------------------------------
 # A test is linked with the whole core, under the sanitizers where the compiler has them; one whose
-# name ends in _double with the core compiled for DCME_REAL=double, which has scalar kernels only.
+# name ends in _double with the core compiled for DCME_REAL=double, which has scalar kernels only
+# and no documents: their vectors are float.
 
 C_BUILD := build/ctest
 C_TESTS := $(patsubst tests/c/%.c,$(C_BUILD)/%,$(wildcard tests/c/*.c))
 C_TESTS_DOUBLE := $(filter %_double,$(C_TESTS))
 C_TESTS_SINGLE := $(filter-out %_double,$(C_TESTS))
 C_OBJECTS_SINGLE := $(C_SOURCES:%.c=$(C_BUILD)/single/%.o)
-C_OBJECTS_DOUBLE := $(patsubst %.c,$(C_BUILD)/double/%.o,$(filter-out %avx2.c %avx512.c %neon.c,$(C_SOURCES)))
+C_OBJECTS_DOUBLE := $(patsubst %.c,$(C_BUILD)/double/%.o,$(filter-out %avx2.c %avx512.c %neon.c csrc/documents/%,$(C_SOURCES)))
 C_FLAGS := -std=c11 -O1 -g -Wall -Wextra -Wno-unused-parameter -ffp-contract=off -pthread -Icsrc
 
 # As in setup.py: a kernel file is compiled for the instruction set that its name ends in.
@@ -130,11 +131,11 @@ ctest: $(C_TESTS) ## run the C tests under the sanitizers
 
 $(C_BUILD)/single/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(C_FLAGS) $(SANITIZE) $(call isa,$<) -MMD -c $< -o $@
+	@$(CC) $(C_FLAGS) $(SANITIZE) $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(C_BUILD)/double/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double -MMD -c $< -o $@
+	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double -MMD -MP -c $< -o $@
 
 $(C_TESTS_SINGLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_SINGLE)
 	@$(CC) $(C_FLAGS) $(SANITIZE) $^ -o $@ -lm
@@ -162,7 +163,7 @@ fuzz: $(VENV)/.dev $(VENV)/.built $(FUZZERS) ## feed the readers a million mutat
 
 $(FUZZ_BUILD)/csrc/%.o: csrc/%.c
 	@mkdir -p $(@D)
-	@$(CC) $(C_FLAGS) $(FUZZ_SANITIZE) -fsanitize-coverage=trace-pc $(call isa,$<) -MMD -c $< -o $@
+	@$(CC) $(C_FLAGS) $(FUZZ_SANITIZE) -fsanitize-coverage=trace-pc $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(FUZZ_BUILD)/driver.o: tests/fuzz/driver.c
 	@mkdir -p $(@D)
@@ -175,7 +176,7 @@ TSAN_OBJECTS := $(C_SOURCES:%.c=build/tsan/single/%.o)
 
 build/tsan/single/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(C_FLAGS) -fsanitize=thread $(call isa,$<) -MMD -c $< -o $@
+	@$(CC) $(C_FLAGS) -fsanitize=thread $(call isa,$<) -MMD -MP -c $< -o $@
 
 build/tsan/test_threads: tests/c/test_threads.c $(TSAN_OBJECTS)
 	@$(CC) $(C_FLAGS) -fsanitize=thread $^ -o $@ -lm

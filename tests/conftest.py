@@ -1,7 +1,18 @@
 """What holds for all tests."""
 
+import signal
+
+import pytest
 from hypothesis import settings
 
 # Time says nothing about an example on a machine that others use, or under a sanitizer.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def heed_interrupts():
+    """A shell starts what it runs in the background with SIGINT ignored; tests send it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

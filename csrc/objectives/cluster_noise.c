@@ -85,6 +85,16 @@ void dcme_noisy_close(dcme_noisy_clusters *s) {
     free(s->unigram);
 }
 
+void dcme_noisy_centre(const dcme_noisy_clusters *s, int64_t k, real *alpha) {
+    double total = 0;
+    for (int64_t j = 0; j < s->clusters.model->items; j++) {
+        real centre = s->clusters.clusters[k].alpha[j] - UNIGRAM * s->unigram[j];
+        total += alpha[j] = centre > 0 ? centre : 0; /* rounding may leave less than nothing */
+    }
+    for (int64_t j = 0; j < s->clusters.model->items; j++)
+        alpha[j] = (real)(alpha[j] / total);
+}
+
 void dcme_noisy_state(dcme_noisy_clusters *s, dcme_state *state) {
     int64_t items = s->clusters.model->items;
     dcme_clusters_state(&s->clusters, state);

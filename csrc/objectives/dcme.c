@@ -241,7 +241,7 @@ static void member_state_of(void *member, dcme_state *state) {
 }
 
 static void centre_of(const void *shared, int64_t k, real *alpha) {
-    dcme_clusters_centre(&((const shared_state *)shared)->tiered.clusters, k, alpha);
+    dcme_noisy_centre(&((const shared_state *)shared)->noisy, k, alpha);
 }
 
 const dcme_objective dcme_objective_dcme = {
