@@ -114,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=2, help="of the word vectors")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--documents", type=int, help="only so many of each half")
     parser.add_argument("--folder", help="keep files here")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--quick", action="store_true", help="one epoch, no 200,000 vectors")
@@ -121,7 +122,7 @@ def main() -> None:
     epochs = 1 if given.quick else given.epochs
     folder = peers.work_folder(given.folder).resolve()
     for name, half in zip(("train", "test"), data.load("20news"), strict=True):
-        (folder / f"{name}.txt").write_bytes(b"\n".join(half.words) + b"\n")
+        (folder / f"{name}.txt").write_bytes(b"\n".join(half.words[: given.documents]) + b"\n")
     figures = {
         "pipeline": pipeline(folder, given.threads, epochs),
         "mixtures": mixtures(folder, given.threads, given.quick),
