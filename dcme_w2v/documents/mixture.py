@@ -22,6 +22,7 @@ from dcme_w2v.errors import FormatError, UsageError
 COVARIANCES = ("tied", "spherical", "diag")
 _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
 _EMPTY = 0.5  # a component with less than half a point is put elsewhere
+_STARTS, _TRIAL_ROUNDS = 3, 10
 Report = Callable[[int, float], None]
 
 
@@ -212,7 +213,7 @@ def fit_mixture(
     threads: int | None = None,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit a mixture of Gaussians by expectation maximisation from a k-means start.
+    """Fit a mixture of Gaussians by expectation maximisation from the best of some k-means starts.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def fit_mixture(
     with one_blas_thread():
         mean = points.mean(axis=0, dtype=np.float64)
         moved = _Points((points - mean).astype(np.float32), threads)
-        start = _start(moved, components, covariance, seed)
+        start = _best_start(moved, components, covariance, seed)
         random = np.random.default_rng([seed, 1])
         found = _rounds(moved, start, tolerance, iterations, random, report)
     fitted = found.mixture
@@ -281,6 +282,17 @@ def _rounds(
         if len(empty):
             mixture = _reseed(points, mixture, empty, random)
             reseeded += len(empty)
+
+
+def _best_start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
+    """Return the start, of a few, that is best after some rounds."""
+    starts = []
+    for number in range(_STARTS):
+        random = np.random.default_rng([seed, 0, number])
+        start = _start(points, components, covariance, int(random.integers(2**31)))
+        tried = _rounds(points, start, 0.0, _TRIAL_ROUNDS, random, None)
+        starts.append((tried.log_likelihoods[-1], start))
+    return max(starts, key=lambda scored: scored[0])[1]
 
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
