@@ -163,7 +163,8 @@ def _with_words(
     own = slice(len(having))
     posteriors, mixture, more = _clusters(matrix, options, threads, report)
     if options.features == "bowv":
-        matrix = np.hstack([matrix, _cluster_idf(posteriors, idf[own])[:, None]])
+        more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
+        matrix = np.hstack([matrix, more_column[:, None]])
     words = counted.numbering.words_of(kept)
     weights = _weights(options, idf[own], counts[own])
     return DocumentModel(
@@ -231,11 +232,17 @@ def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
     return Posteriors.of_matrix(sparse.csr_matrix((ones, nearest, starts), shape=shape))
 
 
-def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean idf of each word's cluster (Gupta et al. 2016)."""
+def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
+    """Return the mean idf of each word's cluster (Gupta et al. 2016), as large as a coordinate.
+
+    Word vectors have unit length, so that their coordinates are about 1 / sqrt(dim), and idf as it
+    is would drown them.
+    """
     sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
     sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
-    return (sums / np.maximum(sizes, 1)).astype(np.float32)[posteriors.topics]
+    means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
+    own: NDArray[np.float32] = means[posteriors.topics]
+    return own
 
 
 def _weights(
