@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1024, BATCH = 64 }; /* documents at a time; those whose rows fit the cache */
+enum { PIECE = 4096, BATCH = 64 }; /* documents at a time; those whose rows fit the cache */
 
 typedef struct {
     const dcme_linear *model;
