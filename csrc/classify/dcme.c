@@ -6,18 +6,23 @@
  * and the target's it is free altogether: the head. Only in the tail, the other clusters, it is in
  * proportion to the centre. Maximising (5) over these mu gives in closed form
  *     log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail)
- * with the maximiser p_j, p_k in proportion to the summands. All C classes move at every document:
- *     w_j += rate (1[j = i] - p_j) x      for the classes of the head
- *     w_j -= rate p_k alpha_kj x          for those of the tail, as one column owed_k a cluster
- * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
- * turn gets a new centre, once in beta C documents. With all clusters in the head this is exact
- * softmax; nothing is drawn.
+ * with the maximiser p_j, p_k in proportion to the summands. The gap is what a tail cluster's
+ * classes have beyond their centre's bound, one of them a high score, say; left alone it grows,
+ * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
+ * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
+ * sum: without bias, and small where the bound is good. All C classes move at every document, by
+ * the gradient of s_i less that logarithm: w_j += rate (1[j = i] - p_j) x      for the classes of
+ * the head w_j -= rate p_k alpha_kj x          for those of the tail, as one column owed_k a
+ * cluster w_j -= rate (T / S) (p_j - p_d alpha_dj) x   for those drawn, besides and u_k and owed_k
+ * move along, so that all is as of the last document. Offline, each cluster in turn gets a new
+ * centre, once in beta C documents. With all clusters in the head this is exact softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
  * time. The caller numbers the classes so that similar ones are neighbours.
  */
 #include "classify/groups.h"
 #include "objectives/select.h"
+#include "train/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +33,7 @@ static const real LOWEST = -87; /* next to nothing beside the largest, exp(0) */
 typedef struct {
     dcme_groups groups;
     int64_t top;          /* Q, at most K - 1 */
+    int64_t draws;        /* S, at most what is left */
     int64_t interval;     /* documents from one offline update to the next */
     _Atomic int64_t turn; /* whose it is */
 } shared_state;
@@ -35,11 +41,12 @@ typedef struct {
 typedef struct {
     shared_state *shared;
     int64_t instances;
-    int64_t heads;          /* clusters in the head */
-    int32_t *head;          /* (top + 1) the target's first */
+    uint64_t stream;
+    int64_t scored;         /* clusters whose classes are scored: the head and those drawn */
+    int32_t *head;          /* (top + 1 + draws) the target's, the top ones, those drawn */
     real *products, *moved; /* (2 stride) each, as a row of the groups' table */
     real *bounds, *shares;  /* (stride) */
-    real *scores, *steps;   /* ((top + 1) width) */
+    real *scores, *steps;   /* ((top + 1 + draws) width) */
     real *rates;            /* (widest) */
     real *scratch;          /* (width) */
 } member_state;
@@ -60,6 +67,7 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
     int64_t others = s->groups.count - 1;
     double interval = options->beta * (double)problem->model->classes / (double)s->groups.count;
     s->top = options->top_items < others ? options->top_items : others;
+    s->draws = options->draws < others - s->top ? options->draws : others - s->top;
     s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
     *shared = s;
     return DCME_OK;
@@ -75,11 +83,12 @@ static void leave(void *member) {
 
 static dcme_status join(void **member, void *shared, dcme_error *error) {
     shared_state *s = shared;
-    int64_t stride = s->groups.stride, width = s->groups.width, head = (s->top + 1) * width;
+    int64_t stride = s->groups.stride, width = s->groups.width, scored = s->top + 1 + s->draws,
+            head = scored * width;
     member_state *me = dcme_allocate_zeros(1, sizeof *me);
     if (me) {
         me->shared = s;
-        me->head = dcme_allocate(s->top + 1, sizeof *me->head);
+        me->head = dcme_allocate(scored, sizeof *me->head);
         me->products = dcme_allocate(2 * stride, sizeof *me->products);
         me->moved = dcme_allocate_zeros(2 * stride, sizeof *me->moved);
         me->bounds = dcme_allocate(stride, sizeof *me->bounds);
@@ -98,31 +107,48 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) {
-    (void)member, (void)stream; /* nothing is drawn */
+static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+
+/* Draw clusters of the tail, each at most once. */
+static void draw(member_state *me) {
+    const dcme_groups *g = &me->shared->groups;
+    int64_t first = me->shared->top + 1;
+    for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
+        int64_t left = dcme_below(dcme_random(&me->stream), g->count - me->scored), k = 0;
+        for (;; k++) {
+            int taken = me->bounds[k] == -INFINITY;
+            for (int64_t i = first; i < me->scored; i++)
+                taken |= me->head[i] == k;
+            if (!taken && left-- == 0)
+                break;
+        }
+        me->head[me->scored] = (int32_t)k;
+    }
 }
 
-/* The target's cluster and the Q of the greatest bounds among the others; their bounds go. */
-static void choose_head(member_state *me, const dcme_batch *batch, int64_t d) {
+/* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
+ * those drawn, whose bounds stay. */
+static void choose(member_state *me, const dcme_batch *batch, int64_t d) {
     const dcme_groups *g = &me->shared->groups;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
     dcme_select_heaviest(me->head + 1, me->shared->top, me->bounds, g->count);
-    me->heads = me->shared->top + 1;
-    for (int64_t i = 0; i < me->heads; i++) {
-        const real *lines = batch->model->weights + me->head[i] * g->width;
+    for (int64_t i = 1; i <= me->shared->top; i++)
         me->bounds[me->head[i]] = -INFINITY;
+    draw(me);
+    for (int64_t i = 0; i < me->scored; i++) {
+        const real *lines = batch->model->weights + me->head[i] * g->width;
         for (int64_t r = batch->starts[d]; r < batch->starts[d + 1]; r++)
             __builtin_prefetch(lines + batch->features[r] * batch->model->stride, 1);
     }
 }
 
-/* Scores of the head's classes, -INFINITY in the padding. */
-static void score_head(member_state *me, dcme_batch *batch, int64_t d) {
+/* Scores of the classes of these clusters, -INFINITY in the padding. */
+static void score(member_state *me, dcme_batch *batch, int64_t d) {
     const dcme_groups *g = &me->shared->groups;
     const dcme_linear *model = batch->model;
-    memset(me->scores, 0, (size_t)(me->heads * g->width) * sizeof *me->scores);
-    for (int64_t i = 0; i < me->heads; i++) {
+    memset(me->scores, 0, (size_t)(me->scored * g->width) * sizeof *me->scores);
+    for (int64_t i = 0; i < me->scored; i++) {
         int64_t k = me->head[i], column = k * g->width, classes = dcme_group_classes(g, k);
         real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, batch->rows);
@@ -152,18 +178,41 @@ static double exponentials(const dcme_kernels *kernels, real *out, const real *x
     return sum;
 }
 
+/* Where a drawn cluster's classes have more than its bound, make their summands the correction in
+ * the head of this file, else 0; returns by how much the sum changes. */
+static double correct(member_state *me) {
+    const dcme_groups *g = &me->shared->groups;
+    int64_t first = me->shared->top + 1;
+    real factor = (real)(g->count - first) / (real)(me->shared->draws > 0 ? me->shared->draws : 1);
+    double change = 0;
+    for (int64_t i = first; i < me->scored; i++) {
+        const real *alpha = g->alpha + me->head[i] * g->width, bound = me->shares[me->head[i]];
+        real *steps = me->steps + i * g->width;
+        double sum = 0;
+        for (int64_t j = 0; j < g->width; j++)
+            sum += (double)steps[j];
+        /* it may have less while another thread is renewing the centre */
+        real factor_here = sum > (double)bound ? factor : 0;
+        change += (double)factor_here * (sum - (double)bound) - sum;
+        for (int64_t j = 0; j < dcme_group_columns(g, me->head[i]); j++)
+            steps[j] = factor_here * (steps[j] - bound * alpha[j]);
+    }
+    return change;
+}
+
 /* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
 static double weigh(member_state *me, const dcme_batch *batch, int64_t d) {
     const dcme_groups *g = &me->shared->groups;
     const dcme_kernels *kernels = batch->model->kernels;
-    int64_t count = me->heads * g->width, target = batch->targets[d] % g->width;
+    int64_t count = me->scored * g->width, target = batch->targets[d] % g->width;
     real largest = -INFINITY;
     for (int64_t j = 0; j < count; j++)
         largest = me->scores[j] > largest ? me->scores[j] : largest;
     for (int64_t k = 0; k < g->count; k++)
         largest = me->bounds[k] > largest ? me->bounds[k] : largest;
-    double total = exponentials(kernels, me->steps, me->scores, largest, count) +
-                   exponentials(kernels, me->shares, me->bounds, largest, g->stride);
+    double total = exponentials(kernels, me->steps, me->scores, largest, count);
+    total += exponentials(kernels, me->shares, me->bounds, largest, g->stride);
+    total += correct(me);
     real scale = (real)(1 / total);
     for (int64_t j = 0; j < count; j++)
         me->steps[j] *= -scale;
@@ -184,7 +233,7 @@ static void push(member_state *me, dcme_batch *batch, int64_t d, real rate) {
         me->moved[g->stride + k] = me->shares[k];
         g->weight[k] += rate * me->shares[k];
     }
-    for (int64_t i = 0; i < me->heads; i++) {
+    for (int64_t i = 0; i < me->scored; i++) {
         int64_t k = me->head[i], columns = dcme_group_columns(g, k);
         real *steps = me->steps + i * g->width, *alpha = g->alpha + k * g->width;
         model->kernels->dots(&me->moved[k], steps, &alpha, 1, columns);
@@ -200,8 +249,8 @@ static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
     shared_state *s = me->shared;
     for (int64_t d = 0; d < batch->count; d++) {
         dcme_groups_bounds(&s->groups, batch, d, me->products, me->bounds);
-        choose_head(me, batch, d);
-        score_head(me, batch, d);
+        choose(me, batch, d);
+        score(me, batch, d);
         dcme_loss_add(loss, weigh(me, batch, d));
         push(me, batch, d, rate);
         if (++me->instances % s->interval == 0)

@@ -14,6 +14,7 @@ typedef struct {
     double noise_power;
     int32_t clusters;
     int32_t top_items;
+    int32_t draws;
     double beta;
     int32_t dcme_update;
     int32_t batch;

@@ -75,6 +75,12 @@ class ClassifyOptions(Checked):
         minimum=0,
         maximum=100000,
     )
+    draws: int = option(
+        1,
+        "other clusters, drawn for each document, whose classes correct the bound (dcme)",
+        minimum=0,
+        maximum=1000,
+    )
     beta: float | None = option(
         None,
         "a cluster's centre is renewed after this many times the number of classes "

@@ -151,12 +151,12 @@ static double log_likelihood(setting *s) {
 }
 
 static void check_step(const char *what, const dcme_class_objective *objective, int64_t first,
-                       int64_t last, int32_t top_items, function *f) {
+                       int64_t last, int32_t top_items, int32_t draws, function *f) {
     setting s;
     double direction[TABLE], wanted[TABLE];
     start(&s, objective);
     s.first = first, s.last = last;
-    s.options.top_items = top_items;
+    s.options.top_items = top_items, s.options.draws = draws;
     direction_of(&s, direction);
     differentiate(wanted, f, &s);
     expect(what, (int)first, direction, wanted, TABLE);
@@ -183,6 +183,7 @@ static void check_groups_follow(void) {
     setting s;
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
     start(&s, &dcme_class_dcme);
+    s.options.draws = 1;
     s.options.beta = 0.2; /* a new centre at every other document or so */
     join(&s);
     dcme_groups *groups = s.shared;
@@ -328,15 +329,17 @@ static void check_alternation(void) {
 }
 
 int main(void) {
-    check_step("gd", &dcme_class_gd, 0, DOCUMENTS, 1, log_likelihood);
+    check_step("gd", &dcme_class_gd, 0, DOCUMENTS, 1, 0, log_likelihood);
     for (int32_t threads = 1; threads < 5; threads++)
         check_exact_gradient(threads);
     for (int64_t d = 0; d < DOCUMENTS; d++) {
-        check_step("ns", &dcme_class_ns, d, d + 1, 1, ascended);
-        check_step("nce", &dcme_class_nce, d, d + 1, 1, ascended);
-        check_step("dcme, no top clusters", &dcme_class_dcme, d, d + 1, 0, ascended);
-        check_step("dcme, one top cluster", &dcme_class_dcme, d, d + 1, 1, ascended);
-        check_step("dcme, all in the head", &dcme_class_dcme, d, d + 1, 9, log_likelihood);
+        check_step("ns", &dcme_class_ns, d, d + 1, 1, 0, ascended);
+        check_step("nce", &dcme_class_nce, d, d + 1, 1, 0, ascended);
+        check_step("dcme, no top clusters", &dcme_class_dcme, d, d + 1, 0, 0, ascended);
+        check_step("dcme, one top cluster", &dcme_class_dcme, d, d + 1, 1, 0, ascended);
+        check_step("dcme, one draw of two", &dcme_class_dcme, d, d + 1, 0, 1, ascended);
+        check_step("dcme, all drawn", &dcme_class_dcme, d, d + 1, 0, 2, log_likelihood);
+        check_step("dcme, all in the head", &dcme_class_dcme, d, d + 1, 9, 0, log_likelihood);
         check_paper(d, 0);
         check_paper(d, 4);
         check_limit(d);
