@@ -182,8 +182,11 @@ def fasttext(**options: Any) -> Callable[[Task], tuple[dict[str, float], dict[st
     def run(task: Task) -> tuple[dict[str, float], dict[str, Any]]:
         with tempfile.TemporaryDirectory(prefix="dcme-w2v-") as folder:
             for part, data in (("train", task.train), ("test", task.test)):
+                pairs = list(zip(task.texts[part], data.labels, strict=True))
+                if part == "train":  # it learns in the order of the file
+                    pairs = [pairs[i] for i in np.random.default_rng(1).permutation(len(pairs))]
                 with Path(folder, f"{part}.txt").open("w", encoding="utf-8") as file:
-                    for document, numbers in zip(task.texts[part], data.labels, strict=True):
+                    for document, numbers in pairs:
                         words = " ".join(WORD.findall(document.text.decode().lower()))
                         labels = " ".join(f"__label__{n}" for n in numbers if part == "train")
                         file.write(f"{labels} {words}\n".lstrip() if words else f"{labels} .\n")
@@ -213,7 +216,7 @@ ROWS: dict[str, Callable[[Task], tuple[dict[str, float], dict[str, Any]]]] = {
                                      tol=None, n_jobs=THREADS),
     "sklearn LogisticRegression": sklearn("LogisticRegression", C=100.0, max_iter=20),
 }  # fmt: skip
-# Hours, and several GB, over many classes.
+# Takes too long over many classes.
 SMALL_ONLY = ("sklearn LinearSVC",)
 
 
