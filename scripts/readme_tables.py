@@ -1,8 +1,9 @@
 """Write the option tables of the README from the dataclasses, or check that they are up to date.
 
 A table stands between `<!-- options: CLASS ... -->` and `<!-- end of options -->` and has the
-options of the classes of dcme_w2v/options.py and dcme_w2v/documents/options.py. `--check` changes
-nothing and fails where the README differs; `make lint` and tests/test_readme.py call it so.
+options of the classes of dcme_w2v/options.py, documents/options.py and classify/options.py.
+`--check` changes nothing and fails where the README differs; `make lint` and tests/test_readme.py
+call it so.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import sys
 from pathlib import Path
 
 from dcme_w2v import options
+from dcme_w2v.classify import options as classify_options
 from dcme_w2v.cli.options import spellings, value_name
 from dcme_w2v.documents import options as document_options
 from dcme_w2v.options import declaration_of
 
-ROOMS = (options, document_options)
+ROOMS = (options, document_options, classify_options)
 README = Path(__file__).parent.parent / "README.md"
 
 BLOCK = re.compile(r"(<!-- options: ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)

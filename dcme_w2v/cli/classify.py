@@ -12,7 +12,6 @@ from dcme_w2v.classify import runs
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.options import Group, collect, options_of
-from dcme_w2v.errors import UsageError
 from dcme_w2v.words.progress import reporting
 
 labels_option = click.option(
@@ -112,16 +111,10 @@ def predict(
 @classify.command()
 @click.argument("model")
 @click.argument("label")
-@click.option("-k", "count", type=click.IntRange(1), default=20, show_default=True, metavar="N",
-              help="features")  # fmt: skip
+@click.option("-k", "count", type=click.IntRange(1), default=20, metavar="N", help="features")
 @json_option
 def explain(model: str, label: str, count: int, as_json: bool) -> None:
     """Print the features of MODEL that speak most for LABEL: feature TAB weight."""
-    if not label:
-        raise UsageError("the label is empty; name one of the model's")
     found = Classifier.load(model).explain(label, count)
-    if as_json:
-        click.echo(json.dumps(found))
-        return
-    for name, weight in found:
-        click.echo(f"{name}\t{weight:.4f}")
+    lines = [json.dumps(found)] if as_json else [f"{name}\t{weight:.4f}" for name, weight in found]
+    click.echo("\n".join(lines))
