@@ -6,6 +6,7 @@ Called by `dcme_w2v.text.encode`.
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 
 import numpy as np
@@ -14,6 +15,17 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import ResourceError
 
 ID_BYTES = 4
+
+
+def release_pages(ids: NDArray[np.uint32]) -> None:
+    """Let go of a mapped cache's pages that have been read: they count as memory of the process.
+
+    What is needed again comes back from the system's own cache of the file. Ids that are not
+    mapped, or a system without the call, are left as they are.
+    """
+    mapped = getattr(ids, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class IdCache:

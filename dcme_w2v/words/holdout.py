@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 from threadpoolctl import threadpool_limits
 
 from dcme_w2v.errors import UsageError
@@ -80,6 +79,12 @@ def noise_bias(counts: NDArray[np.int64], power: float) -> NDArray[np.float32]:
     return (power * np.log(np.maximum(counts, 1))).astype(np.float32)
 
 
+def _entropy(shares: NDArray[np.float64]) -> float:
+    """Return the entropy; by numpy alone, for every training run imports this module."""
+    some = shares[shares > 0]
+    return float(-(some * np.log(some)).sum())
+
+
 def dual_bounds(
     h: NDArray[np.float32], output: NDArray[np.float32], centres: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -95,7 +100,7 @@ def dual_bounds(
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
     u = (centres @ output).astype(np.float64) / total
-    entropy = np.array([entr(row / sum_).sum() for row, sum_ in zip(centres, total, strict=True)])
+    entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centres, total, strict=True)])
     values = h.astype(np.float64) @ u.T + entropy
     return values.max(axis=1), values.argmax(axis=1)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import train as core
 from dcme_w2v.errors import DivergedError, FormatError, UsageError
 from dcme_w2v.options import TrainOptions, declaration_of
+from dcme_w2v.text.cache import release_pages
 
 CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
@@ -108,14 +109,16 @@ class Training:
         kernels: str | None = None,
     ) -> None:
         self.options = options
+        self._ids = ids
         input_table = new_table(len(counts), options.dim)
         output_table = new_table(len(counts), options.dim)
-        core.initialise(input_table, options.dim, options.seed)
         self.input = input_table[:, : options.dim]
         self.output = output_table[:, : options.dim]
         self._core = core.Trainer(
             core_options(options), ids, counts, input_table, output_table, kernels_named(kernels)
         )
+        release_pages(ids)  # it has looked at all of them, and no row has memory yet
+        core.initialise(input_table, options.dim, options.seed)
         self._before = self._core.progress()
         self._looked = 0  # rows of both tables found finite in this round
 
@@ -216,6 +219,7 @@ class Training:
                 thread.join(POLL_SECONDS)
                 running = thread.is_alive()
                 self._look(number)
+                release_pages(self._ids)
                 if watch and watch(self.progress()):
                     stopping.set()
                     self._core.stop()

@@ -1,0 +1,170 @@
+"""What a run costs beside the table of bench_speed.py: parts of it, and how they grow.
+
+    python scripts/bench_costs.py [--part whole|dcme|threads|window|tokens|memory ...]
+        [--runs 5] [--folder FOLDER] [--json FILE]
+
+whole: text to vectors on disk, five epochs, against gensim. dcme: speed against negative sampling
+with 20 noise words, on the corpus and on a synthetic one of a million words. threads: two against
+one, for long lines and lines of ten words. window, tokens: growth. memory: peak resident memory
+against two tables and the words. Rows take turns; figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import peers
+
+WIDE = peers.Setting(window=10, negative=20, epochs=1)
+Row = tuple[str, Callable[[], float]]
+
+
+def main() -> None:
+    """Measure the parts asked for and print a table of each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=PARTS, action="append", help="may be given repeatedly")
+    parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--folder", help="where vectors and corpora go")
+    parser.add_argument("--json", type=Path, help="write every figure to this file")
+    given = parser.parse_args()
+    folder = peers.work_folder(given.folder)
+    corpus = given.corpus or peers.plain_corpus(folder)
+    found: dict[str, Any] = {}
+    for part in given.part or PARTS:
+        found[part] = table(part, PARTS[part](corpus, folder), given.runs)
+        if given.json:
+            given.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def table(part: str, rows: list[Row], runs: int) -> dict[str, list[float]]:
+    """Let the rows take turns; print medians, and ratios to the last row's."""
+    figures: dict[str, list[float]] = {name: [] for name, _ in rows}
+    for _ in range(runs):
+        for name, measure in rows:
+            figures[name].append(measure())
+    last = statistics.median(figures[rows[-1][0]])
+    print(f"\n| {part} | median | / last row |\n|---|---|---|")
+    for name, values in figures.items():
+        middle = statistics.median(values)
+        print(f"| {name} | {middle:.2f} | {middle / last:.2f} |", flush=True)
+    return figures
+
+
+def speed(corpus: Path, folder: Path, setting: peers.Setting, **options: Any) -> float:
+    """Return million raw tokens a second of training."""
+    run = peers.train_ours(corpus, folder / "vectors.bin", setting, **options)
+    return run.tokens * setting.epochs / run.train_seconds / 1e6
+
+
+def whole(corpus: Path, folder: Path) -> list[Row]:
+    """Seconds of the whole command, gensim's last."""
+    output, setting = folder / "vectors.txt", peers.Setting()
+    return [
+        ("ours, s", lambda: peers.train_ours(corpus, output, setting).total_seconds),
+        ("gensim, s", lambda: peers.train_gensim(corpus, output, setting).total_seconds),
+    ]
+
+
+def dcme(corpus: Path, folder: Path) -> list[Row]:
+    """DCME with 10 and no top items and 5 draws, and negative sampling with 20 noise words."""
+    few = replace(WIDE, negative=5)
+    rows: list[Row] = []
+    for name, text in (("", corpus), (", a million words", _zipf(folder))):
+        rows += [
+            (f"dcme Q = 10{name}, M/s", lambda t=text: speed(t, folder, few, objective="dcme")),
+            (
+                f"dcme Q = 0{name}, M/s",
+                lambda t=text: speed(t, folder, few, objective="dcme", top_items=0),
+            ),
+            (f"nce 20{name}, M/s", lambda t=text: speed(t, folder, WIDE, objective="nce")),
+            (f"ns 20{name}, M/s", lambda t=text: speed(t, folder, WIDE)),
+        ]
+    return rows
+
+
+def threads(corpus: Path, folder: Path) -> list[Row]:
+    """One thread and two."""
+    short = folder / "short.txt"
+    if not short.exists():
+        words = corpus.read_text(encoding="utf-8").split()
+        lines = (" ".join(words[i : i + 10]) for i in range(0, len(words), 10))
+        short.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    setting = peers.Setting(epochs=1)
+    return [
+        (
+            f"{name}, {count} threads, M/s",
+            lambda t=text, n=count: speed(t, folder, replace(setting, threads=n)),
+        )
+        for name, text in (("lines of ten", short), ("long lines", corpus))
+        for count in (2, 1)
+    ]
+
+
+def window(corpus: Path, folder: Path) -> list[Row]:
+    """Windows of 2 to 40 words, fixed and linear."""
+    setting = peers.Setting(epochs=1)
+    return [
+        (
+            f"{mode} {size}, M/s",
+            lambda m=mode, s=size: speed(corpus, folder, replace(setting, window=s), window_mode=m),
+        )
+        for mode in ("shrink", "linear", "fixed")
+        for size in (40, 20, 10, 5, 2)
+    ]
+
+
+def tokens(corpus: Path, folder: Path) -> list[Row]:
+    """Train on a quarter, half and all of the corpus: speed stays where cost is linear."""
+    lines = corpus.read_bytes().splitlines(keepends=True)
+    rows: list[Row] = []
+    for parts in (4, 2, 1):
+        text = folder / f"part{parts}.txt"
+        text.write_bytes(b"".join(lines[: len(lines) // parts]))
+        rows.append((f"1/{parts}, M/s", lambda t=text: speed(t, folder, peers.Setting(epochs=1))))
+    return rows
+
+
+def memory(corpus: Path, folder: Path) -> list[Row]:
+    """Megabytes of peak memory above two tables of float32 and the words."""
+
+    def above(text: Path) -> float:
+        output = folder / "vectors.npy"
+        peak = peers.train_ours(text, output, peers.Setting(epochs=1)).peak_memory_bytes
+        words = output.with_suffix(".vocab").read_bytes().splitlines()
+        spelled = sum(len(line.split(b" ")[0]) for line in words)
+        return (peak - 2 * len(words) * 100 * 4 - spelled) / 1e6
+
+    return [
+        ("a million words, MB above", lambda: above(_zipf(folder))),
+        ("the corpus, MB above", lambda: above(corpus)),
+    ]
+
+
+def _zipf(folder: Path) -> Path:
+    text = folder / "zipf.txt"
+    if not text.exists():
+        script = Path(__file__).with_name("make_zipf.py")
+        subprocess.run([sys.executable, str(script), str(text)], check=True)
+    return text
+
+
+PARTS: dict[str, Callable[[Path, Path], list[Row]]] = {
+    "whole": whole,
+    "dcme": dcme,
+    "threads": threads,
+    "window": window,
+    "tokens": tokens,
+    "memory": memory,
+}
+
+if __name__ == "__main__":
+    main()
