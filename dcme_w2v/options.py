@@ -191,7 +191,7 @@ class TrainOptions(Checked):
     )
     dcme_update: str = option(
         "robust",
-        "the tiered update that cannot diverge, or Algorithm 1 to the letter (dcme)",
+        "bounded weights and draws, which are stable, or Algorithm 1 to the letter (dcme)",
         choices=("robust", "paper"),
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")

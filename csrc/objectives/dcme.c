@@ -21,7 +21,7 @@
  * it is Algorithm 1 with its offline half (17b) done by draws instead of sums, which is unbiased at
  * every context and not only at the cluster's mean. (An earlier form did (17b) offline, by weights
  * at the mean, in a head of 2,000 items and a tail, with draws for what the instance differs by. It
- * was slower, and worse at every useful rate: see the README.)
+ * was slower, and worse at the rates that were tried: see the README.)
  */
 #include "objectives/cluster_noise.h"
 
