@@ -8,7 +8,7 @@ from scipy.special import entr, expit, softmax
 
 POOL = 256
 IDLE_CHECK, IDLE = 1024, 4
-UNIGRAM, VIRTUAL = 0.5, 2
+UNIGRAM, VIRTUAL = 0.7, 2
 
 
 class Alias:
@@ -196,6 +196,19 @@ class Robust(Clusters):
         self.instances = self.revived = 0
         self.used = [0] * len(self.u)
         self.noise = [self.noise_of(z) for z in range(len(self.u))]
+        self.ready, self.randoms = [[]] * len(self.u), [[]] * len(self.u)
+
+    def prepare(self, z):
+        """Draw for the next instance of the cluster, by random numbers of the time before."""
+        if self.noise[z].mass <= 0:
+            self.ready[z] = []
+            return
+        ready = []
+        for d in range(self.draws):
+            random = self.randoms[z][d] if self.ready[z] else self.stream.next()
+            ready.append(self.noise[z].alias.draw(random))
+            self.randoms[z] = [*self.randoms[z][:d], self.stream.next(), *self.randoms[z][d + 1 :]]
+        self.ready[z] = ready
 
     def noise_of(self, z):
         shares = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
@@ -207,9 +220,10 @@ class Robust(Clusters):
     def step(self, target, h, rate):
         z, score = self.nearest(h)
         noise, loss = self.noise[z], score - self.output[target] @ h
-        draws = self.draws if noise.mass > 0 else 0
-        drawn = [noise.alias.draw(self.stream.next()) for _ in range(draws)]
-        drawn = [word for word in drawn if word != target]
+        if not self.ready[z]:
+            self.prepare(z)
+        drawn = [word for word in self.ready[z] if word != target]
+        self.prepare(z)
         top = [word for word in noise.top if word != target]
         words = np.array([target, *drawn, *top])
         weights = -expit(self.output[words] @ h - noise.bias[words])

@@ -37,7 +37,7 @@ dcme_status dcme_noisy_open(dcme_noisy_clusters *noisy, const dcme_model *model,
                             const dcme_train_options *options);
 void dcme_noisy_close(dcme_noisy_clusters *noisy);
 
-/* Write the centre of cluster k, which its noise has half of, to alpha (N). */
+/* Write the centre of cluster k, which its noise has a share of, to alpha (N). */
 void dcme_noisy_centre(const dcme_noisy_clusters *noisy, int64_t k, real *alpha);
 
 /* List what changes in the clusters and their noise. */

@@ -107,9 +107,8 @@ void dcme_pending_close(dcme_pending *pending, int64_t clusters) {
     free(pending);
 }
 
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate) {
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h) {
     model->kernels->axpy(pending->h, 1, h, model->stride);
-    model->kernels->axpy(pending->step, rate, h, model->stride);
     pending->count++;
 }
 

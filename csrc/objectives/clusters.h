@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     int64_t count;
     real *h;    /* (stride) sum of h */
-    real *step; /* (stride) sum of rate h */
+    real *step; /* (stride) sum of rate h, which dcme_paper.c alone keeps */
 } dcme_pending;
 
 /* Centres start as the unigram distribution, each disturbed at random so that they differ. */
@@ -49,7 +49,7 @@ int64_t dcme_member_bytes(const dcme_clusters *clusters);
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real rate);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
 /* List what changes in the clusters, and in pending sums. */

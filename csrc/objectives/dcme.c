@@ -2,7 +2,7 @@
  * comes from the dual cluster of the context.
  *
  * Scores are s_j = v_j . h - log N. An instance in cluster z (9) is told from nu virtual draws from
- * the cluster's noise beta_z, half its centre alpha_z (15) and half the unigram distribution. With
+ * the cluster's noise beta_z, part its centre alpha_z (15), part the unigram distribution. With
  * sigma the logistic and b_zj = log(nu beta_zj) + log N,
  *     the target's weight is               1 - sigma(v_i . h - b_zi)                      (17a)
  *     any other item's, in expectation,    -nu beta_zj sigma(v_j . h - b_zj)              (17b)
@@ -32,6 +32,14 @@ enum { IDLE_CHECK = 1024 };
 enum { EXTRA = 1 }; /* products that a step takes beside those of its rows: h with itself */
 static const double IDLE = 4; /* a cluster unused for IDLE K beta N instances starts anew */
 
+/* The draws for a cluster's next instance, made right after its last one: while other clusters have
+ * their instances, the rows come from memory. So do the cells of the draws after those. */
+typedef struct {
+    int64_t count;     /* S once there are some, else 0 */
+    int32_t *words;    /* (S) */
+    uint64_t *randoms; /* (S) */
+} ready_draws;
+
 typedef struct {
     dcme_noisy_clusters noisy;
     int32_t draws; /* S */
@@ -40,6 +48,7 @@ typedef struct {
 
 typedef struct {
     shared_state *shared;
+    ready_draws *ready;    /* (K) */
     dcme_pending *pending; /* (K) since the last offline update of a cluster */
     int64_t *used;         /* (K) instance that used a cluster last */
     int64_t instances;
@@ -75,11 +84,27 @@ static void leave(void *member) {
     member_state *me = member;
     if (!me)
         return;
+    for (int64_t k = 0; me->ready && k < me->shared->noisy.clusters.count; k++) {
+        free(me->ready[k].words);
+        free(me->ready[k].randoms);
+    }
+    free(me->ready);
     dcme_pending_close(me->pending, me->shared->noisy.clusters.count);
     dcme_workshop_close(&me->workshop);
     free(me->used), free(me->scores), free(me->values), free(me->weights);
     free(me->rows), free(me->words);
     free(me);
+}
+
+static dcme_status open_ready(member_state *me, int64_t clusters, int32_t draws) {
+    me->ready = dcme_allocate_zeros(clusters, sizeof *me->ready);
+    for (int64_t k = 0; me->ready && k < clusters; k++) {
+        me->ready[k].words = dcme_allocate_zeros(draws, sizeof *me->ready[k].words);
+        me->ready[k].randoms = dcme_allocate_zeros(draws, sizeof *me->ready[k].randoms);
+        if (!me->ready[k].words || !me->ready[k].randoms)
+            return DCME_NO_MEMORY;
+    }
+    return me->ready ? DCME_OK : DCME_NO_MEMORY;
 }
 
 static dcme_status open_member(member_state *me, shared_state *s) {
@@ -92,7 +117,8 @@ static dcme_status open_member(member_state *me, shared_state *s) {
     me->weights = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->weights);
     me->rows = dcme_allocate(rows, sizeof *me->rows);
     me->words = dcme_allocate(rows, sizeof *me->words);
-    if (dcme_pending_open(&me->pending, c->count, c->model->stride) != DCME_OK ||
+    if (open_ready(me, c->count, s->draws) != DCME_OK ||
+        dcme_pending_open(&me->pending, c->count, c->model->stride) != DCME_OK ||
         dcme_workshop_open(&me->workshop, c->model) != DCME_OK || !me->used || !me->scores ||
         !me->values || !me->weights || !me->rows || !me->words)
         return DCME_NO_MEMORY;
@@ -138,7 +164,7 @@ static void revive(member_state *me, const dcme_instance *instance) {
             !dcme_cluster_take(&noisy->clusters.clusters[k]))
             continue;
         dcme_pending_clear(&me->pending[k], model);
-        dcme_pending_add(&me->pending[k], model, instance->h, 0);
+        dcme_pending_add(&me->pending[k], model, instance->h);
         dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop);
         me->used[k] = me->instances;
         dcme_cluster_release(&noisy->clusters.clusters[k]);
@@ -150,7 +176,29 @@ static void add_row(member_state *me, int64_t place, int32_t word) {
     const dcme_model *model = me->shared->noisy.clusters.model;
     me->words[place] = word;
     me->rows[place] = model->output + word * model->stride;
-    dcme_prefetch(me->rows[place], model->stride);
+}
+
+/* Draw for the next instance of cluster z, and ask for what that will read. */
+static void prepare(member_state *me, int64_t z) {
+    const dcme_noisy_clusters *noisy = &me->shared->noisy;
+    const dcme_model *model = noisy->clusters.model;
+    const dcme_cluster_noise *noise = &noisy->noise[z];
+    ready_draws *ready = &me->ready[z];
+    if (noise->mass <= 0) {
+        ready->count = 0;
+        return;
+    }
+    for (int32_t d = 0; d < me->shared->draws; d++) {
+        uint64_t random = ready->count ? ready->randoms[d] : dcme_random(&me->stream);
+        int64_t cell = dcme_alias_cell(random, model->items);
+        int32_t word = dcme_alias_pick(noise->cells, cell, random);
+        ready->words[d] = word;
+        dcme_prefetch(model->output + word * model->stride, model->stride);
+        __builtin_prefetch(&noise->bias[word]);
+        ready->randoms[d] = dcme_random(&me->stream);
+        __builtin_prefetch(&noise->cells[dcme_alias_cell(ready->randoms[d], model->items)]);
+    }
+    ready->count = me->shared->draws;
 }
 
 /* The rows that an instance moves: its target, the top items, the draws. `tops` is how many of them
@@ -158,19 +206,21 @@ static void add_row(member_state *me, int64_t place, int32_t word) {
 static int64_t gather(member_state *me, int64_t z, int32_t target, int64_t *tops) {
     const shared_state *shared = me->shared;
     const dcme_clusters *clusters = &shared->noisy.clusters;
-    const dcme_cluster_noise *noise = &shared->noisy.noise[z];
+    const ready_draws *ready = &me->ready[z];
     int64_t count = 0;
     add_row(me, count++, target);
-    for (int32_t d = 0; noise->mass > 0 && d < shared->draws; d++) {
-        int32_t word = dcme_alias_draw(noise->cells, clusters->model->items, &me->stream);
-        if (word != target)
-            add_row(me, count++, word);
-    }
+    __builtin_prefetch(&shared->noisy.noise[z].bias[target]);
+    if (!ready->count)
+        prepare(me, z);
+    for (int64_t d = 0; d < ready->count; d++)
+        if (ready->words[d] != target)
+            add_row(me, count++, ready->words[d]);
     *tops = count;
     for (int64_t q = 0; q < clusters->top_items; q++)
         if (clusters->clusters[z].top[q] != target)
             add_row(me, count++, clusters->clusters[z].top[q]);
     *tops = count - *tops;
+    prepare(me, z);
     return count;
 }
 
@@ -220,7 +270,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, count,
                            model->stride);
 
-    dcme_pending_add(&me->pending[z], model, instance->h, instance->rate);
+    dcme_pending_add(&me->pending[z], model, instance->h);
     me->used[z] = ++me->instances;
     update_offline(me, z);
     if (me->instances % IDLE_CHECK == 0)
@@ -238,6 +288,12 @@ static void member_state_of(void *member, dcme_state *state) {
     dcme_state_add(state, me->used, c->count, sizeof *me->used);
     dcme_state_add(state, &me->instances, 1, sizeof me->instances);
     dcme_state_add(state, &me->stream, 1, sizeof me->stream);
+    for (int64_t k = 0; k < c->count; k++) {
+        ready_draws *ready = &me->ready[k];
+        dcme_state_add(state, &ready->count, 1, sizeof ready->count);
+        dcme_state_add(state, ready->words, me->shared->draws, sizeof *ready->words);
+        dcme_state_add(state, ready->randoms, me->shared->draws, sizeof *ready->randoms);
+    }
 }
 
 static void centre_of(const void *shared, int64_t k, real *alpha) {

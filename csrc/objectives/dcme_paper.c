@@ -129,7 +129,8 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     }
     if (clusters->top_items > 0)
         kernels->axpy(u, instance->rate * follow, instance->h, stride);
-    dcme_pending_add(&me->pending[z], model, instance->h, instance->rate);
+    dcme_pending_add(&me->pending[z], model, instance->h);
+    model->kernels->axpy(me->pending[z].step, instance->rate, instance->h, model->stride);
     if ((double)me->pending[z].count >= clusters->threshold)
         update_offline(me, z);
 }
