@@ -23,7 +23,7 @@ typedef struct {
     int64_t length;
     dcme_refusal refuse;
     uint32_t *ids;
-    dcme_block *block;
+    dcme_encoded *block;
     dcme_error *error;
     batch batch;
 } encoder;
@@ -107,7 +107,7 @@ static dcme_status flush(encoder *e) {
 
 /* A line ends: mark its last word, in this batch or, if it has been looked up, in the ids. */
 static void end_line(encoder *e, int64_t words) {
-    dcme_block *block = e->block;
+    dcme_encoded *block = e->block;
     block->newlines++;
     if (words > 0)
         e->batch.last[words - 1] = DCME_LAST;
@@ -131,11 +131,12 @@ static void add_borders(encoder *e, int64_t base, uint64_t changes, uint64_t new
 }
 
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
-                        dcme_refusal refuse, uint32_t *ids, dcme_block *block, dcme_error *error) {
+                        dcme_refusal refuse, uint32_t *ids, dcme_encoded *block,
+                        dcme_error *error) {
     encoder e = {vocabulary, text, length, refuse, ids, block, error, {.n = 0}};
     uint64_t separators, newlines, separator_before = 1;
     dcme_status status = DCME_OK;
-    *block = (dcme_block){.bad = -1};
+    *block = (dcme_encoded){.bad = -1};
     for (int64_t base = 0; base < length && status == DCME_OK; base += STEP) {
         char rest[STEP];
         const char *bytes = text + base;

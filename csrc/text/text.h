@@ -51,12 +51,13 @@ dcme_status dcme_vocabulary_absorb(dcme_vocabulary *vocabulary, const dcme_vocab
                                    int64_t first, int64_t last, dcme_encoding_errors errors,
                                    uint32_t *map, dcme_repairs *repairs, dcme_error *error);
 
+/* What dcme_encode() has found in a block of text. */
 typedef struct {
     int64_t tokens;
     int64_t newlines;
     int32_t newline_first; /* a line ends before the first token */
     int64_t bad;           /* offset of the byte that is refused, or -1 */
-} dcme_block;
+} dcme_encoded;
 
 /* Which words an encoder refuses: none, those with a NUL, and those that are not UTF-8, too. */
 typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
@@ -65,7 +66,7 @@ typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refu
  * one of a line with DCME_LAST, to `ids` ((length + 1) / 2), which may be NULL. What is refused is
  * DCME_BAD_ENCODING, with block->bad. */
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
-                        dcme_refusal refuse, uint32_t *ids, dcme_block *block, dcme_error *error);
+                        dcme_refusal refuse, uint32_t *ids, dcme_encoded *block, dcme_error *error);
 
 /* The state of a compaction, see dcme_compaction_start(). */
 typedef struct {

@@ -27,7 +27,7 @@ cdef extern from "text/text.h" nogil:
         int64_t replaced
         int64_t skipped
 
-    ctypedef struct dcme_block:
+    ctypedef struct dcme_encoded:
         int64_t tokens
         int64_t newlines
         int32_t newline_first
@@ -56,7 +56,7 @@ cdef extern from "text/text.h" nogil:
     )
     dcme_status dcme_encode(
         dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_refusal refuse,
-        uint32_t *ids, dcme_block *block, dcme_error *error
+        uint32_t *ids, dcme_encoded *block, dcme_error *error
     )
     void dcme_compaction_start(dcme_compaction *state)
     int64_t dcme_compact(
@@ -120,7 +120,7 @@ cdef class Table:
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
         cdef dcme_error error
-        cdef dcme_block block
+        cdef dcme_encoded block
         cdef dcme_status status
         cdef uint32_t *to = NULL
         if ids is not None:

@@ -43,7 +43,7 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
     int64_t density = 4 + next_random(random) % (BYTES - 3);
     char *text = dcme_allocate(length, 1);
     uint32_t *ids = dcme_allocate(room, sizeof *ids), *expected = dcme_allocate(room, sizeof *ids);
-    dcme_block block = {0};
+    dcme_encoded block = {0};
     int alike = text && ids && expected;
     for (int64_t i = 0; alike && i < length; i++)
         text[i] = ALPHABET[BYTES - 1 - next_random(random) % density];

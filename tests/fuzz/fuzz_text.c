@@ -64,7 +64,7 @@ static void absorb(const dcme_vocabulary *from, const uint32_t *ids, int64_t tok
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static dcme_vocabulary *vocabulary;
-    dcme_block block;
+    dcme_encoded block;
     if (size < 2)
         return 0;
     dcme_refusal refuse = (dcme_refusal)(data[0] % 3);
