@@ -140,8 +140,8 @@ $(C_BUILD)/double/%.o: %.c
 $(C_TESTS_SINGLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_SINGLE)
 	@$(CC) $(C_FLAGS) $(SANITIZE) $^ -o $@ -lm
 
-$(C_TESTS_DOUBLE): $(C_BUILD)/%: tests/c/%.c $(C_OBJECTS_DOUBLE)
-	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double $^ -o $@ -lm
+$(C_TESTS_DOUBLE): $(C_BUILD)/%: tests/c/%.c tests/c/differences.h $(C_OBJECTS_DOUBLE)
+	@$(CC) $(C_FLAGS) $(SANITIZE) -DDCME_REAL=double $(filter-out %.h,$^) -o $@ -lm
 
 # ---- fuzzing --------------------------------------------------------------------------------
 # tests/fuzz/driver.c is a small libFuzzer: the core is compiled to tell it which code is reached.

@@ -7,6 +7,8 @@
 #include "classify/groups.h"
 #include "train/random.h"
 
+#include "differences.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 /* Three lines of classes, the last one not full. */
 enum { CLASSES = 37, STRIDE = 48, FEATURES = 6, TABLE = (FEATURES + 1) * STRIDE, DOCUMENTS = 7 };
-static const double TOLERANCE = 1e-6, EPSILON = 1e-5, BIAS = 0.5;
+static const double BIAS = 0.5;
 static const int64_t STARTS[DOCUMENTS + 1] = {0, 3, 4, 4, 7, 9, 12, 14};
 static const int32_t FEATURE[] = {0, 2, 5, 1, 1, 3, 4, 0, 5, 2, 3, 4, 1, 2};
 static const double VALUE[] = {1, -2, .5, 2, .7, 1, -1, .3, 1.5, 2, -.4, .6, 1, 1};
@@ -22,7 +24,6 @@ static const int64_t DOCUMENT[DOCUMENTS] = {0, 1, 2, 3, 4, 5, 6};
 static const int32_t LABEL[DOCUMENTS] = {3, 17, 36, 0, 17, 30, 8};
 static const dcme_documents CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
 static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS};
-static int failures;
 
 typedef struct {
     double weights[TABLE];
@@ -111,19 +112,6 @@ static void differentiate(double *slope, function *f, setting *s) {
         s->weights[i] = kept;
         slope[i] = (above - below) / (2 * EPSILON);
     }
-}
-
-static void expect(const char *what, int detail, const double *found, const double *wanted,
-                   int64_t count) {
-    double largest = 0, difference = 0;
-    for (int64_t i = 0; i < count; i++) {
-        largest = fmax(largest, fabs(wanted[i]));
-        difference = isnan(found[i]) ? INFINITY : fmax(difference, fabs(found[i] - wanted[i]));
-    }
-    if (largest > 0 && difference <= TOLERANCE * largest)
-        return;
-    printf("%s (%d): differs by %g where the largest is %g\n", what, detail, difference, largest);
-    failures++;
 }
 
 /* (W after a step - W) / rate */
