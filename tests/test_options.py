@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields
 import click
 import pytest
 
-from dcme_w2v.cli.options import Group, collect, options_of, spellings
+from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.options import collect, options_of, spellings
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import (
     Checked,

@@ -6,12 +6,13 @@ import json
 
 import click
 
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.words.check import Report, check_vectors
 
 
 @click.command()
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
     r"""Check a file of word vectors: text, binary or npy, packed or not.

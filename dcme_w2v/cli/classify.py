@@ -11,19 +11,19 @@ import click
 from dcme_w2v.classify import runs
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.cli.options import Group, collect, options_of
+from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.options import (
+    collect,
+    json_option,
+    options_of,
+    quiet_option,
+    threads_option,
+)
 from dcme_w2v.words.progress import reporting
 
 labels_option = click.option(
     "--labels", metavar="FILE", help="for .npz: a line of labels, joined by |, for each row"
 )
-threads_option = click.option(
-    "--threads",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="threads (default: the CPUs that this process may use)",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
 top_option = click.option(
     "-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
     help="labels a document",
@@ -46,7 +46,7 @@ def classify() -> None:
 @click.option("--holdout", metavar="SHARE|FILE", help="measure every epoch by these, keep the best")
 @labels_option
 @click.option("--log-json", metavar="FILE", help="log start, progress, epochs and end as JSON")
-@click.option("--quiet", is_flag=True, help="print nothing but errors")
+@quiet_option
 def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Train a classifier on DOCS: files, folders or - for standard input."""
     options = collect(ClassifyOptions, values)

@@ -6,8 +6,9 @@ import json
 
 import click
 
+from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
-from dcme_w2v.cli.options import Group
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.words import evaluate as scores
 from dcme_w2v.words.evaluate import METHODS, AnalogyScore, Section, SimilarityScore
 from dcme_w2v.words.vectors import Vectors
@@ -35,7 +36,7 @@ def evaluate() -> None:
     metavar="|".join(METHODS),
     help="score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a)",
 )
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
     """Answer analogy questions with VECTORS.
 
@@ -58,7 +59,7 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     metavar="N",
     help="only the N most frequent words are known",
 )
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     """Correlate cosines with people's ratings.
 

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
 from dcme_w2v.words.model import Model
@@ -18,7 +19,7 @@ from dcme_w2v.words.model import Model
 @click.option("--window", type=int, metavar="N", help="words on each side (default: as trained)")
 @click.option("--read-vocab", metavar="FILE", help="counts, for ns (default: by the manifest)")
 @click.option("--analogies", "questions", metavar="FILE", help="score these questions, too")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def likelihood(
     model: str,
     corpus: tuple[str, ...],

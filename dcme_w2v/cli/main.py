@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from dcme_w2v import __version__
-from dcme_w2v.cli.options import Group
+from dcme_w2v.cli.group import Group
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 

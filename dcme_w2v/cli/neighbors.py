@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.words import neighbors as nearest
 from dcme_w2v.words.neighbors import Neighbor
@@ -17,7 +18,7 @@ from dcme_w2v.words.vectors import Vectors
 @click.argument("vectors")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
 @click.option("-k", default=10, show_default=True, metavar="N", help="how many neighbours")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Print the words nearest to each WORD.
 
@@ -42,7 +43,7 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
 @click.argument("b")
 @click.argument("c")
 @click.option("-k", default=10, show_default=True, metavar="N", help="how many answers")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None:
     """Answer "A is to B as C is to ?".
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from dcme_w2v.cli.options import Group, collect, options_of
-from dcme_w2v.cli.search import plot, search
+from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.options import collect, json_option, option_of, options_of, threads_option
+from dcme_w2v.cli.plot import plot
+from dcme_w2v.cli.search import search
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.documents.fitting import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
@@ -17,23 +19,11 @@ from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.folder import check_model_target
-from dcme_w2v.text.documents import ENCODING_ERRORS, read_documents
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.documents import read_documents
 from dcme_w2v.words.vectors import Vectors
 
-THREADS = click.option(
-    "--threads",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="threads (default: the CPUs that this process may use)",
-)
-ENCODING = click.option(
-    "--encoding-errors",
-    default="strict",
-    show_default=True,
-    metavar="|".join(ENCODING_ERRORS),
-    help="words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="print the figures as one JSON object")
+encoding_option = option_of(VocabularyOptions, "encoding_errors")
 
 
 @click.group(cls=Group)
@@ -45,9 +35,9 @@ def scdv() -> None:
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--vectors", required=True, metavar="VECTORS", help="word vectors, in any format")
 @click.option("--output", required=True, metavar="MODEL", help="the folder to be written")
-@THREADS
-@ENCODING
-@JSON
+@threads_option
+@encoding_option
+@json_option
 @click.option("--quiet", is_flag=True, help="do not show the rounds")
 @options_of(ScdvOptions)
 def fit(
@@ -92,9 +82,9 @@ def fit(
 @click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
 @click.option("--labels", metavar="FILE", help="write the documents' labels here, a line a row")
 @click.option("--compress", is_flag=True, help="deflate X.npz: smaller, and slower to write")
-@THREADS
-@ENCODING
-@JSON
+@threads_option
+@encoding_option
+@json_option
 def transform(
     model: str,
     docs: tuple[str, ...],

@@ -1,20 +1,17 @@
-"""`dcme-w2v scdv search` and `scdv plot`: what rows of document vectors are good for."""
+"""`dcme-w2v scdv search`: the documents nearest to a query, and how good the ranking is."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.documents import plot as pictures
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.documents import search as retrieval
 from dcme_w2v.documents.rows import load_labels, load_rows
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import check_writable
 from dcme_w2v.text.documents import read_documents
 
 
@@ -40,7 +37,7 @@ from dcme_w2v.text.documents import read_documents
 @click.option(
     "--judgements", metavar="FILE", help="lines 'query document' that belong together, from 1"
 )
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def search(
     model: str,
     index: str,
@@ -62,30 +59,40 @@ def search(
     answers a query by --judgements, or if they share a label.
     """
     rows = load_rows(index)
-    asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
-    if queries:
-        asked += [(one.text, one.labels) for one in read_documents([queries])]
-    if not asked:
-        raise UsageError("there is no query; give some, or --queries")
+    asked = _asked(query, queries)
+    texts = [text for text, _ in asked]
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
         names = load_labels(labels, rows.shape[0])
     language = None
     if documents is not None:
         language = retrieval.LanguageModel((d.text for d in read_documents([documents])), prior)
-    loaded = DocumentModel.load(model)
-    finder = retrieval.Finder(loaded, rows, language, lm)
-    if score:
-        wanted: Iterable[NDArray[np.bool_]] = (
-            retrieval.read_judgements(judgements, len(asked), rows.shape[0])
-            if judgements
-            else retrieval.sharing_labels([own for _, own in asked], names)
-        )
-        value = finder.mean_average_precision([text for text, _ in asked], wanted)
-        figures = {"mean_average_precision": value, "queries": len(asked)}
-        click.echo(json.dumps(figures) if as_json else f"{value:.4f}")
+    finder = retrieval.Finder(DocumentModel.load(model), rows, language, lm)
+    if not score:
+        _print_answers(list(finder.answers(texts, k)), names, as_json)
         return
-    answers = list(finder.answers([text for text, _ in asked], k))
+    if judgements:
+        wanted = iter(retrieval.read_judgements(judgements, len(asked), rows.shape[0]))
+    else:
+        wanted = retrieval.sharing_labels([own for _, own in asked], names)
+    value = finder.mean_average_precision(texts, wanted)
+    figures = {"mean_average_precision": value, "queries": len(asked)}
+    click.echo(json.dumps(figures) if as_json else f"{value:.4f}")
+
+
+def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
+    """Return the texts and labels of all queries."""
+    asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+    if queries:
+        asked += [(one.text, one.labels) for one in read_documents([queries])]
+    if not asked:
+        raise UsageError("there is no query; give some, or --queries")
+    return asked
+
+
+def _print_answers(
+    answers: Iterable[Sequence[retrieval.Hit]], names: Sequence[tuple[str, ...]], as_json: bool
+) -> None:
     if as_json:
         shown = [[{"document": h.document + 1, "score": h.score} for h in own] for own in answers]
         click.echo(json.dumps({"answers": shown}))
@@ -94,22 +101,3 @@ def search(
         for rank, hit in enumerate(own, 1):
             told = "|".join(names[hit.document])
             click.echo(f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{told}")
-
-
-@click.command("plot")
-@click.argument("rows")
-@click.option("--output", required=True, metavar="PNG", help="the picture; - is stdout")
-@click.option("--labels", metavar="FILE", help="labels of the rows, a line each: a colour a label")
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="how to flatten"
-)
-@click.option("--limit", default=2000, show_default=True, metavar="N", help="rows at most")
-@click.option("--seed", default=1, show_default=True, metavar="N", help="of the rows and t-SNE")
-def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
-    """Draw ROWS (X.npz) in two dimensions; needs pip install 'dcme-w2v[plot]'."""
-    check_writable(output)
-    loaded = load_rows(rows)
-    names = load_labels(labels, loaded.shape[0]) if labels else None
-    chosen, points = pictures.plane(loaded, method, limit, seed)
-    own = ["|".join(names[int(i)]) for i in chosen] if names else None
-    pictures.draw(output, points, own)

@@ -8,6 +8,7 @@ import json
 import click
 import numpy as np
 
+from dcme_w2v.cli.options import json_option
 from dcme_w2v.documents import topics as found
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.text.documents import read_documents
@@ -18,7 +19,7 @@ from dcme_w2v.text.documents import read_documents
 @click.option("--words", default=10, show_default=True, metavar="N", help="words a topic")
 @click.option("--coherence", metavar="DOCS", help="measure coherence on these documents")
 @click.option("--word", metavar="WORD", help="only the topics that this word is in: its senses")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@json_option
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """Show the topics of MODEL: number, P(topic), coherence, words of highest P(word|topic).
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.cli.options import collect, options_of
+from dcme_w2v.cli.options import collect, options_of, quiet_option
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -43,7 +43,7 @@ ZERO_ONE = click.Choice(["0", "1"])
 @click.option("--cache-dir", metavar="FOLDER", help="keep the corpus as numbers in this folder")
 @click.option("--log-json", metavar="FILE", help="log start, progress, epochs and end as JSON")
 @click.option("--dry-run", is_flag=True, help="print words, memory and disk needed, then stop")
-@click.option("--quiet", is_flag=True, help="print nothing but errors")
+@quiet_option
 @click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="word2vec.c's CORPUS")
 @click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --model")
 @click.option("-binary", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --format")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dcme_w2v.cli.options import collect, options_of
+from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import VocabularyOptions, default_threads
@@ -19,13 +19,8 @@ from dcme_w2v.text.vocabulary import Vocabulary, merge
 @click.argument("corpus", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="FILE", help="write the lines here; - is stdout")
 @click.option("--merge", "merging", is_flag=True, help="CORPUS are files of counts to join")
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="threads (default: the CPUs that this process may use)",
-)
-@click.option("--json", "as_json", is_flag=True, help="print the summary as JSON on stdout")
+@threads_option
+@json_option
 @options_of(VocabularyOptions)
 def vocab(
     corpus: tuple[str, ...],
