@@ -25,10 +25,8 @@ class Vocabulary(Words):
 
     Parameters
     ----------
-    text : ndarray of uint8, shape (offsets[-1],)
-        The words' UTF-8 bytes, one after the other, without separators.
-    offsets : ndarray of int64, shape (n + 1,)
-        Where each word starts in `text`; the last one is the length of `text`.
+    text, offsets : ndarray
+        The words, see `Words`.
     counts : ndarray of int64, shape (n,)
         How often each word occurs, descending.
     """

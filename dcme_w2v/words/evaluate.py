@@ -159,7 +159,7 @@ def analogies(
         raise UsageError(f"--method {method}: give one of {', '.join(METHODS)}")
     spelled, first = _upper_case(vectors.words, restrict)
     names, section_of, questions, skipped = _read_questions(path)
-    numbers, covered = _numbered(path, questions, spelled, len(first))
+    numbers, covered = _numbered_questions(path, questions, spelled, len(first))
     answers = np.full(len(numbers), -1)
     answers[covered] = _answers(vectors.matrix[: len(first)], first, numbers[covered], method)
     right = covered & (answers == numbers[:, 3])
@@ -195,9 +195,7 @@ def similarity(
     """
     spelled, _ = _upper_case(vectors.words, restrict)
     pairs, ratings, skipped = _read_pairs(path)
-    numbers = np.array([[spelled.get(word, -1) for word in pair] for pair in pairs], dtype=int)
-    numbers = numbers.reshape(-1, 2)
-    covered = (numbers >= 0).all(axis=1)
+    numbers, covered = _numbered(pairs, 2, spelled)
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
         raise FormatError(
@@ -235,17 +233,24 @@ def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.
     """
     spelled, first = _upper_case(words, len(words))
     _, _, questions, _ = _read_questions(path)
-    numbers, covered = _numbered(path, questions, spelled, len(first))
+    numbers, covered = _numbered_questions(path, questions, spelled, len(first))
     return numbers[covered]
 
 
 def _numbered(
+    lines: list[list[str]], width: int, spelled: dict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return each line's word numbers, -1 for unknown ones, and whether all are known."""
+    numbers = np.array([[spelled.get(word, -1) for word in line] for line in lines], dtype=int)
+    numbers = numbers.reshape(-1, width)
+    return numbers, np.asarray((numbers >= 0).all(axis=1))
+
+
+def _numbered_questions(
     path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each question's word numbers, -1 for unknown ones, and whether it is covered."""
-    numbers = np.array([[spelled.get(word, -1) for word in four] for four in questions], dtype=int)
-    numbers = numbers.reshape(-1, 4)
-    covered = np.asarray((numbers >= 0).all(axis=1))
+    """Return each question's word numbers and whether it is covered, as one at least has to be."""
+    numbers, covered = _numbered(questions, 4, spelled)
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"

@@ -135,10 +135,9 @@ def train(
     check_file(holdout, job.corpus)
     with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, options)
-        refused = reason_against(plan)
         if job.dry_run:
-            return {**plan, "refused": refused}
-        if refused:
+            return {**plan, "refused": reason_against(plan)}
+        if refused := reason_against(plan):
             raise ResourceError(refused)
         reporter.talk(plan_line(plan))
         if job.save_vocab:
@@ -156,17 +155,8 @@ def train(
         with noting() as noted:
             last = _run(job, training, corpus, reporter, keeper, noted, held_out)
             _save_or_keep(job, training, corpus.vocabulary, keeper)
-        seconds = Seconds(
-            count=round(corpus.seconds, 3),
-            train=round(keeper.position.seconds, 3),
-            total=round(time.monotonic() - start, 3),
-        )
-        used = (vocabulary, options, holdout, OutputOptions(format=_format(job)))
-        more = {
-            **files_beside(job.output, job.output_context, job.save_vocab),
-            **scores_of(held_out),
-        }
-        manifest = _manifest(used, corpus, training, last, seconds, more)
+        seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
+        manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
             write_manifest(manifest, job.output)
         return manifest
@@ -206,13 +196,15 @@ def _encoded(
 
 
 def _manifest(
-    used: tuple[VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions],
+    job: TrainJob,
+    vocabulary: VocabularyOptions,
     corpus: EncodedCorpus,
     training: Training,
     last: Progress,
     seconds: Seconds,
-    more: dict[str, Any],
+    held_out: HeldOut | None,
 ) -> dict[str, Any]:
+    holdout, output = HoldoutOptions(job.holdout), OutputOptions(format=_format(job))
     tokens = TokenCounts(
         corpus=corpus.tokens,
         trained=last.trained,
@@ -222,14 +214,15 @@ def _manifest(
         held_out=corpus.held_out_tokens * training.options.epochs,
     )
     return manifest_of(
-        options=used,
+        options=(vocabulary, training.options, holdout, output),
         corpus=[(file["path"], file["size"]) for file in corpus.files],
         vocabulary=len(corpus.vocabulary),
         tokens=tokens,
         seconds=seconds,
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
-        **more,
+        **files_beside(job.output, job.output_context, job.save_vocab),
+        **scores_of(held_out),
     )
 
 
