@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import lzma
-import mmap
 import os
 import random
 import resource
@@ -18,13 +17,8 @@ import zstandard
 from test_cli_train import write_corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DivergedError
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.corpus import Corpus
-from dcme_w2v.words import resources, trainer
-from dcme_w2v.words import training as training_module
-from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.training import Training
+from dcme_w2v.words import trainer
 from dcme_w2v.words.vectors import Vectors
 
 TEXT = b"a b c d e\n" * 40
@@ -319,93 +313,3 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     other.write_bytes(b"half")
     assert train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin") == 0
     assert not left.exists() and other.exists()
-
-
-# ---- memory and sizes ----
-
-
-def plan_of(tmp_path, **more):
-    corpus = write_corpus(tmp_path / "c.txt")
-    with trainer.encode([corpus], trainer.VocabularyOptions()) as encoded:
-        job = trainer.TrainJob((corpus,), output=str(tmp_path / "v.txt"), **more)
-        return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
-
-
-def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
-    corpus = write_corpus(tmp_path / "c.txt")
-    monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
-    monkeypatch.setattr(trainer, "Training", None)  # whoever gets there fails
-    error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
-    assert "bytes of memory and there are 1,000: lower --dim" in error
-    assert run(["train", corpus, "--dry-run"]) == 1
-    found = capsys.readouterr()
-    assert "memory available bytes: 1,000" in found.out
-    assert found.err.endswith("raise --min-count\n")
-
-
-def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
-    disk_usage = resources.shutil.disk_usage
-
-    def small(path):
-        return disk_usage(path)._replace(free=500)
-
-    monkeypatch.setattr(resources.shutil, "disk_usage", small)
-    monkeypatch.setattr(trainer, "Training", None)
-    code = train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin")
-    assert "need about" in refused(capsys, code)
-
-
-def test_what_is_written_to_one_file_system_adds_up(tmp_path):
-    plain = plan_of(tmp_path)
-    kept = plan_of(tmp_path, checkpoint=str(tmp_path / "k"))
-    assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
-    assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
-
-
-def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "GROUP_LIMIT", tmp_path / "memory.max")
-    everything = resources.memory_limit()
-    (tmp_path / "memory.max").write_text("max\n")
-    assert resources.memory_limit() == everything
-    (tmp_path / "memory.max").write_text("12345\n")
-    assert resources.memory_limit() == 12345
-
-
-def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monkeypatch):
-    def refuse(rows, dim):
-        return np.empty((1 << 50, 8), dtype=np.float32)
-
-    monkeypatch.setattr(training_module, "new_table", refuse)
-    error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin"))
-    assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("objective", ["ns", "nce"])
-def test_tables_of_more_than_two_to_the_31_numbers(monkeypatch, objective):
-    """Sparse tables: rows that are not met take no memory, although all are looked at."""
-    words, dim = 131_200, 16_384
-    assert words * dim > 2**31
-
-    def sparse(rows, dim):
-        no_reserve = 0x4000  # MAP_NORESERVE, which Python 3.10 does not name
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
-        memory = mmap.mmap(-1, rows * dim * 4, flags=flags)
-        return np.frombuffer(memory, dtype=np.float32).reshape(rows, dim)
-
-    monkeypatch.setattr(training_module, "new_table", sparse)
-    monkeypatch.setattr(training_module.core, "initialise", lambda *table: None)
-    ids = np.array([words - 1, words - 2, words - 4, words - 3], dtype=np.uint32)
-    counts = np.ones(words, dtype=np.int64)
-    counts[-4:] = 1_000_000_000
-    options = TrainOptions(
-        objective=objective, dim=dim, epochs=1, threads=1, window=2, sample=0.0, negative=2, lr=0.5
-    )
-    run = Training(ids, counts, resolved(options))
-    run.input[-4:] = 0.01
-    assert run.epoch(0).trained == 4
-    assert (np.abs(run.output[-4:]).max(axis=1) > 0).all()
-    assert np.isfinite(run.output[-4:]).all() and not run.output[:4].any()
-    run.output[-1, -1] = np.nan
-    with pytest.raises(DivergedError):
-        run.check_finite()
