@@ -151,6 +151,26 @@ class VocabularyOptions(Checked):
 
 
 @dataclass(frozen=True)
+class PhraseOptions(Checked):
+    """Which pairs of words are joined to one."""
+
+    passes: int = option(
+        1, "times that pairs are joined: two make phrases of up to four words", minimum=1, maximum=9
+    )
+    threshold: float | None = option(
+        None, "join the pairs that score above this (default: 100; npmi 0.5)"
+    )
+    scorer: str = option(
+        "default",
+        "word2phrase's score, or normalised pointwise mutual information",
+        choices=("default", "npmi"),
+    )
+    min_count: int = option(
+        5, "join no words and no pairs seen fewer times than this", minimum=1, word2vec="min-count"
+    )
+
+
+@dataclass(frozen=True)
 class TrainOptions(Checked):
     """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
 

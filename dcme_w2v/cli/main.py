@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -18,10 +17,11 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
-# Name of a command -> "module:object"; a module is imported only when its command is used.
+# Name of a command -> "module:object", which is imported only when the command is used.
 COMMANDS = {
     "train": "dcme_w2v.cli.train:train",
     "vocab": "dcme_w2v.cli.vocab:vocab",
+    "phrases": "dcme_w2v.cli.phrases:phrases",
     "eval": "dcme_w2v.cli.evaluate:evaluate",
     "neighbors": "dcme_w2v.cli.neighbors:neighbors",
     "analogy": "dcme_w2v.cli.neighbors:analogy",
@@ -106,7 +106,7 @@ def run(arguments: list[str]) -> int:
         told = f"out of memory ({error})" if str(error) else "out of memory"
         return _report(error, f"{told}; lower --dim or raise --min-count", 1, arguments)
     except click.Abort as error:  # a signal between reading the command line and the command
-        number = number_of(error.__cause__) if error.__cause__ else signal.SIGINT
+        number = number_of(error.__cause__ or error)
         return _report(error, "interrupted", 128 + number, arguments)
     except Exception as error:
         told = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"

@@ -1,0 +1,87 @@
+"""The command ``phrases``: join words that stand together more often than by chance."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dcme_w2v.cli.options import (
+    collect,
+    json_option,
+    option_of,
+    options_of,
+    quiet_option,
+    threads_option,
+)
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
+from dcme_w2v.text.phrase_table import PhraseTable
+from dcme_w2v.text.phrases import join_phrases
+
+
+@click.command()
+@click.argument("corpus", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="FILE", help="write the text here; - is stdout")
+@options_of(PhraseOptions)
+@click.option("--save-table", metavar="FILE", help="write the phrases here")
+@click.option("--read-table", metavar="FILE", help="join the phrases of this file and no others")
+@option_of(VocabularyOptions, "encoding_errors")
+@option_of(VocabularyOptions, "allow_truncated")
+@option_of(VocabularyOptions, "allow_binary")
+@click.option("--cache-dir", metavar="FOLDER", help="keep the corpus as numbers in this folder")
+@threads_option
+@json_option
+@quiet_option
+def phrases(
+    corpus: tuple[str, ...],
+    output: str,
+    save_table: str | None,
+    read_table: str | None,
+    cache_dir: str | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> None:
+    """Write CORPUS with its phrases joined: new york as new_york.
+
+    CORPUS: files, folders or -, plain or packed. Pairs are joined within lines; lines stay lines,
+    but those without words are left out. A table has pass, left side, right side, count and score
+    of each phrase, parted by tabs; --read-table joins the same in other text, whatever the scores.
+    """
+    options = collect(PhraseOptions, values)
+    targets = [one for one in (output, save_table) if one is not None]
+    if len(set(targets)) < len(targets) or (as_json and STANDARD in targets):
+        raise UsageError("two outputs cannot go to one place; name a file for each")
+    for target in targets:
+        check_writable(target)
+
+    def report(number: int, count: int) -> None:
+        if not quiet:
+            click.echo(f"pass {number}: {count:,} phrases", err=True)
+
+    found = join_phrases(
+        corpus,
+        output,
+        options,
+        VocabularyOptions(**values),
+        table=PhraseTable.load(read_table) if read_table else None,
+        cache_dir=cache_dir,
+        threads=threads or default_threads(),
+        report=report,
+    )
+    if save_table:
+        found.table.save(save_table)
+    figures = {
+        "lines": found.lines,
+        "tokens": found.tokens,
+        "joined": found.joined,
+        "phrases": [len(one) for one in found.table.passes],
+    }
+    if as_json:
+        click.echo(json.dumps(figures))
+    elif not quiet:
+        click.echo("{lines} lines, {tokens} tokens, {joined} joined".format_map(figures), err=True)
