@@ -175,6 +175,21 @@ def measure(text: Text, training: Any, method: str, data: Path) -> dict[str, flo
     return found
 
 
+def result(
+    text: Text, method: str, searched: dict[str, float | None], epochs: int, data: Path
+) -> dict[str, Any]:
+    """Train at the best rate that does not go astray, and measure."""
+    scored = {rate: value for rate, value in searched.items() if value is not None}
+    lr = float(max(scored, key=lambda rate: scored[rate]))
+    done = run(text, text.ids, method, epochs, lr)
+    while done is None:
+        lr /= 2
+        print(f"# {text.name}: {method}: went astray, now with lr {lr:g}", flush=True)
+        done = run(text, text.ids, method, epochs, lr)
+    last = measure(text, done[1], method, data)
+    return {"lr": lr, "search": searched, "epochs": done[0], "vectors": last}
+
+
 def main() -> None:
     """Run what is not there yet, print the tables, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -202,15 +217,7 @@ def main() -> None:
             if key in results:
                 continue
             searched = rates[key]["search"] if key in rates else search(text, method, words)
-            scored = {rate: value for rate, value in searched.items() if value is not None}
-            lr = float(max(scored, key=lambda rate: scored[rate]))
-            done = run(text, text.ids, method, epochs, lr)
-            while done is None:
-                lr /= 2
-                print(f"# {key}: went astray, now with lr {lr:g}", flush=True)
-                done = run(text, text.ids, method, epochs, lr)
-            last = measure(text, done[1], method, data)
-            results[key] = {"lr": lr, "search": searched, "epochs": done[0], "vectors": last}
+            results[key] = result(text, method, searched, epochs, data)
             print(f"# {key}: {results[key]['epochs'][-1]}", flush=True)
             if given.json:
                 with replacing(given.json) as file:
