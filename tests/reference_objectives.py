@@ -196,7 +196,6 @@ class Robust(Clusters):
         self.instances = self.revived = 0
         self.used = [0] * len(self.u)
         self.noise = [self.noise_of(z) for z in range(len(self.u))]
-        self.ready, self.randoms = [[]] * len(self.u), [[]] * len(self.u)
 
     def prepare(self, z):
         """Draw for the next instance of the cluster, by random numbers of the time before."""
@@ -216,6 +215,7 @@ class Robust(Clusters):
 
     def begin(self, stream):
         self.stream = stream
+        self.ready, self.randoms = ([[] for _ in self.u] for _ in range(2))
 
     def step(self, target, h, rate):
         z, score = self.nearest(h)

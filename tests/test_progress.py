@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.words.progress import JsonLog, Lines, Terminal, reporting
+from dcme_w2v.words.progress import JsonLog, Lines, Terminal, epoch_line, reporting
 
 
 class Clock:
@@ -41,6 +41,12 @@ def test_lines_come_every_ten_seconds_with_speed_loss_and_time_left():
         "training: 25.0 %, 1,000 words, 100 words/s, loss 0.5, lr 0.025, 30 s left",
         "training: 50.0 %, 2,000 words, 100 words/s, loss 0.5, lr 0.025, 20 s left",
     ]
+
+
+def test_an_epoch_without_a_loss_shows_none():
+    record = {"epoch": 2, "seconds": 0.5, "loss": math.nan, "lr": 0.05}
+    assert epoch_line(record) == "epoch 2, 0.5 s"
+    assert epoch_line({**record, "loss": 1.25}) == "epoch 2: loss 1.25, 0.5 s"
 
 
 def test_lines_without_a_total_promise_no_end():

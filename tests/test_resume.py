@@ -194,6 +194,18 @@ def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
     assert sorted(Path(folder).iterdir()) == before
 
 
+def test_resuming_what_has_ended_says_so(tmp_path, corpus, capsys):
+    folder = tmp_path / "k"
+    assert (
+        train(corpus, tmp_path / "a.bin", "--checkpoint", str(folder), "--checkpoint-every", "1")
+        == 0
+    )
+    capsys.readouterr()
+    assert train(corpus, tmp_path / "b.bin", "--resume", str(folder)) == 0
+    assert "where all is trained" in capsys.readouterr().err
+    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
+
+
 def test_resume_without_a_checkpoint(tmp_path, corpus, capsys):
     folder, output = str(tmp_path / "k"), tmp_path / "v.bin"
     assert train(corpus, output, "--resume", folder) == 2

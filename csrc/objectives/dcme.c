@@ -137,7 +137,12 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+static void begin(void *member, uint64_t stream) {
+    member_state *me = member;
+    me->stream = stream;
+    for (int64_t k = 0; k < me->shared->noisy.clusters.count; k++)
+        me->ready[k].count = 0;
+}
 
 static void announce(void *member, int32_t target) {
     const dcme_model *model = ((member_state *)member)->shared->noisy.clusters.model;

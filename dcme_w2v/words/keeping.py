@@ -68,7 +68,9 @@ class Keeper:
         found.check_corpus(self._fingerprint or fingerprint_of(self._corpus))
         self.position = found.restore(self._training)
         self.latest = found.folder
-        self._reporter.talk(f"going on from {found.folder}, in epoch {self.position.epoch + 1}")
+        ended = self.position.epoch >= self._training.options.epochs
+        place = "where all is trained" if ended else f"in epoch {self.position.epoch + 1}"
+        self._reporter.talk(f"going on from {found.folder}, {place}")
         if found.record["kernels"] != self._training.kernels:
             self._reporter.talk(
                 f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "

@@ -280,8 +280,12 @@ def reporting(
 
 
 def epoch_line(record: Mapping[str, Any]) -> str:
-    """Return an epoch's figures as one line: "epoch 2: loss 1.234, 5.6 s"."""
-    parts = [f"epoch {record['epoch']}: loss {record['loss']:.6g}"]
+    """Return an epoch's figures as one line: "epoch 2: loss 1.234, 5.6 s".
+
+    Without a loss where none was looked at, in an epoch of a few words.
+    """
+    loss = _finite(record["loss"])
+    parts = [f"epoch {record['epoch']}" + ("" if loss is None else f": loss {loss:.6g}")]
     parts += [
         f"{name.replace('_', ' ')} {value:.6g}"
         for name, value in record.items()
