@@ -7,7 +7,8 @@ the upper curve. Each method's rate is found by the same search: of rates a fact
 the best by likelihood after one epoch on a part of the text, and further while the best is at an
 edge. Rates are kept in the output (--json); --rates FILE takes them from there. A method whose
 results are in the --json file already is not run again. Prints tables and draws figure2.png into
---folder. Dimension 100, window 10, 20 clusters, 20 draws for NCE and negative sampling.
+--folder. Dimension 100, windows of exactly 10 words to each side, no subsampling (held-out text is
+not subsampled), 20 clusters.
 """
 
 from __future__ import annotations
@@ -39,13 +40,19 @@ from dcme_w2v.words.model import Model
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import Vectors
 
-SETTING: dict[str, Any] = {"dim": 100, "window": 10, "clusters": 20}
+SETTING: dict[str, Any] = {
+    "dim": 100,
+    "window": 10,
+    "window_mode": "fixed",
+    "sample": 0.0,
+}
 METHODS: dict[str, dict[str, Any]] = {
     "NS": {"objective": "ns", "negative": 20},
     "NCE": {"objective": "nce", "negative": 20},
-    "NCE-5": {"objective": "nce", "negative": 5},
-    "DCME-Q0": {"objective": "dcme", "top_items": 0},
-    "DCME-Q10": {"objective": "dcme", "top_items": 10},
+    "NCE, 10 draws": {"objective": "nce", "negative": 10},
+    "DCME-Q0": {"objective": "dcme", "negative": 10, "top_items": 0},
+    "DCME-Q10": {"objective": "dcme", "negative": 10, "top_items": 10},
+    "DCME-Q10, 5 draws": {"objective": "dcme", "negative": 5, "top_items": 10},
     "DCME-Q10, paper": {"objective": "dcme", "top_items": 10, "dcme_update": "paper"},
     "softmax": {"objective": "softmax"},
 }
@@ -90,7 +97,7 @@ class Exact:
     """The exact softmax behind the few names of `Training` that this script uses."""
 
     def __init__(self, text: Text, ids: NDArray[np.uint32], epochs: int, lr: float) -> None:
-        setting = {"dim": SETTING["dim"], "window": SETTING["window"], "sample": 1e-3}
+        setting = {name: SETTING[name] for name in ("dim", "window", "sample")}
         counts = text.vocabulary.counts
         self._model = Softmax(ids, counts, epochs=epochs, lr=lr, **setting)
         self._held = next(pieces(text.held_out, 35_000))

@@ -47,8 +47,7 @@ def rows(full: bool) -> list[dict[str, float]]:
 
 def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | None:
     """Train with a row's settings; None where it left the numbers."""
-    dim, window = SETTING["dim"], SETTING["window"]
-    options = TrainOptions(objective="dcme", dim=dim, window=window, epochs=epochs, **row)
+    options = TrainOptions(objective="dcme", **SETTING, epochs=epochs, **row)
     training = Training(text.ids, text.vocabulary.counts, resolved(options))
     held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training), 0.0
     try:
