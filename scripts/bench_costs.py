@@ -1,10 +1,10 @@
 """What a run costs beside the table of bench_speed.py: parts of it, and how they grow.
 
-    python scripts/bench_costs.py [--part whole|dcme|threads|window|tokens|memory ...]
+    python scripts/bench_costs.py [--part whole|dcme|dcme-million|threads|window|tokens|memory ...]
         [--runs 5] [--folder FOLDER] [--json FILE]
 
 whole: text to vectors on disk, five epochs, against gensim. dcme: speed against negative sampling
-with 20 noise words, on the corpus and on a synthetic one of a million words. threads: two against
+with 20 noise words; dcme-million: on a synthetic text of a million words. threads: two against
 one, for long lines and lines of ten words. window, tokens: growth. memory: peak resident memory
 against two tables and the words. Rows take turns; figures are medians.
 """
@@ -75,20 +75,29 @@ def whole(corpus: Path, folder: Path) -> list[Row]:
 
 
 def dcme(corpus: Path, folder: Path) -> list[Row]:
-    """DCME with 10 and no top items and 5 draws, and negative sampling with 20 noise words."""
+    """DCME in both forms, with 10 and no top items, and those that draw 20 noise words."""
     few = replace(WIDE, negative=5)
     rows: list[Row] = []
-    for name, text in (("", corpus), (", a million words", _zipf(folder))):
+    for update in ("robust", "paper"):
         rows += [
-            (f"dcme Q = 10{name}, M/s", lambda t=text: speed(t, folder, few, objective="dcme")),
             (
-                f"dcme Q = 0{name}, M/s",
-                lambda t=text: speed(t, folder, few, objective="dcme", top_items=0),
-            ),
-            (f"nce 20{name}, M/s", lambda t=text: speed(t, folder, WIDE, objective="nce")),
-            (f"ns 20{name}, M/s", lambda t=text: speed(t, folder, WIDE)),
+                f"dcme {update}, Q = {top}, M/s",
+                lambda u=update, q=top: speed(
+                    corpus, folder, few, objective="dcme", dcme_update=u, top_items=q
+                ),
+            )
+            for top in (10, 0)
         ]
-    return rows
+    return [
+        *rows,
+        ("nce 20, M/s", lambda: speed(corpus, folder, WIDE, objective="nce")),
+        ("ns 20, M/s", lambda: speed(corpus, folder, WIDE)),
+    ]
+
+
+def dcme_million(corpus: Path, folder: Path) -> list[Row]:
+    """The same with a vocabulary of a million words."""
+    return dcme(_zipf(folder), folder)
 
 
 def threads(corpus: Path, folder: Path) -> list[Row]:
@@ -160,6 +169,7 @@ def _zipf(folder: Path) -> Path:
 PARTS: dict[str, Callable[[Path, Path], list[Row]]] = {
     "whole": whole,
     "dcme": dcme,
+    "dcme-million": dcme_million,
     "threads": threads,
     "window": window,
     "tokens": tokens,
