@@ -96,7 +96,7 @@ def dcme(corpus: Path, folder: Path) -> list[Row]:
 
 
 def dcme_million(corpus: Path, folder: Path) -> list[Row]:
-    """The same with a vocabulary of a million words."""
+    """Do the same with a vocabulary of a million words."""
     return dcme(_zipf(folder), folder)
 
 
