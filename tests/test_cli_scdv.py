@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -61,6 +62,9 @@ def test_npz(folder, capsys):
     assert (folder / "x.labels").read_text().splitlines() == ["a|c", "b|c"] * 40
     with np.load("x.npz", allow_pickle=False) as archive:
         assert archive["indices"].dtype == np.uint16
+        packed = {member.filename: member.compress_type for member in archive.zip.infolist()}
+    assert packed["indices.npy"] == zipfile.ZIP_DEFLATED
+    assert packed["data.npy"] == zipfile.ZIP_STORED
 
 
 def test_compressed_rows(folder):

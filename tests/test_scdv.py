@@ -149,6 +149,19 @@ def test_bags_of_words():
     assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
 
 
+def test_power_comes_after_the_threshold():
+    train = texts()
+    plain = transform(fit_documents(train, word_vectors(), SMALL), train).toarray()
+    half = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, power=0.5))
+    wanted = np.sign(plain) * np.sqrt(np.abs(plain))
+    wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-30)
+    np.testing.assert_allclose(transform(half, train).toarray(), wanted, atol=1e-6)
+    beside = transform(fit_documents(train, word_vectors(),
+                                     dataclasses.replace(SMALL, power=0.5, tfidf=2.0)),
+                       train)  # fmt: skip
+    np.testing.assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
+
+
 def test_tfidf_beside_the_vectors():
     train = texts(700)
     beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, tfidf=0.5))

@@ -81,7 +81,7 @@ def fit(
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
 @click.option("--labels", metavar="FILE", help="write the documents' labels here, a line a row")
-@click.option("--compress", is_flag=True, help="deflate X.npz: smaller, and slower to write")
+@click.option("--compress", is_flag=True, help="deflate the values, too: smaller, slower")
 @threads_option
 @encoding_option
 @json_option

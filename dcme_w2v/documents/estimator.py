@@ -27,8 +27,8 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     vectors : path or Vectors
         Word vectors; a path is read when `fit` is called.
-    features, clusters, covariance, sparsity, weighting, term_frequency, centre, tfidf, min_df, \
-tolerance, iterations, seed
+    features, clusters, covariance, sparsity, weighting, term_frequency, centre, power, tfidf, \
+min_df, tolerance, iterations, seed
         See `dcme_w2v.documents.options.ScdvOptions`, which checks them when `fit` is called.
     threads : int, optional
         The CPUs that this process may use by default; results do not depend on it.
@@ -62,6 +62,7 @@ tolerance, iterations, seed
         weighting: str = "idf",
         term_frequency: str = "count",
         centre: bool = False,
+        power: float = 1.0,
         tfidf: float = 0.0,
         min_df: int = 1,
         tolerance: float = 1e-4,
@@ -77,6 +78,7 @@ tolerance, iterations, seed
         self.weighting = weighting
         self.term_frequency = term_frequency
         self.centre = centre
+        self.power = power
         self.tfidf = tfidf
         self.min_df = min_df
         self.tolerance = tolerance

@@ -46,6 +46,13 @@ class ScdvOptions(Checked):
     centre: bool = option(
         False, "subtract the words' mean vector first, and bring the rest to unit length again"
     )
+    power: float = option(
+        1.0,
+        "raise the size of each number of the vectors to this power, and bring them to unit length "
+        "again; 0.5 keeps a few frequent words from outweighing the rest",
+        minimum=0.0,
+        maximum=1.0,
+    )
     tfidf: float = option(
         0.0,
         "put tf-idf of all words beside the vectors, this many times as long as these",

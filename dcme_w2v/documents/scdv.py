@@ -157,8 +157,12 @@ class DocumentModel:
             if composer is not None:
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
-                values *= np.float32(length)
-                parts.append(sparse.csr_matrix((values, columns, starts), shape=shape))
+                rows = sparse.csr_matrix((values, columns, starts), shape=shape)
+                if options.power != 1:  # Perronnin et al. 2010, for Fisher vectors
+                    rows.data = np.copysign(np.abs(values) ** np.float32(options.power), values)
+                    unit_rows(rows)
+                rows.data *= np.float32(length)
+                parts.append(rows)
             if bags or options.tfidf:
                 scale = 1.0 if bags else options.tfidf * length
                 parts.append(scale * unit_rows(bag_rows(batch, weights, log)))
