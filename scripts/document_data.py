@@ -76,10 +76,14 @@ def vectors_of(folder: Path, name: str, texts: Sequence[bytes], seed: int, **opt
 
 
 def rows_of(
-    vectors: Path, train: Split, test: Split, options: ScdvOptions
+    vectors: Path,
+    train: Split,
+    test: Split,
+    options: ScdvOptions,
+    learnt_from: Sequence[bytes] | None = None,
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Return the vectors of both halves by a model of the training half."""
-    model = fit_documents(train.words, Vectors.load(vectors), options)
+    """Return the vectors of both halves by a model of the training half, or of other texts."""
+    model = fit_documents(learnt_from or train.words, Vectors.load(vectors), options)
     parts = [sparse.vstack(list(model.transform(half.words)), "csr") for half in (train, test)]
     return parts[0], parts[1]
 

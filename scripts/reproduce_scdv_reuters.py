@@ -2,9 +2,16 @@
 
     python scripts/reproduce_scdv_reuters.py [--seeds 3] [--json FILE] [--folder FOLDER] [--quick]
 
-Word vectors are trained on the training documents only; the classifier is logistic regression, one
-against the rest. P@k divides by k, so that with 1.24 labels a document P@5 cannot pass 24.7 and the
-paper's 36.98 must be something else: what it is a mean of is not told. P@3 is shown beside.
+Everything is learnt from the training documents only. The classifier is logistic regression, one
+against the rest, by liblinear, as scikit-learn's was in 2017; C is chosen with the first seed by
+micro F1 on a fifth of the training documents that the other four fifths are not fitted to, and kept
+for the other seeds. --quick takes C = 100, the paper's authors' own, and one seed.
+
+The paper's table is of another task: its authors' code (github.com/dheeraj7596/SCDV) takes all
+documents that have a tag, be it a topic, a place, a person and so on, and splits them at random, 70
+to 30; it learns word vectors, idf and clusters from both parts; it divides nDCG@5 by what five
+right labels would get, and its F1 is weighted. With R90's 1.24 labels a document P@5 cannot pass
+24.4.
 """
 
 from __future__ import annotations
@@ -25,18 +32,20 @@ from sklearn.metrics import (
     label_ranking_average_precision_score,
     ndcg_score,
 )
+from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
 from dcme_w2v.documents.options import ScdvOptions
 
-BEST = {"centre": True, "term_frequency": "log"}
+BETTER: dict[str, Any] = {"centre": True, "term_frequency": "log"}
+BEST = {**BETTER, "power": 0.5, "tfidf": 2.0}
 # Row -> the paper's P@1, P@5, nDCG@5, coverage, LRAPS, F1; fit's options.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SCDV": ("94.20 36.98 49.55 6.48 93.30 81.75", {}),
-    "SCDV, centred, 1 + ln n": ("", BEST),
-    "SCDV, centred, 1 + ln n, tf-idf x 2": ("", {**BEST, "tfidf": 2.0}),
+    "SCDV, centred, 1 + ln n": ("", BETTER),
+    "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", BEST),
     "BoWV": ("92.90 36.14 48.55 8.16 91.46 79.16", {"features": "bowv"}),
     "tf-idf weighted average": (
         "89.33 35.04 46.83 9.42 87.90 71.97",
@@ -45,15 +54,19 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "average": ("89.09 34.73 46.48 9.67 87.28 71.91", {"features": "average"}),
 }
 TFIDF = "tf-idf + LinearSVC"
-SCORES = ("p1", "p3", "p5", "ndcg5", "coverage", "lraps", "micro_f1", "macro_f1", "weighted_f1")
-C = 100.0  # of the logistic regression; features have unit length
+SCORES = (
+    *("p1", "p3", "p5", "ndcg5", "ndcg5_of_five", "coverage", "lraps"),
+    *("micro_f1", "macro_f1", "weighted_f1"),
+)
+GRID = (10.0, 100.0)  # of the logistic regression; features have unit length
 
 
 def main() -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
-    parser.add_argument("--only", default="", help="only rows whose name holds this text")
+    parser.add_argument("--only", nargs="+", help="only rows of these names")
+    parser.add_argument("--threads", type=int, default=1, help="figures repeat exactly with one")
     parser.add_argument("--json", type=Path, help="keep the figures here, and go on from them")
     parser.add_argument("--folder", help="keep word vectors here")
     parser.add_argument("--quick", action="store_true", help="one seed")
@@ -63,22 +76,41 @@ def main() -> None:
     train, test = data.load("reuters21578")
     binarizer = MultiLabelBinarizer().fit(train.labels)
     y, truth = (binarizer.transform(half.labels) for half in (train, test))
-    if given.only in TFIDF:
+
+    def wanted(name: str) -> bool:
+        return not given.only or name in given.only
+
+    def scored(name: str, features: tuple[Any, Any]) -> dict[str, float]:
+        c = 100.0 if given.quick else results.first(name, "C")
+        c = choose(features[0], y, given.threads) if c is None else c
+        return {**logistic(*features, y, truth, c, given.threads), "C": c}
+
+    if wanted(TFIDF):
         results.get(TFIDF, 1, lambda: svm(train, test, y, truth))
     for seed in range(1, (1 if given.quick else given.seeds) + 1):
-        vectors = data.vectors_of(folder, "reuters", train.words, seed)
+        vectors = data.vectors_of(folder, "reuters", train.words, seed, threads=given.threads)
         for name, (_, options) in ROWS.items():
-            if given.only in name:
+            if wanted(name):
                 fit = ScdvOptions(**options, seed=seed)
-                results.get(name, seed, lambda v=vectors, o=fit: logistic(
-                    *data.rows_of(v, train, test, o), y, truth))  # fmt: skip
+                results.get(name, seed, lambda n=name, v=vectors, o=fit: scored(
+                    n, data.rows_of(v, train, test, o)))  # fmt: skip
     print_table(results, float(np.minimum(truth.sum(axis=1), 5).mean() / 5))
 
 
-def logistic(train: Any, test: Any, y: Any, truth: Any) -> dict[str, float]:
+def choose(rows: Any, y: Any, threads: int) -> float:
+    """Return the C of the highest micro F1 on a fifth of the training documents."""
+    fitted, held = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0)
+    found = {
+        c: logistic(rows[fitted], rows[held], y[fitted], y[held], c, threads)["micro_f1"]
+        for c in GRID
+    }
+    return max(found, key=lambda c: found[c])
+
+
+def logistic(train: Any, test: Any, y: Any, truth: Any, c: float, threads: int) -> dict[str, float]:
     """Return the scores of logistic regression, one against the rest."""
-    model = OneVsRestClassifier(LogisticRegression(C=C, max_iter=300), n_jobs=2)
-    chances = model.fit(train, y).predict_proba(test)
+    one = LogisticRegression(C=c, solver="liblinear", dual=True, tol=1e-2, max_iter=1000)
+    chances = OneVsRestClassifier(one, n_jobs=threads).fit(train, y).predict_proba(test)
     return scores(chances, chances >= 0.5, truth)
 
 
@@ -97,6 +129,8 @@ def scores(
     right = np.take_along_axis(truth, np.argsort(-ranked, axis=1, kind="stable"), axis=1)
     found = {f"p{k}": right[:, :k].mean() for k in (1, 3, 5)}
     found["ndcg5"] = ndcg_score(truth, ranked - ranked.min(), k=5)
+    gains = 1 / np.log2(np.arange(2, 7))
+    found["ndcg5_of_five"] = (right[:, :5] @ gains).mean() / gains.sum()
     found["lraps"] = label_ranking_average_precision_score(truth, ranked)
     for average in ("micro", "macro", "weighted"):
         found[f"{average}_f1"] = f1_score(truth, chosen, average=average, zero_division=0)
@@ -107,15 +141,15 @@ def scores(
 def print_table(results: data.Results, most: float) -> None:
     """Print the means over the seeds beside the paper's figures."""
     print(f"the highest P@5 that these labels allow is {100 * most:.2f}\n")
-    names = ("P@1", "P@3", "P@5", "nDCG@5", "coverage", "LRAPS", "micro F1", "macro F1")
-    print(f"| | {' | '.join((*names, 'weighted F1'))} | the paper's |")
-    print("|---" * 11 + "|")
+    names = ("P@1", "P@3", "P@5", "nDCG@5", "nDCG@5 of five", "coverage", "LRAPS")
+    print(f"| | {' | '.join((*names, 'micro F1', 'macro F1', 'weighted F1'))} | the paper's |")
+    print("|---" * 12 + "|")
     for name in [TFIDF, *ROWS]:
         if name in results.figures:
             cells = " | ".join(results.cell(name, figure) for figure in SCORES)
             told = ROWS[name][0].replace(" ", " / ") if name in ROWS else ""
             print(f"| {name} | {cells} | {told} |")
-    print("the paper's: P@1 / P@5 / nDCG@5 / coverage / LRAPS / F1")
+    print("the paper's: P@1 / P@5 / nDCG@5 of five / coverage / LRAPS / weighted F1; another task")
 
 
 if __name__ == "__main__":
