@@ -58,7 +58,7 @@ SCORES = (
     *("p1", "p3", "p5", "ndcg5", "ndcg5_of_five", "coverage", "lraps"),
     *("micro_f1", "macro_f1", "weighted_f1"),
 )
-GRID = (10.0, 100.0)  # of the logistic regression; features have unit length
+GRID = (10.0, 100.0, 1000.0)  # of the logistic regression; features have unit length
 
 
 def main() -> None:
@@ -98,18 +98,20 @@ def main() -> None:
 
 
 def choose(rows: Any, y: Any, threads: int) -> float:
-    """Return the C of the highest micro F1 on a fifth of the training documents."""
+    """Return the C of the highest micro F1 on a fifth of the training documents, roughly fitted."""
     fitted, held = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0)
-    found = {
-        c: logistic(rows[fitted], rows[held], y[fitted], y[held], c, threads)["micro_f1"]
-        for c in GRID
-    }
+    parts = rows[fitted], rows[held], y[fitted], y[held]
+    found = {c: logistic(*parts, c, threads, tolerance=0.1)["micro_f1"] for c in GRID}
     return max(found, key=lambda c: found[c])
 
 
-def logistic(train: Any, test: Any, y: Any, truth: Any, c: float, threads: int) -> dict[str, float]:
+def logistic(
+    train: Any, test: Any, y: Any, truth: Any, c: float, threads: int, tolerance: float = 0.01
+) -> dict[str, float]:
     """Return the scores of logistic regression, one against the rest."""
-    one = LogisticRegression(C=c, solver="liblinear", dual=True, tol=1e-2, max_iter=1000)
+    one = LogisticRegression(
+        C=c, solver="liblinear", dual=True, tol=tolerance, max_iter=1000, random_state=0
+    )
     chances = OneVsRestClassifier(one, n_jobs=threads).fit(train, y).predict_proba(test)
     return scores(chances, chances >= 0.5, truth)
 
