@@ -24,6 +24,7 @@
  * was slower, and worse at the rates that were tried: see the README.)
  */
 #include "objectives/cluster_noise.h"
+#include "objectives/late.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,14 @@ typedef struct {
 typedef struct {
     dcme_noisy_clusters noisy;
     int32_t draws; /* S */
-    double idle;   /* instances after which an unused cluster starts anew */
+    int32_t threads;
+    double idle; /* instances after which an unused cluster starts anew */
 } shared_state;
 
 typedef struct {
     shared_state *shared;
     ready_draws *ready;    /* (K) */
+    dcme_late *late;       /* (K), or NULL for a single thread, which moves top items at once */
     dcme_pending *pending; /* (K) since the last offline update of a cluster */
     int64_t *used;         /* (K) instance that used a cluster last */
     int64_t instances;
@@ -57,6 +60,7 @@ typedef struct {
     real *values;   /* dcme_stride(1 + Q + S + EXTRA) */
     real *weights;  /* dcme_stride(1 + Q + S + EXTRA) */
     real **rows;    /* (1 + Q + S + EXTRA) */
+    real **moves;   /* (Q) where the moves of the last rows are gathered */
     int32_t *words; /* (1 + Q + S) */
     dcme_workshop workshop;
 } member_state;
@@ -75,6 +79,7 @@ static dcme_status open_shared(void **shared, const dcme_model *model,
         return dcme_clusters_fail(error, model, options);
     }
     s->draws = options->negative;
+    s->threads = options->threads;
     s->idle = IDLE * (double)options->clusters * s->noisy.clusters.threshold;
     *shared = s;
     return DCME_OK;
@@ -89,10 +94,11 @@ static void leave(void *member) {
         free(me->ready[k].randoms);
     }
     free(me->ready);
+    dcme_late_close(me->late, me->shared->noisy.clusters.count);
     dcme_pending_close(me->pending, me->shared->noisy.clusters.count);
     dcme_workshop_close(&me->workshop);
     free(me->used), free(me->scores), free(me->values), free(me->weights);
-    free(me->rows), free(me->words);
+    free(me->rows), free(me->moves), free(me->words);
     free(me);
 }
 
@@ -116,11 +122,15 @@ static dcme_status open_member(member_state *me, shared_state *s) {
     me->values = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->values);
     me->weights = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->weights);
     me->rows = dcme_allocate(rows, sizeof *me->rows);
+    me->moves = dcme_allocate(rows, sizeof *me->moves);
     me->words = dcme_allocate(rows, sizeof *me->words);
+    if (s->threads > 1 &&
+        dcme_late_open(&me->late, c->count, c->top_items, c->model->stride) != DCME_OK)
+        return DCME_NO_MEMORY;
     if (open_ready(me, c->count, s->draws) != DCME_OK ||
         dcme_pending_open(&me->pending, c->count, c->model->stride) != DCME_OK ||
         dcme_workshop_open(&me->workshop, c->model) != DCME_OK || !me->used || !me->scores ||
-        !me->values || !me->weights || !me->rows || !me->words)
+        !me->values || !me->weights || !me->rows || !me->moves || !me->words)
         return DCME_NO_MEMORY;
     return DCME_OK;
 }
@@ -206,11 +216,29 @@ static void prepare(member_state *me, int64_t z) {
     ready->count = me->shared->draws;
 }
 
+/* The rows of the top items from place `count` on; those that are the target are left out. */
+static int64_t gather_tops(member_state *me, int64_t z, int32_t target, int64_t count) {
+    const dcme_clusters *clusters = &me->shared->noisy.clusters;
+    const int32_t *top = clusters->clusters[z].top;
+    int64_t tops = 0;
+    if (me->late) {
+        dcme_late_begin(&me->late[z], clusters->model, top, clusters->top_items);
+        top = me->late[z].words;
+    }
+    for (int64_t q = 0; q < clusters->top_items; q++) {
+        if (top[q] == target)
+            continue;
+        if (me->late)
+            me->moves[tops] = me->late[z].moves + q * clusters->model->stride;
+        add_row(me, count + tops++, top[q]);
+    }
+    return tops;
+}
+
 /* The rows that an instance moves: its target, the top items, the draws. `tops` is how many of them
- * are top items. Top items that are the target are left out; so are draws. */
+ * are top items. Draws of the target are left out. */
 static int64_t gather(member_state *me, int64_t z, int32_t target, int64_t *tops) {
     const shared_state *shared = me->shared;
-    const dcme_clusters *clusters = &shared->noisy.clusters;
     const ready_draws *ready = &me->ready[z];
     int64_t count = 0;
     add_row(me, count++, target);
@@ -220,13 +248,9 @@ static int64_t gather(member_state *me, int64_t z, int32_t target, int64_t *tops
     for (int64_t d = 0; d < ready->count; d++)
         if (ready->words[d] != target)
             add_row(me, count++, ready->words[d]);
-    *tops = count;
-    for (int64_t q = 0; q < clusters->top_items; q++)
-        if (clusters->clusters[z].top[q] != target)
-            add_row(me, count++, clusters->clusters[z].top[q]);
-    *tops = count - *tops;
+    *tops = gather_tops(me, z, target, count);
     prepare(me, z);
-    return count;
+    return count + *tops;
 }
 
 /* The weight of a draw, which stands for nu / S of the virtual draws. */
@@ -258,6 +282,23 @@ static real implicit_rate(const shared_state *shared, int64_t z, real rate, real
     return rate / (1 + rate * (steepness > 1 ? steepness : 1) / 4 * square);
 }
 
+/* Move h and the rows by their weights, the top items perhaps later. */
+static void move(member_state *me, int64_t z, const dcme_instance *instance, real rate,
+                 int64_t count, int64_t tops) {
+    const dcme_clusters *clusters = &me->shared->noisy.clusters;
+    const dcme_kernels *kernels = clusters->model->kernels;
+    int64_t stride = clusters->model->stride, first = me->late ? count - tops : count;
+    memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
+    kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, first, stride);
+    if (!me->late)
+        return;
+    kernels->combine(instance->gradient, me->rows + first, me->weights + first, tops, stride);
+    for (int64_t i = first; i < count; i++)
+        me->weights[i] *= rate;
+    kernels->push(me->moves, me->weights + first, instance->h, tops, stride);
+    dcme_late_end(&me->late[z], clusters->model, clusters->top_items);
+}
+
 static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     member_state *me = member;
     const dcme_clusters *clusters = &me->shared->noisy.clusters;
@@ -271,9 +312,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     if (dcme_loss_wanted(loss)) /* -Q_t of (8) at the pure centre */
         dcme_loss_add(loss, (double)(me->scores[z] - me->values[0]));
     weigh(me, z, count, tops);
-    memset(instance->gradient, 0, (size_t)model->stride * sizeof *instance->gradient);
-    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, count,
-                           model->stride);
+    move(me, z, instance, rate, count, tops);
 
     dcme_pending_add(&me->pending[z], model, instance->h);
     me->used[z] = ++me->instances;
@@ -293,6 +332,7 @@ static void member_state_of(void *member, dcme_state *state) {
     dcme_state_add(state, me->used, c->count, sizeof *me->used);
     dcme_state_add(state, &me->instances, 1, sizeof me->instances);
     dcme_state_add(state, &me->stream, 1, sizeof me->stream);
+    dcme_late_state(me->late, c->count, c->top_items, c->model->stride, state);
     for (int64_t k = 0; k < c->count; k++) {
         ready_draws *ready = &me->ready[k];
         dcme_state_add(state, &ready->count, 1, sizeof ready->count);

@@ -20,7 +20,7 @@ from dcme_w2v.text.cache import release_pages
 CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 POLL_SECONDS = 0.2
-LOOKED_AT_ONCE = 32 << 20  # bytes of the tables at most, between two polls
+LOOKED_AT_ONCE = 256 << 20  # bytes of the tables at most, between two polls
 POLLS_A_ROUND = 4  # so that all of tables that are not large is looked at within a second
 
 
