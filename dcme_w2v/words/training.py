@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import mmap
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -54,9 +56,26 @@ def new_table(rows: int, dim: int) -> NDArray[np.float32]:
     """Return zeros of shape (rows, stride): rows start at cache lines, stride >= dim."""
     stride = core.row_stride(dim)
     spare = CACHE_LINE // 4
-    block = np.zeros(rows * stride + spare, dtype=np.float32)
+    block = _zeros(rows * stride + spare)
     start = -block.ctypes.data % CACHE_LINE // 4
     return block[start : start + rows * stride].reshape(rows, stride)
+
+
+def _zeros(count: int) -> NDArray[np.float32]:
+    """Return zeros, in huge pages where the system has them.
+
+    Rows are met at random, and with small pages each costs a walk through the page table besides.
+    Huge ones take memory fresh from the system; that of `np.zeros` may have been used before.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(count, dtype=np.float32)
+    try:
+        block = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{4 * count} bytes for a table") from error
+    with contextlib.suppress(OSError):  # a system that has none
+        block.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(block, dtype=np.float32)
 
 
 def core_options(options: Any) -> dict[str, float]:
