@@ -51,7 +51,7 @@ tsan: $(VENV)/.dev build/tsan/test_threads ## run the tests under the thread san
 	@$(call sanitized,tsan,-fsanitize=thread,libtsan.so)
 
 , := ,
-TSAN_OPTIONS := TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp history_size=7 allocator_may_return_null=1"
+TSAN_OPTIONS := TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp history_size=7 allocator_may_return_null=1 suppress_equal_addresses=0"
 sanitized = CFLAGS="$2 -g -fno-omit-frame-pointer" LDFLAGS="$(firstword $2)" \
     $(BIN)/python setup.py -q build --build-base build/$1 --build-lib build/$1/lib && \
     PYTHONPATH=build/$1/lib LD_PRELOAD="$(shell for library in $3; do $(CC) -print-file-name=$$library; done)" \
