@@ -110,7 +110,7 @@ def test_several_labels(tmp_path):
     )
     path.write_text(text * 4)
     model = str(tmp_path / "m")
-    options = ["--epochs", "20", "--holdout", str(path), "--quiet"]
+    options = ["--epochs", "20", "--holdout", str(path), "--threads", "1", "--quiet"]
     invoke("train", str(path), "--output", model, *options)
     found = json.loads(invoke("test", model, str(path), "--json").stdout)
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
