@@ -42,4 +42,7 @@ void *dcme_allocate(int64_t count, int64_t size);
 /* The same, filled with zeros. */
 void *dcme_allocate_zeros(int64_t count, int64_t size);
 
+/* Give memory that was freed back to the system: the C library keeps some for later. */
+void dcme_release_freed(void);
+
 #endif

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...) {
     if (error) {
@@ -37,4 +40,10 @@ void *dcme_allocate_zeros(int64_t count, int64_t size) {
     if (memory)
         memset(memory, 0, (size_t)(count * size));
     return memory;
+}
+
+void dcme_release_freed(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

@@ -95,6 +95,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         dcme_trainer_close(t);
         return status;
     }
+    dcme_release_freed(); /* what counting took, and the noise distribution's weights */
     *trainer = t;
     return DCME_OK;
 }

@@ -208,7 +208,7 @@ def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int
     cdef uint8_t[::1] lines
     if n == 0:
         return np.zeros(0, dtype=np.uint8)
-    lines = np.empty(offsets[n] + n * DCME_COUNT_MAX, dtype=np.uint8)
+    lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, dtype=np.uint8)
     with nogil:
         length = dcme_counts_format(
             <const char *>&text[0], &offsets[0], &counts[0], n, <char *>&lines[0])

@@ -7,7 +7,7 @@ several can be merged.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from dcme_w2v.files import replacing
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.unpack import read_whole
 from dcme_w2v.text.words import Words
+
+_WRITTEN_AT_ONCE = 1 << 16  # words
 
 
 class Vocabulary(Words):
@@ -78,13 +80,20 @@ class Vocabulary(Words):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write lines "word count"; ``-`` is standard output."""
         with replacing(path) as file:
-            file.write(core.format_counts(self.text, self.offsets, self.counts).data)
+            file.writelines(count_lines(self, self.counts))
 
     def pruned(self, options: VocabularyOptions) -> Vocabulary:
         """Return the words that are kept: `min_count` first, then the `max_vocab` most frequent."""
         n = int(np.searchsorted(-self.counts, -options.min_count, side="right"))
         n = min(n, options.max_vocab or n)
         return Vocabulary(self.text[: self.offsets[n]], self.offsets[: n + 1], self.counts[:n])
+
+
+def count_lines(words: Words, counts: NDArray[np.int64]) -> Iterator[memoryview]:
+    """Yield the lines "word count", as bytes of many at once."""
+    for first in range(0, len(words), _WRITTEN_AT_ONCE):
+        end = min(first + _WRITTEN_AT_ONCE, len(words))
+        yield core.format_counts(words.text, words.offsets[first : end + 1], counts[first:end]).data
 
 
 def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:

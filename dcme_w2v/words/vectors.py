@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.text.vocabulary import count_lines
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.ordered import ordered_map
 from dcme_w2v.words.reading import (
@@ -173,8 +174,7 @@ def _save_npy(
         if counts is None:
             vocabulary.writelines(f"{word}\n".encode() for word in words)
         else:
-            pairs = zip(words, counts.tolist(), strict=True)
-            vocabulary.writelines(f"{word} {count}\n".encode() for word, count in pairs)
+            vocabulary.writelines(count_lines(words, counts))
         # Whatever can fail does so here, before the first of the two is renamed.
         for file in (numbers, vocabulary):
             file.flush()
