@@ -185,7 +185,7 @@ def test_padding_stays_zero(dim, objective):
     for model in MODELS:
         run = train(corpus(), options_of(objective | model, dim=dim, epochs=2))
         for view in (run.input, run.output):
-            memory, stride = view.base, core.row_stride(dim)
+            memory, stride = view.base, core.row_stride(len(run.input), dim)
             assert view.strides[0] == 4 * stride >= 4 * dim
             begin = (view.ctypes.data - memory.ctypes.data) // 4
             rows = memory[begin : begin + len(view) * stride].reshape(len(view), stride)
@@ -193,6 +193,20 @@ def test_padding_stays_zero(dim, objective):
             assert np.abs(view).min(axis=1).max() > 0
             assert not rows[:, dim:].any()
             assert not memory[:begin].any() and not memory[begin + rows.size :].any()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_rows_of_large_tables_are_hardly_padded_and_learn_the_same(objective):
+    ids, counts = corpus()
+    counts = np.concatenate([counts, np.ones(400_000, dtype=np.int64)])  # words that are not met
+    options = options_of(objective, dim=3, epochs=1, noise_power=2, beta=1e-3)
+    large = [train((ids, counts), options, kernels) for kernels in ("scalar", None)]
+    stride = core.row_stride(len(counts), options.dim)
+    assert stride == 4 and large[0].input.strides[0] == 4 * stride
+    for first, second in zip(*((run.input, run.output) for run in large), strict=True):
+        assert np.abs(first - second).max() < 1e-5
+        rows = np.lib.stride_tricks.as_strided(first, (len(first), stride))
+        assert not rows[:, options.dim :].any()
 
 
 def test_the_core_takes_exactly_the_options():

@@ -16,6 +16,15 @@ static inline vec zero(void) { return _mm256_setzero_ps(); }
 static inline vec set1(float a) { return _mm256_set1_ps(a); }
 static inline vec load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void store(float *p, vec v) { _mm256_storeu_ps(p, v); }
+/* a part is half of the lanes */
+static inline vec load_part(const float *p, int64_t n) {
+    (void)n;
+    return _mm256_zextps128_ps256(_mm_loadu_ps(p));
+}
+static inline void store_part(float *p, int64_t n, vec v) {
+    (void)n;
+    _mm_storeu_ps(p, _mm256_castps256_ps128(v));
+}
 static inline vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
 static inline vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }

@@ -16,6 +16,11 @@ static inline vec zero(void) { return _mm512_setzero_ps(); }
 static inline vec set1(float a) { return _mm512_set1_ps(a); }
 static inline vec load(const float *p) { return _mm512_loadu_ps(p); }
 static inline void store(float *p, vec v) { _mm512_storeu_ps(p, v); }
+static inline __mmask16 first(int64_t n) { return (__mmask16)((1u << n) - 1); }
+static inline vec load_part(const float *p, int64_t n) {
+    return _mm512_maskz_loadu_ps(first(n), p);
+}
+static inline void store_part(float *p, int64_t n, vec v) { _mm512_mask_storeu_ps(p, first(n), v); }
 static inline vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
 static inline vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }

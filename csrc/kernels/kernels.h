@@ -1,7 +1,7 @@
 /* Vector kernels: the arithmetic of every objective, chosen at run time.
  *
  * scalar.c is the specification, written to be read. The other files say the same for one
- * instruction set and are tested against it. Rows are `size` numbers long, a multiple of DCME_PAD,
+ * instruction set and are tested against it. Rows are `size` numbers long, a multiple of DCME_QUAD,
  * padded with zeros; they need not be aligned, but are fastest at 64 bytes.
  *
  * The core is compiled with real = float. Tests compile it with -DDCME_REAL=double as well, to
@@ -18,11 +18,20 @@
 #endif
 typedef DCME_REAL real;
 
-enum { DCME_PAD = 16 };
+enum { DCME_QUAD = 4, DCME_PAD = 16 };
 
 /* The length of a row in memory: `dim` rounded up so that rows start at cache lines. */
 static inline int64_t dcme_stride(int64_t dim) {
     return (dim + DCME_PAD - 1) / DCME_PAD * DCME_PAD;
+}
+
+/* The same for the rows of two large tables, which start anywhere where cache lines would cost
+ * more than DCME_SPARE_BYTES. */
+enum { DCME_SPARE_BYTES = 1 << 25 };
+static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
+    int64_t whole = dcme_stride(dim), quads = (dim + DCME_QUAD - 1) / DCME_QUAD * DCME_QUAD;
+    int64_t spare = 2 * (whole - quads) * (int64_t)sizeof(real);
+    return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
 typedef struct {

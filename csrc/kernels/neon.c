@@ -16,6 +16,15 @@ static inline vec zero(void) { return vdupq_n_f32(0); }
 static inline vec set1(float a) { return vdupq_n_f32(a); }
 static inline vec load(const float *p) { return vld1q_f32(p); }
 static inline void store(float *p, vec v) { vst1q_f32(p, v); }
+/* there are no parts: four is all */
+static inline vec load_part(const float *p, int64_t n) {
+    (void)n;
+    return load(p);
+}
+static inline void store_part(float *p, int64_t n, vec v) {
+    (void)n;
+    store(p, v);
+}
 static inline vec add(vec a, vec b) { return vaddq_f32(a, b); }
 static inline vec mul(vec a, vec b) { return vmulq_f32(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }

@@ -1,73 +1,124 @@
 /* The kernels in terms of one vector type; included by the file of each instruction set, which
- * defines before: NAME, vec, LANES, and zero() set1(a) load(p) store(p, v) add(a, b) mul(a, b)
- * madd(a, b, c) = ab + c, sum(v), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v),
- * logistic_lanes(v).
+ * defines before: NAME, vec, LANES, and zero() set1(a) load(p) store(p, v) load_part(p, n)
+ * store_part(p, n, v) add(a, b) mul(a, b) madd(a, b, c) = ab + c, sum(v), sum4(p, a, b, c, d) for
+ * p[0 .. 4), exp_lanes(v), logistic_lanes(v). A part is the first n lanes, n a multiple of 4 below
+ * LANES; the others are 0 and not stored.
  *
- * `size` is a multiple of DCME_PAD and so of LANES. Loops go over a row's chunks outside and over
- * the rows inside, so that a gradient's chunk stays in a register.
+ * Loops go over a row's chunks outside and over the rows inside, so that a gradient's chunk stays
+ * in a register. A row may end with a part of a chunk: `n` is the chunk's lanes, and LANES for all
+ * but the last.
  */
+static inline vec get(const float *p, int64_t n) { return n == LANES ? load(p) : load_part(p, n); }
+
+static inline void put(float *p, int64_t n, vec v) {
+    if (n == LANES)
+        store(p, v);
+    else
+        store_part(p, n, v);
+}
+
+/* Calls `chunk` with the arguments and d, n for each chunk; it is inlined, and n == LANES known. */
+#define FOR_CHUNKS(first, size, chunk, ...)                                                        \
+    do {                                                                                           \
+        int64_t d_ = (first);                                                                      \
+        for (; d_ + LANES <= (size); d_ += LANES)                                                  \
+            chunk(__VA_ARGS__, d_, LANES);                                                         \
+        if (d_ < (size))                                                                           \
+            chunk(__VA_ARGS__, d_, (size) - d_);                                                   \
+    } while (0)
+
+static inline void dots1_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
+    a[0] = madd(get(h + d, n), get(rows[0] + d, n), a[0]);
+}
+
+static inline void dots2_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
+    vec x = get(h + d, n);
+    a[0] = madd(x, get(rows[0] + d, n), a[0]);
+    a[1] = madd(x, get(rows[1] + d, n), a[1]);
+}
+
+static inline void dots4_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
+    vec x = get(h + d, n);
+    a[0] = madd(x, get(rows[0] + d, n), a[0]);
+    a[1] = madd(x, get(rows[1] + d, n), a[1]);
+    a[2] = madd(x, get(rows[2] + d, n), a[2]);
+    a[3] = madd(x, get(rows[3] + d, n), a[3]);
+}
+
 static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
     int64_t i = 0;
     for (; i + 4 <= count; i += 4) { /* four rows share the loads of h and hide madd's latency */
-        vec a = zero(), b = zero(), c = zero(), e = zero();
-        for (int64_t d = 0; d < size; d += LANES) {
-            vec x = load(h + d);
-            a = madd(x, load(rows[i] + d), a);
-            b = madd(x, load(rows[i + 1] + d), b);
-            c = madd(x, load(rows[i + 2] + d), c);
-            e = madd(x, load(rows[i + 3] + d), e);
-        }
-        sum4(scores + i, a, b, c, e);
+        vec a[4] = {zero(), zero(), zero(), zero()};
+        FOR_CHUNKS(0, size, dots4_chunk, a, h, rows + i);
+        sum4(scores + i, a[0], a[1], a[2], a[3]);
     }
     for (; i + 2 <= count; i += 2) {
-        vec a = zero(), b = zero();
-        for (int64_t d = 0; d < size; d += LANES) {
-            a = madd(load(h + d), load(rows[i] + d), a);
-            b = madd(load(h + d), load(rows[i + 1] + d), b);
-        }
-        scores[i] = sum(a), scores[i + 1] = sum(b);
+        vec a[2] = {zero(), zero()};
+        FOR_CHUNKS(0, size, dots2_chunk, a, h, rows + i);
+        scores[i] = sum(a[0]), scores[i + 1] = sum(a[1]);
     }
     if (i < count) {
-        vec a = zero();
-        for (int64_t d = 0; d < size; d += LANES)
-            a = madd(load(h + d), load(rows[i] + d), a);
-        scores[i] = sum(a);
+        vec a[1] = {zero()};
+        FOR_CHUNKS(0, size, dots1_chunk, a, h, rows + i);
+        scores[i] = sum(a[0]);
     }
+}
+
+static inline void update_chunk(float *gradient, const float *h, float *const *rows,
+                                const float *weights, float rate, int64_t count, int64_t d,
+                                int64_t n) {
+    vec g = get(gradient + d, n), x = mul(set1(rate), get(h + d, n));
+    for (int64_t i = 0; i < count; i++) {
+        vec w = set1(weights[i]), row = get(rows[i] + d, n);
+        g = madd(w, row, g);
+        put(rows[i] + d, n, madd(w, x, row));
+    }
+    put(gradient + d, n, g);
 }
 
 static void update(float *gradient, const float *h, float *const *rows, const float *weights,
                    float rate, int64_t count, int64_t size) {
-    for (int64_t d = 0; d < size; d += LANES) {
-        vec g = load(gradient + d), x = mul(set1(rate), load(h + d));
-        for (int64_t i = 0; i < count; i++) {
-            vec w = set1(weights[i]), row = load(rows[i] + d);
-            g = madd(w, row, g);
-            store(rows[i] + d, madd(w, x, row));
-        }
-        store(gradient + d, g);
-    }
+    FOR_CHUNKS(0, size, update_chunk, gradient, h, rows, weights, rate, count);
+}
+
+static inline void mean_chunk(float *out, float scale, float *const *rows, int64_t count, int64_t d,
+                              int64_t n) {
+    vec a = zero();
+    for (int64_t i = 0; i < count; i++)
+        a = add(a, get(rows[i] + d, n));
+    put(out + d, n, mul(set1(scale), a));
 }
 
 static void mean(float *out, float scale, float *const *rows, int64_t count, int64_t size) {
-    for (int64_t d = 0; d < size; d += LANES) {
-        vec a = zero();
-        for (int64_t i = 0; i < count; i++)
-            a = add(a, load(rows[i] + d));
-        store(out + d, mul(set1(scale), a));
-    }
+    FOR_CHUNKS(0, size, mean_chunk, out, scale, rows, count);
 }
 
-static void spread(float *const *rows, float scale, const float *x, int64_t count, int64_t size) {
-    vec factor = set1(scale);
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t d = 0; d < size; d += LANES)
-            store(rows[i] + d, madd(factor, load(x + d), load(rows[i] + d)));
+static inline void axpy_chunk(float *y, vec factor, const float *x, int64_t d, int64_t n) {
+    put(y + d, n, madd(factor, get(x + d, n), get(y + d, n)));
 }
 
 static void axpy(float *y, float a, const float *x, int64_t size) {
     vec factor = set1(a);
-    for (int64_t d = 0; d < size; d += LANES)
-        store(y + d, madd(factor, load(x + d), load(y + d)));
+    FOR_CHUNKS(0, size, axpy_chunk, y, factor, x);
+}
+
+static void spread(float *const *rows, float scale, const float *x, int64_t count, int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        axpy(rows[i], scale, x, size);
+}
+
+static void push(float *const *rows, const float *weights, const float *x, int64_t count,
+                 int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        axpy(rows[i], weights[i], x, size);
+}
+
+static inline void combine_chunk(float *out, float *const *rows, const float *weights,
+                                 int64_t count, int64_t d, int64_t n) {
+    vec a = get(out + d, n);
+    for (int64_t i = 0; i < count; i++)
+        a = madd(set1(weights[i]), get(rows[i] + d, n), a);
+    put(out + d, n, a);
 }
 
 static void combine(float *out, float *const *rows, const float *weights, int64_t count,
@@ -86,18 +137,7 @@ static void combine(float *out, float *const *rows, const float *weights, int64_
         }
         store(o, a), store(o + LANES, b), store(o + 2 * LANES, c), store(o + 3 * LANES, e);
     }
-    for (; d < size; d += LANES) {
-        vec a = load(out + d);
-        for (int64_t i = 0; i < count; i++)
-            a = madd(set1(weights[i]), load(rows[i] + d), a);
-        store(out + d, a);
-    }
-}
-
-static void push(float *const *rows, const float *weights, const float *x, int64_t count,
-                 int64_t size) {
-    for (int64_t i = 0; i < count; i++)
-        axpy(rows[i], weights[i], x, size);
+    FOR_CHUNKS(d, size, combine_chunk, out, rows, weights, count);
 }
 
 static void exponential(float *out, const float *x, int64_t count) {

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct dcme_trainer dcme_trainer;
 
-/* Numbers in a table of `items` rows: rows are padded to dcme_stride(dim). */
+/* Numbers in a table of `items` rows: rows are padded to dcme_row_stride(items, dim). */
 dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
 
 /* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes. `kernels` names the

@@ -7,7 +7,7 @@
 #include <string.h>
 
 dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
-    int64_t stride = dcme_stride(dim);
+    int64_t stride = dcme_row_stride(items, dim);
     for (int64_t i = 0; i < items; i++) {
         uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)i, DCME_INITIAL);
         for (int64_t d = 0; d < stride; d++)
@@ -84,7 +84,8 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     t->epoch = -1;
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
-    t->model = (dcme_model){corpus->items,  dcme_stride(options->dim),   input, output,
+    t->model = (dcme_model){corpus->items,  dcme_row_stride(corpus->items, options->dim),
+                            input,          output,
                             corpus->counts, dcme_kernels_choose(kernels)};
     dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
     if (status != DCME_OK)

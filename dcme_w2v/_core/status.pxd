@@ -19,6 +19,8 @@ cdef extern from "dcme.h" nogil:
         int64_t where
         char message[200]
 
+    void dcme_release_freed()
+
 
 cdef inline int check(dcme_status status, dcme_error *error) except -1:
     """Raise the exception that belongs to a status; return 0 for DCME_OK."""

@@ -4,7 +4,14 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from dcme_w2v._core.status cimport DCME_BAD_ENCODING, DCME_OK, check, dcme_error, dcme_status
+from dcme_w2v._core.status cimport (
+    DCME_BAD_ENCODING,
+    DCME_OK,
+    check,
+    dcme_error,
+    dcme_release_freed,
+    dcme_status,
+)
 
 
 cdef extern from "text/text.h" nogil:
@@ -200,6 +207,11 @@ cdef class Compaction:
             written = dcme_compact(
                 &self.state, &to[0], first, ids.shape[0], numbers, newline)
         return written
+
+
+def release_freed():
+    """Give memory that was freed back to the system."""
+    dcme_release_freed()
 
 
 def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):

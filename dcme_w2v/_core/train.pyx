@@ -81,13 +81,13 @@ cdef extern from "kernels/kernels.h" nogil:
     ctypedef struct dcme_kernels:
         const char *name
 
-    int64_t dcme_stride(int64_t dim)
+    int64_t dcme_row_stride(int64_t items, int64_t dim)
     const dcme_kernels *dcme_kernels_choose(const char *name)
 
 
-def row_stride(int64_t dim):
-    """Return the numbers from one row of a table to the next."""
-    return dcme_stride(dim)
+def row_stride(int64_t rows, int64_t dim):
+    """Return the numbers from one row of a table of so many rows to the next."""
+    return dcme_row_stride(rows, dim)
 
 
 def has_kernels(str name):

@@ -244,6 +244,7 @@ class _Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        core.release_freed()  # the blocks: what follows would come on top of them
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no words to read")
 

@@ -33,7 +33,7 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     state = 0
     if options.objective == "dcme":
         state = options.clusters * words * (5 if options.dcme_update == "paper" else 17)
-    memory = 2 * words * row_stride(options.dim) * 4 + words * 40 + text + state
+    memory = 2 * words * row_stride(words, options.dim) * 4 + words * 40 + text + state
     checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     folders = [(Path(path).parent, size) for path, size in files.items()]

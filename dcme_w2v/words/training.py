@@ -53,8 +53,8 @@ class Progress:
 
 
 def new_table(rows: int, dim: int) -> NDArray[np.float32]:
-    """Return zeros of shape (rows, stride): rows start at cache lines, stride >= dim."""
-    stride = core.row_stride(dim)
+    """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line."""
+    stride = core.row_stride(rows, dim)
     spare = CACHE_LINE // 4
     block = _zeros(rows * stride + spare)
     start = -block.ctypes.data % CACHE_LINE // 4

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.text.vocabulary import count_lines
+from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.ordered import ordered_map
 from dcme_w2v.words.reading import (
@@ -196,7 +196,8 @@ def _check_before_writing(
 ) -> None:
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    find_duplicates(words.text, words.offsets, faults)
+    if not isinstance(words, Vocabulary):  # whose words come from a hash table
+        find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
         word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()

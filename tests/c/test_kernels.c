@@ -185,10 +185,10 @@ static void check_exponential(const dcme_kernels *kernels) {
 static void check(const dcme_kernels *kernels) {
     for (int kind = 0; kind < KINDS; kind++) {
         for (int64_t count = 0; count <= COUNT_MAX; count++)
-            check_case(kernels, kind, count, DCME_PAD * (1 + below(8)));
+            check_case(kernels, kind, count, DCME_QUAD * (1 + below(32)));
         for (int64_t i = 0; i < CASES / KINDS; i++)
             check_case(kernels, kind, below(COUNT_MAX + 1),
-                       DCME_PAD * (1 + below(SIZE_MAX_TRIED / DCME_PAD)));
+                       DCME_QUAD * (1 + below(SIZE_MAX_TRIED / DCME_QUAD)));
         check_case(kernels, kind, COUNT_MAX, SIZE_MAX_TRIED);
     }
     check_logistic(kernels);
