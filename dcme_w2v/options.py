@@ -198,8 +198,15 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "noise words are drawn by count to this power (default: 0.75; nce 1)",
+        "noise words are drawn by count to this power (default: ns 0.75, else 1)",
         minimum=-2.0,
+        maximum=2.0,
+    )
+    prior: float | None = option(
+        None,
+        "scores begin at the log of the words' shares to this power (nce, dcme; default: dcme 1, "
+        "else 0)",
+        minimum=0.0,
         maximum=2.0,
     )
     clusters: int = option(20, "dual clusters (dcme)", minimum=1, maximum=4096)

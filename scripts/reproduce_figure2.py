@@ -34,7 +34,7 @@ from dcme_w2v.text.holdout import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
-from dcme_w2v.words.holdout import HeldOut, noise_bias
+from dcme_w2v.words.holdout import HeldOut, power_bias
 from dcme_w2v.words.likelihood import likelihood, pieces
 from dcme_w2v.words.model import Model
 from dcme_w2v.words.training import Training
@@ -171,7 +171,7 @@ def measure(text: Text, training: Any, method: str, data: Path) -> dict[str, flo
     """Return the figures of the vectors at the end."""
     input, output = (np.ascontiguousarray(part) for part in (training.input, training.output))
     vectors, questions = Vectors(text.vocabulary, input), data / "analogies" / "questions-words.txt"
-    noise = noise_bias(text.vocabulary.counts, 0.75) if method == "NS" else None
+    noise = power_bias(text.vocabulary.counts, 0.75) if method == "NS" else None
     model = Model(text.vocabulary, input, output, SETTING["window"], noise)
     found = model.analogy_likelihood(questions)
     found["analogies"] = analogies(vectors, questions).total.accuracy or 0.0

@@ -40,6 +40,12 @@ def update(output, words, weights, h, rate, gradient):
         output[word] += rate * weight * h
 
 
+def prior(counts, options):
+    """What scores have beside the product of rows."""
+    shares = counts.astype(float) ** options.prior
+    return np.log(shares / shares.sum())
+
+
 class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
@@ -53,7 +59,7 @@ class Noise:
         self.offset = np.zeros(len(counts))
         self.pooled = options.objective == "ns"
         if not self.pooled:
-            self.offset = np.log(len(counts)) + np.log(self.draws * weights / weights.sum())
+            self.offset = np.log(self.draws * weights / weights.sum()) - prior(counts, options)
 
     def begin(self, stream):
         self.stream, self.oldest = stream, 0
@@ -98,7 +104,7 @@ class Clusters:
     def __init__(self, counts, options, output):
         k, n = options.clusters, len(counts)
         self.output, self.threshold = output, options.beta * n
-        self.top_items = min(options.top_items, n)
+        self.top_items, self.prior = min(options.top_items, n), prior(counts, options)
         self.alpha, self.entropy = np.zeros((k, n)), np.zeros(k)
         self.u = np.zeros((k, output.shape[1]))
         self.pending = [Pending(output.shape[1]) for _ in range(k)]
@@ -109,7 +115,8 @@ class Clusters:
             self.place(z, centre / centre.sum())
 
     def place(self, z, centre):
-        self.alpha[z], self.u[z], self.entropy[z] = centre, centre @ self.output, entr(centre).sum()
+        self.alpha[z], self.u[z] = centre, centre @ self.output
+        self.entropy[z] = entr(centre).sum() + centre @ self.prior
 
     def nearest(self, h):
         """The cluster and its score."""
@@ -130,7 +137,7 @@ class Clusters:
     def move(self, z, mean):
         """(15)"""
         self.moves += 1
-        self.place(z, softmax(self.output @ mean))
+        self.place(z, softmax(self.output @ mean + self.prior))
 
 
 class Pending:
@@ -159,7 +166,7 @@ class Paper(Clusters):
     def step(self, target, h, rate):
         (z, score), v = self.nearest(h), self.output
         alpha, top = self.alpha[z], self.tops[z]
-        gradient, loss = v[target] - self.u[z], score - v[target] @ h
+        gradient, loss = v[target] - self.u[z], score - v[target] @ h - self.prior[target]
         v[target] += rate * h
         v[top] -= rate * np.outer(alpha[top], h)
         self.u[z] += rate * h * (alpha[top] @ ((top == target) - alpha[top]))
@@ -176,9 +183,9 @@ class Paper(Clusters):
 class ClusterNoise:
     """What the robust form knows of a cluster: its noise, and the top items taken out of it."""
 
-    def __init__(self, shares, top, virtual):
+    def __init__(self, shares, top, virtual, prior):
         self.shares, self.top = shares, top
-        self.bias = np.log(virtual * shares) + np.log(len(shares))
+        self.bias = np.log(virtual * shares) - prior
         outside = shares.copy()
         outside[top] = 0
         self.mass = outside.sum()
@@ -190,7 +197,8 @@ class Robust(Clusters):
 
     def __init__(self, counts, options, output):
         super().__init__(counts, options, output)
-        self.draws, self.unigram = options.negative, counts / counts.sum()
+        shares = counts.astype(float) ** options.noise_power
+        self.draws, self.unigram = options.negative, shares / shares.sum()
         self.virtual = VIRTUAL * max(self.draws, 1)
         self.idle = IDLE * options.clusters * self.threshold
         self.instances = self.revived = 0
@@ -211,7 +219,8 @@ class Robust(Clusters):
 
     def noise_of(self, z):
         shares = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
-        return ClusterNoise(shares, self.heaviest(shares, self.top_items), self.virtual)
+        top = self.heaviest(shares, self.top_items)
+        return ClusterNoise(shares, top, self.virtual, self.prior)
 
     def begin(self, stream):
         self.stream = stream
@@ -219,7 +228,7 @@ class Robust(Clusters):
 
     def step(self, target, h, rate):
         z, score = self.nearest(h)
-        noise, loss = self.noise[z], score - self.output[target] @ h
+        noise, loss = self.noise[z], score - self.output[target] @ h - self.prior[target]
         if not self.ready[z]:
             self.prepare(z)
         drawn = [word for word in self.ready[z] if word != target]

@@ -94,6 +94,20 @@ def test_noise_is_read_from_counts(tmp_path, capsys):
     assert name in whole
 
 
+@pytest.mark.parametrize("name", ["v.txt", "v.bin"])
+def test_counts_are_saved_where_likelihood_will_need_them(tmp_path, capsys, name):
+    corpus, held = (write_corpus(tmp_path / f"{part}.txt", seed=2) for part in ("corpus", "held"))
+    output, context = tmp_path / name, tmp_path / "context.txt"
+    flags = ("--objective", "dcme", "--holdout", held, "--output-context", str(context))
+    assert train(corpus, output, "--epochs", "1", *flags) == 0
+    found = scored(capsys, output, held)
+    wanted = manifest(output)["heldout_log_probability"]
+    assert found["log_probability"] == pytest.approx(wanted, abs=1e-6)
+    (tmp_path / "context.txt.vocab").unlink()
+    assert run(["eval", "likelihood", str(output), str(held)]) == 2
+    assert "give --read-vocab the file" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_said(tmp_path, model, capsys):
     held = str(tmp_path / "held.txt")
     command = ["eval", "likelihood", str(model)]

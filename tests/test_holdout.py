@@ -16,7 +16,7 @@ from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.holdout import HeldOutLines
-from dcme_w2v.words.holdout import HeldOut, dual_bounds, evenly
+from dcme_w2v.words.holdout import HeldOut, dual_bounds, evenly, power_bias
 from dcme_w2v.words.likelihood import LAST, contexts, pieces
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import Vectors
@@ -208,8 +208,9 @@ def test_the_surrogate_is_above_the_truth(update, seed):
         centres = np.stack([training.centre(k) for k in range(training.clusters)])
         assert centres.sum(axis=1) == pytest.approx(1, abs=1e-5)
         assert (centres >= 0).all()
-        bounds, chosen = dual_bounds(h, training.output, centres)
-        truth = logsumexp((h @ training.output.T).astype(float), axis=1)
+        bias = power_bias(counts, options.prior)
+        bounds, chosen = dual_bounds(h, training.output, centres, bias)
+        truth = logsumexp((h @ training.output.T + bias).astype(float), axis=1)
         assert (bounds <= truth + 1e-5).all()
         found = held.score()
         assert found["heldout_gap"] == pytest.approx((truth - bounds).mean(), abs=1e-4)
@@ -222,9 +223,10 @@ def test_the_bound_is_the_truth_at_the_softmax_itself():
     random = np.random.default_rng(0)
     output = random.normal(size=(50, 8)).astype(np.float32)
     h = random.normal(size=(3, 8)).astype(np.float32)
-    scores = (h @ output.T).astype(float)
+    bias = random.normal(size=50).astype(np.float32)
+    scores = (h @ output.T + bias).astype(float)
     softmax = np.exp(scores - logsumexp(scores, axis=1)[:, None]).astype(np.float32)
-    bounds, chosen = dual_bounds(h, output, softmax)
+    bounds, chosen = dual_bounds(h, output, softmax, bias)
     assert bounds == pytest.approx(logsumexp(scores, axis=1), abs=1e-5)
     assert chosen.tolist() == [0, 1, 2]
 
@@ -237,8 +239,9 @@ def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
         training.epoch(number)
     h, targets = contexts(ids, training.input, 3)
     centres = np.stack([training.centre(k) for k in range(training.clusters)])
-    _, chosen = dual_bounds(h, training.output, centres)
-    scores = (h @ training.output.T).astype(float)
+    bias = power_bias(counts, training.options.prior)
+    _, chosen = dual_bounds(h, training.output, centres, bias)
+    scores = (h @ training.output.T + bias).astype(float)
     mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
     truth = training.output[targets] - mean
     surrogate = training.output[targets] - (centres @ training.output)[chosen]

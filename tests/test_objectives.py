@@ -114,6 +114,9 @@ def test_every_combination(objective, model, mode, gradient):
         {"objective": "ns", "negative": 1, "noise_power": 0.0, "window": 1, "dim": 16},
         {"objective": "nce", "negative": 16, "noise_power": 0.5, "sample": 0.0, "dim": 33},
         {"objective": "nce", "window": 40, "input_rate": 3.0, "min_lr": 0.08},
+        {"objective": "nce", "prior": 1.0},
+        PAPER | {"prior": 0.75},
+        {"objective": "dcme", "prior": 0.0, "noise_power": 0.5},
         PAPER | {"top_items": 0, "clusters": 7, "beta": 0.05},
         PAPER | {"top_items": 500, "clusters": 1},
         {"objective": "dcme", "top_items": 0, "negative": 7},
@@ -127,7 +130,7 @@ def test_unusual_options(options):
 
 
 def test_idle_clusters_start_anew():
-    options = {"objective": "dcme", "clusters": 6, "beta": 0.05, "top_items": 4}
+    options = {"objective": "dcme", "clusters": 6, "beta": 0.05, "top_items": 4, "prior": 0.0}
     reference = compare(corpus(), options)
     assert reference.objective.revived > 1
 

@@ -18,14 +18,14 @@ static dcme_status renew(dcme_noisy_clusters *s, int64_t k, double *weights) {
     dcme_cluster *cluster = &s->clusters.clusters[k];
     dcme_cluster_noise *noise = &s->noise[k];
     int64_t items = s->clusters.model->items;
-    real log_items = (real)log((double)items);
     double mass = 0;
     for (int64_t j = 0; j < items; j++)
         cluster->alpha[j] = (1 - UNIGRAM) * cluster->alpha[j] + UNIGRAM * s->unigram[j];
     dcme_cluster_choose_top(cluster, items, s->clusters.top_items);
     for (int64_t j = 0; j < items; j++) {
         mass += weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
-        noise->bias[j] = log_items + (real)log((double)(s->virtual_draws * cluster->alpha[j]));
+        noise->bias[j] =
+            (real)log((double)(s->virtual_draws * cluster->alpha[j])) - s->clusters.prior[j];
     }
     noise->mass = (real)mass;
     return mass > 0 ? dcme_alias_build(noise->cells, weights, items) : DCME_OK;
@@ -42,13 +42,13 @@ void dcme_workshop_close(dcme_workshop *workshop) {
     free(workshop->scratch);
 }
 
-static void fill_unigram(dcme_noisy_clusters *s) {
+static void fill_unigram(dcme_noisy_clusters *s, double power) {
     const dcme_model *model = s->clusters.model;
     double total = 0;
     for (int64_t j = 0; j < model->items; j++)
-        total += (double)model->counts[j];
+        total += pow((double)model->counts[j], power);
     for (int64_t j = 0; j < model->items; j++)
-        s->unigram[j] = (real)((double)model->counts[j] / total);
+        s->unigram[j] = (real)(pow((double)model->counts[j], power) / total);
 }
 
 static dcme_status open_noise(dcme_noisy_clusters *s, int64_t k, double *weights) {
@@ -68,7 +68,7 @@ dcme_status dcme_noisy_open(dcme_noisy_clusters *s, const dcme_model *model,
     if (!weights || !s->noise || !s->unigram)
         status = DCME_NO_MEMORY;
     if (status == DCME_OK)
-        fill_unigram(s);
+        fill_unigram(s, options->noise_power);
     for (int64_t k = 0; status == DCME_OK && k < options->clusters; k++)
         status = open_noise(s, k, weights);
     free(weights);

@@ -12,7 +12,7 @@
 /* What a cluster has beside its centre, whose alpha holds beta. */
 typedef struct {
     dcme_alias *cells; /* (N) beta_z outside the top items */
-    real *bias;        /* (N) b_zj = log(nu beta_zj) + log N */
+    real *bias;        /* (N) b_zj = log(nu beta_zj) - prior_j */
     real mass;         /* of beta_z outside the top items */
 } dcme_cluster_noise;
 

@@ -26,7 +26,11 @@ static void settle(dcme_clusters *clusters, int64_t k, real *u) {
         model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
     }
     memcpy(clusters->u_rows[k], u, (size_t)model->stride * sizeof *u);
-    clusters->entropy[k] = dcme_cluster_settle(cluster, model->items, clusters->top_items);
+    double prior = 0;
+    for (int64_t j = 0; j < model->items; j++)
+        prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
+    clusters->entropy[k] =
+        dcme_cluster_settle(cluster, model->items, clusters->top_items) + (real)prior;
 }
 
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch) {
@@ -36,6 +40,8 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, r
         int64_t n = dcme_output_rows(model, j, rows);
         model->kernels->dots(scratch + j, h_mean, rows, n, model->stride);
     }
+    for (int64_t j = 0; j < model->items; j++)
+        scratch[j] += clusters->prior[j];
     dcme_soften(clusters->clusters[k].alpha, scratch, model->items);
     settle(clusters, k, scratch);
 }
@@ -47,12 +53,15 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
     clusters->count = count;
     clusters->top_items = options->top_items < model->items ? options->top_items : model->items;
     clusters->threshold = options->beta * (double)model->items;
+    clusters->prior = dcme_allocate(model->items, sizeof *clusters->prior);
     clusters->u = dcme_allocate(count * model->stride, sizeof *clusters->u);
     clusters->entropy = dcme_allocate(count, sizeof *clusters->entropy);
     clusters->u_rows = dcme_allocate(count, sizeof *clusters->u_rows);
     clusters->clusters = dcme_allocate_zeros(count, sizeof *clusters->clusters);
-    if (!clusters->u || !clusters->entropy || !clusters->u_rows || !clusters->clusters)
+    if (!clusters->prior || !clusters->u || !clusters->entropy || !clusters->u_rows ||
+        !clusters->clusters)
         return DCME_NO_MEMORY;
+    dcme_prior_fill(clusters->prior, model, options->prior);
     real *scratch = dcme_allocate(dcme_scratch_length(model), sizeof *scratch);
     dcme_status status = scratch ? DCME_OK : DCME_NO_MEMORY;
     for (int64_t k = 0; status == DCME_OK && k < count; k++) {
@@ -72,6 +81,7 @@ void dcme_clusters_close(dcme_clusters *clusters) {
     for (int64_t k = 0; clusters->clusters && k < clusters->count; k++)
         dcme_cluster_close(&clusters->clusters[k]);
     free(clusters->clusters);
+    free(clusters->prior);
     free(clusters->u);
     free(clusters->entropy);
     free(clusters->u_rows);

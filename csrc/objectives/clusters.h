@@ -1,8 +1,8 @@
 /* Dual clusters, shared by both forms of DCME (Wang, Wang & Zhai, AAAI 2017).
  *
  * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is used with mu one of
- * K cluster centres alpha_k, distributions over the N items. For scores s_j = v_j . h it costs one
- * product with u_k = sum_j alpha_kj v_j (11).
+ * K cluster centres alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
+ * costs one product with u_k = sum_j alpha_kj v_j (11); the prior's part is a constant of a centre.
  *
  * Threads share the centres without waiting. Each has pending sums of its own (dcme_pending); the
  * one whose sums are full holds the cluster's lock while it updates it, and the others use their
@@ -15,6 +15,7 @@
 
 #include "objectives/centre.h"
 #include "objectives/objective.h"
+#include "objectives/prior.h"
 
 enum { DCME_ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
 
@@ -23,7 +24,8 @@ typedef struct {
     int64_t count, top_items; /* K; Q, at most N */
     double threshold;         /* beta N, instances that make a cluster's sums full */
     real *u;                  /* (K, stride) u_k = V alpha_k */
-    real *entropy;            /* (K) H(alpha_k) */
+    real *prior;              /* (N) of the scores */
+    real *entropy;            /* (K) H(alpha_k) + alpha_k . prior */
     real **u_rows;            /* (K) */
     dcme_cluster *clusters;   /* (K) */
 } dcme_clusters;
@@ -59,12 +61,12 @@ void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
 /* Write the centre of cluster k to alpha (N). */
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
 
-/* argmax_k u_k . h + H_k (9) over the clusters that no thread is updating, see dcme_cluster_best().
- * `scores` (K) holds the values afterwards. */
+/* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
+ * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
-/* alpha_k = softmax(V h_mean) (15), then u_k, H_k and the top items. `scratch` holds max(N, stride)
- * numbers: what other threads read is replaced only by finished values. */
+/* alpha_k = softmax(V h_mean + prior) (15), then u_k, H_k and the top items. `scratch` holds max(N,
+ * stride) numbers: what other threads read is replaced only by finished values. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch);
 
 /* Numbers in that scratch memory. */

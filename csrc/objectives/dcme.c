@@ -1,16 +1,15 @@
 /* Dual-clustering maximum entropy that cannot run away: noise-contrastive estimation whose noise
  * comes from the dual cluster of the context.
  *
- * Scores are s_j = v_j . h - log N. An instance in cluster z (9) is told from nu virtual draws from
- * the cluster's noise beta_z, part its centre alpha_z (15), part the unigram distribution. With
- * sigma the logistic and b_zj = log(nu beta_zj) + log N,
- *     the target's weight is               1 - sigma(v_i . h - b_zi)                      (17a)
- *     any other item's, in expectation,    -nu beta_zj sigma(v_j . h - b_zj)              (17b)
- * where the paper has 1 and -alpha_zj: the logistic is the brake that the paper's rule lacks. Where
- * the model is right, v_j . h = log N + log p_j, the two add up to no motion; where an item scores
- * low it is not pushed further down. As in the paper,
- *     the top Q items   move online by their whole weight,
- *     the others        by S draws j from beta_z outside the top items, each of weight
+ * Scores are s_j = v_j . h + prior_j, see prior.h. An instance in cluster z (9) is told from nu
+ * virtual draws from the cluster's noise beta_z, part its centre alpha_z (15), part the unigram
+ * distribution. With sigma the logistic and b_zj = log(nu beta_zj) - prior_j, the target's weight
+ * is               1 - sigma(v_i . h - b_zi)                      (17a) any other item's, in
+ * expectation,    -nu beta_zj sigma(v_j . h - b_zj)              (17b) where the paper has 1 and
+ * -alpha_zj: the logistic is the brake that the paper's rule lacks. Where the model is right, s_j =
+ * log p_j, the two add up to no motion; where an item scores low it is not pushed further down. As
+ * in the paper, the top Q items   move online by their whole weight, the others        by S draws j
+ * from beta_z outside the top items, each of weight
  *                       -(nu / S) mass sigma(v_j . h - b_zj): in expectation all items move,
  *     offline           a cluster that beta N instances have used gets a new centre at their mean,
  *                       with new noise, top items and biases,
@@ -310,7 +309,8 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->stride);
     real rate = implicit_rate(me->shared, z, instance->rate, me->values[count]);
     if (dcme_loss_wanted(loss)) /* -Q_t of (8) at the pure centre */
-        dcme_loss_add(loss, (double)(me->scores[z] - me->values[0]));
+        dcme_loss_add(loss,
+                      (double)(me->scores[z] - me->values[0] - clusters->prior[instance->target]));
     weigh(me, z, count, tops);
     move(me, z, instance, rate, count, tops);
 

@@ -116,7 +116,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     if (dcme_loss_wanted(loss)) { /* -Q_t of (8) */
         real score;
         kernels->dots(&score, instance->h, &target, 1, stride);
-        dcme_loss_add(loss, (double)(me->scores[z] - score));
+        dcme_loss_add(loss, (double)(me->scores[z] - score - clusters->prior[instance->target]));
     }
     memcpy(instance->gradient, target, (size_t)stride * sizeof *target);
     kernels->axpy(instance->gradient, -1, u, stride);

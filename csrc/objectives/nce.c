@@ -1,8 +1,8 @@
 /* Noise-contrastive estimation (Gutmann & Hyvarinen 2010; Mnih & Teh 2012): noise words against
  * scores less log(k q(j)), the partition function taken as 1.
  *
- * The model's scores are v_j . h - log N, so that rows near zero give every word 1/N and the
- * partition function starts at 1; without the offset, NCE first spends an epoch finding it.
+ * The model's scores are v_j . h + prior_j, see prior.h; with v_j . h alone, whose partition
+ * function starts at N, NCE first spends an epoch finding it.
  */
 #include "objectives/noise.h"
 

@@ -14,6 +14,8 @@
  */
 #include "objectives/noise.h"
 
+#include "objectives/prior.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +47,10 @@ static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, in
     double total = 0;
     for (int64_t j = 0; j < model->items; j++)
         total += weights[j] = pow((double)model->counts[j], options->noise_power);
+    if (with_offset)
+        dcme_prior_fill(noise->offset, model, options->prior);
     for (int64_t j = 0; with_offset && j < model->items; j++)
-        noise->offset[j] =
-            (real)(log((double)model->items) + log(noise->draws * weights[j] / total));
+        noise->offset[j] = (real)log(noise->draws * weights[j] / total) - noise->offset[j];
     return dcme_alias_build(noise->alias, weights, model->items);
 }
 

@@ -14,7 +14,7 @@ typedef struct {
 } dcme_noise;
 
 /* Open with q in proportion to count^power; `with_offset` fills `offset` with
- * log N + log(k q(j)), for NCE. */
+ * log(k q(j)) - prior(j), for NCE. */
 dcme_status dcme_noise_open(void **shared, const dcme_model *model,
                             const dcme_train_options *options, int with_offset, dcme_error *error);
 void dcme_noise_close(void *shared);

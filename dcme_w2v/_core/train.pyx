@@ -17,6 +17,7 @@ cdef extern from "train/options.h" nogil:
         int32_t window_mode
         int32_t negative
         double noise_power
+        double prior
         int32_t clusters
         int32_t top_items
         double beta

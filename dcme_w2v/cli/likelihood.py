@@ -17,7 +17,7 @@ from dcme_w2v.words.model import Model
 @click.argument("corpus", nargs=-1)
 @click.option("--context", metavar="FILE", help="the context vectors (default: by the manifest)")
 @click.option("--window", type=int, metavar="N", help="words on each side (default: as trained)")
-@click.option("--read-vocab", metavar="FILE", help="counts, for ns (default: by the manifest)")
+@click.option("--read-vocab", metavar="FILE", help="words with counts (default: by the manifest)")
 @click.option("--analogies", "questions", metavar="FILE", help="score these questions, too")
 @json_option
 def likelihood(

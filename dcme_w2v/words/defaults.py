@@ -33,9 +33,10 @@ def resolved(options: TrainOptions) -> TrainOptions:
     if options.objective != "dcme" and options.negative < 1:
         raise UsageError(f"--negative 0: {options.objective} needs at least 1 noise word")
     found = dict(DEFAULTS[options.model, options.objective])
+    found["noise_power"] = 0.75 if options.objective == "ns" else 1.0
+    found["prior"] = 1.0 if options.objective == "dcme" else 0.0
     if options.objective == "dcme" and options.dcme_update == "paper":
-        found["lr"] = PAPER_RATE
-    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
+        found |= {"lr": PAPER_RATE, "prior": 0.0}
     found["threads"] = default_threads()
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)

@@ -74,8 +74,12 @@ def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
     return np.concatenate(kept) if kept else ids
 
 
-def noise_bias(counts: NDArray[np.int64], power: float) -> NDArray[np.float32]:
-    """Return the log of the noise distribution, up to a constant, which scores of ns lack."""
+def power_bias(counts: NDArray[np.int64], power: float) -> NDArray[np.float32]:
+    """Return the log of counts to a power, up to a constant.
+
+    It is what scores have beside the products of vectors by `--prior`, and what those of negative
+    sampling lack of log-probabilities, by `--noise-power`.
+    """
     return (power * np.log(np.maximum(counts, 1))).astype(np.float32)
 
 
@@ -86,9 +90,14 @@ def _entropy(shares: NDArray[np.float64]) -> float:
 
 
 def dual_bounds(
-    h: NDArray[np.float32], output: NDArray[np.float32], centres: NDArray[np.float32]
+    h: NDArray[np.float32],
+    output: NDArray[np.float32],
+    centres: NDArray[np.float32],
+    bias: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return max_k { u_k . h + H_k } <= log sum_j exp(v_j . h) for each context, and its k.
+    """Return max_k { u_k . h + alpha_k . bias + H_k } for each context, and its k.
+
+    It is at most log sum_j exp(v_j . h + bias_j).
 
     Parameters
     ----------
@@ -97,11 +106,12 @@ def dual_bounds(
     centres : ndarray of float32, shape (clusters, words)
         Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are of the rows as
         they are now, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
+    bias : ndarray of float32, shape (words,)
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
     u = (centres @ output).astype(np.float64) / total
     entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centres, total, strict=True)])
-    values = h.astype(np.float64) @ u.T + entropy
+    values = h.astype(np.float64) @ u.T + entropy + centres @ bias.astype(np.float64) / total[:, 0]
     return values.max(axis=1), values.argmax(axis=1)
 
 
@@ -134,10 +144,10 @@ class HeldOut:
         self.figures: dict[str, float] = {}
         self._training = training
         options = training.options
-        self._biases = [np.zeros(len(counts), dtype=np.float32)]
+        assert options.noise_power is not None and options.prior is not None
+        self._biases = [power_bias(counts, options.prior)]
         if options.objective == "ns":
-            assert options.noise_power is not None
-            self._biases.append(noise_bias(counts, options.noise_power))
+            self._biases.append(power_bias(counts, options.noise_power))
 
     def score(self) -> dict[str, float]:
         """Return, and keep, the figures of the vectors as they are now."""
@@ -159,9 +169,9 @@ class HeldOut:
     def _of_clusters(self, h: NDArray[np.float32], targets: NDArray[np.int64]) -> dict[str, float]:
         training = self._training
         centres = np.stack([training.centre(k) for k in range(training.clusters)])
-        bounds, chosen = dual_bounds(h, training.output, centres)
+        bounds, chosen = dual_bounds(h, training.output, centres, self._biases[0])
         own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
-        surrogate = float((own - bounds).mean())
+        surrogate = float((own + self._biases[0][targets] - bounds).mean())
         used = np.bincount(chosen, minlength=len(centres))
         return {
             "heldout_surrogate": surrogate,

@@ -22,7 +22,7 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
-from dcme_w2v.words.holdout import ids_of, noise_bias
+from dcme_w2v.words.holdout import ids_of, power_bias
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.vectors import Vectors
 
@@ -38,15 +38,16 @@ class Model:
         Context vectors, which are the word vectors, and target vectors.
     window : int
         Words on each side that are context.
-    noise : ndarray of float32, shape (words,), or None
-        Log of the noise distribution that the scores lack, for negative sampling.
+    biases : list of ndarray of float32, shape (words,)
+        What is added to the products of vectors: the prior of the scores (see --prior); then, for
+        negative sampling, the log of the noise distribution, which they lack.
     """
 
     words: Words
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     window: int
-    noise: NDArray[np.float32] | None
+    biases: list[NDArray[np.float32]]
 
     @classmethod
     def load(
@@ -65,15 +66,16 @@ class Model:
         context : str, optional
             The context vectors; by default the manifest's `context_file`.
         vocabulary : str, optional
-            Lines "word count", from which the noise of negative sampling is; by default the
-            manifest's `vocabulary_file`, or the counts beside npy vectors.
+            Lines "word count", which the prior of the scores and the noise of negative sampling
+            need; by default the manifest's `vocabulary_file`, or the counts beside npy vectors.
         window : int, optional
             By default the manifest's, or that of `dcme-w2v train`.
 
         Raises
         ------
         UsageError
-            The context vectors are not given, nor in the manifest.
+            The context vectors, or the counts that the scores need, are not given, nor in the
+            manifest.
         FormatError
             The two files are not of the same words and size.
         """
@@ -88,16 +90,12 @@ class Model:
         input, output = Vectors.load(path), Vectors.load(context)
         if input.matrix.shape != output.matrix.shape or not _same(input.words, output.words):
             raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
-        noise = None
-        if options.get("objective") == "ns":
-            known = _beside(path, manifest.get("vocabulary_file"))
-            if known is not None and not Path(known).exists():
-                known = None
-            counts = _counts(input, vocabulary or known)
-            if counts is not None:
-                noise = noise_bias(counts, float(options["noise_power"]))
+        known = _beside(path, manifest.get("vocabulary_file"))
+        if known is not None and not Path(known).exists():
+            known = None
+        biases = _biases(path, options, input, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, input.matrix, output.matrix, int(window), noise)
+        return cls(input.words, input.matrix, output.matrix, int(window), biases)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
         """Return how probable the words of a corpus are, each given those around it.
@@ -120,9 +118,7 @@ class Model:
         return _figures("analogy_", self._logs(h, d), "questions")
 
     def _logs(self, h: NDArray[np.float32], targets: NDArray[np.int64]) -> NDArray[np.float64]:
-        biases = [np.zeros(len(self.output), dtype=np.float32)]
-        biases += [] if self.noise is None else [self.noise]
-        return log_probabilities(h, targets, self.output, biases)
+        return log_probabilities(h, targets, self.output, self.biases)
 
 
 def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:
@@ -156,6 +152,25 @@ def _beside(path: str, name: Any) -> str | None:
 
 def _same(one: Words, other: Words) -> bool:
     return np.array_equal(one.offsets, other.offsets) and np.array_equal(one.text, other.text)
+
+
+def _biases(
+    path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
+) -> list[NDArray[np.float32]]:
+    """Return `Model.biases`; the noise's only if the counts are known."""
+    nothing = np.zeros(len(vectors.words), dtype=np.float32)
+    prior, is_ns = float(options.get("prior") or 0), options.get("objective") == "ns"
+    counts = _counts(vectors, vocabulary) if prior or is_ns else None
+    if prior and counts is None:
+        raise UsageError(
+            f"{path}: its scores have the words' counts in them (--prior {prior:g}): give "
+            "--read-vocab the file that --save-vocab wrote"
+        )
+    if counts is None:
+        return [nothing]
+    if is_ns:
+        return [nothing, power_bias(counts, float(options["noise_power"]))]
+    return [power_bias(counts, prior)]
 
 
 def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:

@@ -128,6 +128,7 @@ def train(
         SIGINT or SIGTERM came; what there was has been saved, see `dcme_w2v.words.keeping`.
     """
     start = time.monotonic()
+    job = _with_counts(job)
     found = _checkpoint_of(job)
     options = _settled(options, vocabulary, found)
     _check_outputs(job)
@@ -160,6 +161,14 @@ def train(
         if job.output is not None:
             write_manifest(manifest, job.output)
         return manifest
+
+
+def _with_counts(job: TrainJob) -> TrainJob:
+    """Save the vocabulary where both tables are, but no counts: likelihood needs all three."""
+    bare = job.output_context is not None and _format(job) != "npy"
+    if not bare or job.save_vocab is not None or STANDARD in (job.output, job.output_context):
+        return job
+    return dataclasses.replace(job, save_vocab=f"{job.output_context}.vocab")
 
 
 def _settled(

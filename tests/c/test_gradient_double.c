@@ -42,6 +42,7 @@ static dcme_train_options small_options(int32_t objective, int32_t dcme_update) 
                                 .window = 2,
                                 .negative = 6,
                                 .noise_power = 0.75,
+                                .prior = 0.5,
                                 .clusters = 3,
                                 .top_items = 3,
                                 .beta = 0.01,
@@ -115,8 +116,16 @@ static void check_noise(int32_t objective, int32_t target) {
     stop(&s);
 }
 
+/* log of the share of count^prior */
+static double prior(const setting *s, int64_t j) {
+    double total = 0;
+    for (int64_t i = 0; i < ITEMS; i++)
+        total += pow((double)COUNTS[i], s->options.prior);
+    return log(pow((double)COUNTS[j], s->options.prior) / total);
+}
+
 static double score(const setting *s, int64_t j) {
-    double sum = 0;
+    double sum = prior(s, j);
     for (int64_t d = 0; d < DIM; d++)
         sum += s->output[j * STRIDE + d] * s->h[d];
     return sum;
@@ -137,7 +146,7 @@ static void combine(double *u, const setting *s, const double *alpha) {
         u[i % STRIDE] += alpha[i / STRIDE] * s->output[i];
 }
 
-/* u = V alpha for the centre of cluster z, and alpha = softmax(V h) */
+/* u = V alpha for the centre of cluster z, and alpha = softmax(V h + prior) */
 static void expect_settled(const setting *s, int64_t z) {
     const dcme_clusters *clusters = s->shared;
     double u[STRIDE], alpha[ITEMS], total = 0, entropy = 0;
@@ -145,7 +154,7 @@ static void expect_settled(const setting *s, int64_t z) {
         total += alpha[j] = exp(score(s, j));
     for (int64_t j = 0; j < ITEMS; j++) {
         alpha[j] /= total;
-        entropy -= alpha[j] * log(alpha[j]);
+        entropy -= alpha[j] * (log(alpha[j]) - prior(s, j));
     }
     combine(u, s, alpha);
     expect("paper: centre", (int)z, clusters->clusters[z].alpha, alpha, ITEMS);
@@ -196,7 +205,7 @@ static void check_paper_online(void) {
 static double expected_noise(setting *s) {
     double value = 0, nu = ((const dcme_noisy_clusters *)s->shared)->virtual_draws;
     for (int64_t j = 0; j < ITEMS; j++) {
-        double x = score(s, j) - log(nu * s->weights[j]) - log(ITEMS);
+        double x = score(s, j) - log(nu * s->weights[j]);
         value -= j == s->target ? log1p(exp(-x)) : nu * s->weights[j] * log1p(exp(x));
     }
     return value;

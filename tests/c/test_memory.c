@@ -33,6 +33,7 @@ static dcme_train_options options_of(int32_t objective, int32_t dcme_update) {
                                 .window_mode = DCME_LINEAR,
                                 .negative = 4,
                                 .noise_power = 0.75,
+                                .prior = 0.5,
                                 .clusters = CLUSTERS,
                                 .top_items = 5,
                                 .beta = 1,

@@ -25,6 +25,7 @@ static dcme_train_options options_of(int32_t model, int32_t window_mode, int32_t
                                 .window_mode = window_mode,
                                 .negative = 4,
                                 .noise_power = 0.75,
+                                .prior = 0.5,
                                 .clusters = 4,
                                 .top_items = 5,
                                 .beta = 0.5,
