@@ -14,6 +14,7 @@ not subsampled), 20 clusters.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import time
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ from dcme_w2v.text.holdout import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
-from dcme_w2v.words.holdout import HeldOut, power_bias
+from dcme_w2v.words.holdout import HeldOut, biases_of
 from dcme_w2v.words.likelihood import likelihood, pieces
 from dcme_w2v.words.model import Model
 from dcme_w2v.words.training import Training
@@ -50,6 +51,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "NS": {"objective": "ns", "negative": 20},
     "NCE": {"objective": "nce", "negative": 20},
     "NCE, 10 draws": {"objective": "nce", "negative": 10},
+    "NCE, prior 1": {"objective": "nce", "negative": 20, "prior": 1.0},
+    "DCME-Q0, 15 draws": {"objective": "dcme", "negative": 15, "top_items": 0},
     "DCME-Q0": {"objective": "dcme", "negative": 10, "top_items": 0},
     "DCME-Q10": {"objective": "dcme", "negative": 10, "top_items": 10},
     "DCME-Q10, 5 draws": {"objective": "dcme", "negative": 5, "top_items": 10},
@@ -171,8 +174,9 @@ def measure(text: Text, training: Any, method: str, data: Path) -> dict[str, flo
     """Return the figures of the vectors at the end."""
     input, output = (np.ascontiguousarray(part) for part in (training.input, training.output))
     vectors, questions = Vectors(text.vocabulary, input), data / "analogies" / "questions-words.txt"
-    noise = power_bias(text.vocabulary.counts, 0.75) if method == "NS" else None
-    model = Model(text.vocabulary, input, output, SETTING["window"], noise)
+    chosen = {} if method == "softmax" else dataclasses.asdict(training.options)
+    biases = biases_of(text.vocabulary.counts, chosen)
+    model = Model(text.vocabulary, input, output, SETTING["window"], biases)
     found = model.analogy_likelihood(questions)
     found["analogies"] = analogies(vectors, questions).total.accuracy or 0.0
     try:

@@ -1,5 +1,6 @@
 """Held-out text: which lines it is, that nothing is learned from it, and what is reported of it."""
 
+import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.holdout import HeldOutLines
-from dcme_w2v.words.holdout import HeldOut, dual_bounds, evenly, power_bias
+from dcme_w2v.words.holdout import HeldOut, biases_of, dual_bounds, evenly
 from dcme_w2v.words.likelihood import LAST, contexts, pieces
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import Vectors
@@ -208,7 +209,7 @@ def test_the_surrogate_is_above_the_truth(update, seed):
         centres = np.stack([training.centre(k) for k in range(training.clusters)])
         assert centres.sum(axis=1) == pytest.approx(1, abs=1e-5)
         assert (centres >= 0).all()
-        bias = power_bias(counts, options.prior)
+        bias = biases_of(counts, dataclasses.asdict(options))[0]
         bounds, chosen = dual_bounds(h, training.output, centres, bias)
         truth = logsumexp((h @ training.output.T + bias).astype(float), axis=1)
         assert (bounds <= truth + 1e-5).all()
@@ -239,7 +240,7 @@ def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
         training.epoch(number)
     h, targets = contexts(ids, training.input, 3)
     centres = np.stack([training.centre(k) for k in range(training.clusters)])
-    bias = power_bias(counts, training.options.prior)
+    bias = biases_of(counts, dataclasses.asdict(training.options))[0]
     _, chosen = dual_bounds(h, training.output, centres, bias)
     scores = (h @ training.output.T + bias).astype(float)
     mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output

@@ -7,7 +7,10 @@ added to the scores, and for DCME the surrogate of its clusters and the gap to t
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,13 +77,17 @@ def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
     return np.concatenate(kept) if kept else ids
 
 
-def power_bias(counts: NDArray[np.int64], power: float) -> NDArray[np.float32]:
-    """Return the log of counts to a power, up to a constant.
+def biases_of(counts: NDArray[np.int64], options: Mapping[str, Any]) -> list[NDArray[np.float32]]:
+    """Return what is added to the products of vectors before the softmax, by resolved options.
 
-    It is what scores have beside the products of vectors by `--prior`, and what those of negative
-    sampling lack of log-probabilities, by `--noise-power`.
+    First the prior of the scores; then, for negative sampling, the log of the noise distribution,
+    which its scores lack. Each is the log of counts to a power, up to a constant.
     """
-    return (power * np.log(np.maximum(counts, 1))).astype(np.float32)
+    powers = [float(options.get("prior") or 0)]
+    if options.get("objective") == "ns":
+        powers.append(float(options["noise_power"]))
+    logs = np.log(np.maximum(counts, 1))
+    return [(power * logs).astype(np.float32) for power in powers]
 
 
 def _entropy(shares: NDArray[np.float64]) -> float:
@@ -143,11 +150,7 @@ class HeldOut:
             self.line += f", {len(self.ids):,} of them scored"
         self.figures: dict[str, float] = {}
         self._training = training
-        options = training.options
-        assert options.noise_power is not None and options.prior is not None
-        self._biases = [power_bias(counts, options.prior)]
-        if options.objective == "ns":
-            self._biases.append(power_bias(counts, options.noise_power))
+        self._biases = biases_of(counts, dataclasses.asdict(training.options))
 
     def score(self) -> dict[str, float]:
         """Return, and keep, the figures of the vectors as they are now."""

@@ -22,7 +22,7 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
-from dcme_w2v.words.holdout import ids_of, power_bias
+from dcme_w2v.words.holdout import biases_of, ids_of
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.vectors import Vectors
 
@@ -158,19 +158,16 @@ def _biases(
     path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
 ) -> list[NDArray[np.float32]]:
     """Return `Model.biases`; the noise's only if the counts are known."""
-    nothing = np.zeros(len(vectors.words), dtype=np.float32)
-    prior, is_ns = float(options.get("prior") or 0), options.get("objective") == "ns"
-    counts = _counts(vectors, vocabulary) if prior or is_ns else None
-    if prior and counts is None:
+    prior = options.get("prior") or 0
+    counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
+    if counts is not None:
+        return biases_of(counts, options)
+    if prior:
         raise UsageError(
             f"{path}: its scores have the words' counts in them (--prior {prior:g}): give "
             "--read-vocab the file that --save-vocab wrote"
         )
-    if counts is None:
-        return [nothing]
-    if is_ns:
-        return [nothing, power_bias(counts, float(options["noise_power"]))]
-    return [power_bias(counts, prior)]
+    return [np.zeros(len(vectors.words), dtype=np.float32)]
 
 
 def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
