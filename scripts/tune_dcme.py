@@ -1,4 +1,4 @@
-"""Show what DCME's settings do: likelihood and time by clusters K, top items Q, beta and draws.
+"""Show what DCME's settings do: likelihood and time by clusters K, top items Q, beta, draws, prior.
 
     python scripts/tune_dcme.py [--quick] [--json FILE] [--corpus FILE] [--full]
 
@@ -25,12 +25,13 @@ from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.holdout import HeldOut
 from dcme_w2v.words.training import Training
 
-BASE = {"clusters": 20, "top_items": 10, "beta": TrainOptions().beta, "negative": 5}
+BASE = {"clusters": 20, "top_items": 10, "beta": TrainOptions().beta, "negative": 5, "prior": 1.0}
 RANGES: dict[str, tuple[float, ...]] = {
     "clusters": (20, 50, 100, 200, 500),
     "top_items": (0, 5, 10, 20, 50),
     "beta": (0.01, 0.03, 0.1, 0.3, 1.0),
     "negative": (1, 2, 5, 10, 20),
+    "prior": (0.0, 0.5, 0.75, 1.0),
 }
 
 
@@ -74,8 +75,8 @@ def main() -> None:
     corpus = given.corpus or str(peers.plain_corpus(folder))
     results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     (text,) = texts(corpus, given.quick, "all words")
-    print("| K | Q | beta | draws | log-probability | log of mean | gap | largest | used | s |")
-    print("|---" * 10 + "|")
+    print("| K | Q | beta | draws | prior | log-probability | log of mean | gap | largest | used | s |")
+    print("|---" * 11 + "|")
     for row in rows(given.full):
         key = json.dumps(row)
         if key not in results:
