@@ -75,7 +75,8 @@ def main() -> None:
     corpus = given.corpus or str(peers.plain_corpus(folder))
     results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     (text,) = texts(corpus, given.quick, "all words")
-    print("| K | Q | beta | draws | prior | log-probability | log of mean | gap | largest | used | s |")
+    figures = "log-probability | log of mean | gap | largest | used | s"
+    print(f"| K | Q | beta | draws | prior | {figures} |")
     print("|---" * 11 + "|")
     for row in rows(given.full):
         key = json.dumps(row)
