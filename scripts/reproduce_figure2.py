@@ -54,7 +54,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "NCE, prior 1": {"objective": "nce", "negative": 20, "prior": 1.0},
     "DCME-Q0": {"objective": "dcme", "negative": 15, "top_items": 0},
     "DCME-Q10": {"objective": "dcme", "negative": 10, "top_items": 10},
-    "DCME-Q10, exact gradient": {"objective": "dcme", "negative": 10, "gradient": "exact"},
     "DCME-Q10, paper": {"objective": "dcme", "top_items": 10, "dcme_update": "paper"},
     "softmax": {"objective": "softmax"},
 }
