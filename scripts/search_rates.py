@@ -22,6 +22,7 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
+from dcme_w2v.words.holdout import biases_of
 from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.training import Training
 from dcme_w2v.words.vectors import Vectors
@@ -81,8 +82,7 @@ def measure(words, train, held, options: TrainOptions, data: Path) -> str:  # ty
         similarity(vectors, data / "wordsim" / f"{name}.txt").spearman
         for name in ("ws353", "simlex999")
     ]
-    power = dataclasses.asdict(options)["noise_power"]
-    bias = power * np.log(counts).astype(np.float32) if options.objective == "ns" else None
+    bias = biases_of(counts, dataclasses.asdict(options))[-1]
     found = likelihood(held[:35_000], training.input, training.output, options.window, bias)
     return f"{100 * right:.1f} % | {pairs[0]:.3f} | {pairs[1]:.3f} | {found.log_probability:.3f}"
 

@@ -94,18 +94,28 @@ def test_noise_is_read_from_counts(tmp_path, capsys):
     assert name in whole
 
 
-@pytest.mark.parametrize("name", ["v.txt", "v.bin"])
-def test_counts_are_saved_where_likelihood_will_need_them(tmp_path, capsys, name):
+@pytest.mark.parametrize(
+    ("name", "context", "counts"),
+    [
+        ("v.txt", "c.txt", "c.txt.vocab"),
+        ("v.bin", "c.bin", "c.bin.vocab"),
+        ("v.txt", "c.npy", "c.vocab"),
+        ("v.npy", "c.txt", "v.vocab"),
+    ],
+)
+def test_counts_are_where_likelihood_needs_them(tmp_path, capsys, name, context, counts):
     corpus, held = (write_corpus(tmp_path / f"{part}.txt", seed=2) for part in ("corpus", "held"))
-    output, context = tmp_path / name, tmp_path / "context.txt"
-    flags = ("--objective", "dcme", "--holdout", held, "--output-context", str(context))
+    output = tmp_path / name
+    flags = ("--objective", "dcme", "--holdout", held, "--output-context", str(tmp_path / context))
     assert train(corpus, output, "--epochs", "1", *flags) == 0
     found = scored(capsys, output, held)
     wanted = manifest(output)["heldout_log_probability"]
     assert found["log_probability"] == pytest.approx(wanted, abs=1e-6)
-    (tmp_path / "context.txt.vocab").unlink()
-    assert run(["eval", "likelihood", str(output), str(held)]) == 2
-    assert "give --read-vocab the file" in capsys.readouterr().err
+    assert (tmp_path / counts).exists()
+    if counts.endswith(("txt.vocab", "bin.vocab")):
+        (tmp_path / counts).unlink()
+        assert run(["eval", "likelihood", str(output), str(held)]) == 2
+        assert "give --read-vocab the file" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said(tmp_path, model, capsys):

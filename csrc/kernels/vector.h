@@ -27,39 +27,30 @@ static inline void put(float *p, int64_t n, vec v) {
             chunk(__VA_ARGS__, d_, (size) - d_);                                                   \
     } while (0)
 
-static inline void dots1_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
-    a[0] = madd(get(h + d, n), get(rows[0] + d, n), a[0]);
-}
-
-static inline void dots2_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
+/* sums[i] += rows[i] . h over a chunk; `count` is known where this is inlined, so sums are
+ * registers */
+static inline void dots_chunk(vec *sums, const float *h, float *const *rows, int count, int64_t d,
+                              int64_t n) {
     vec x = get(h + d, n);
-    a[0] = madd(x, get(rows[0] + d, n), a[0]);
-    a[1] = madd(x, get(rows[1] + d, n), a[1]);
-}
-
-static inline void dots4_chunk(vec *a, const float *h, float *const *rows, int64_t d, int64_t n) {
-    vec x = get(h + d, n);
-    a[0] = madd(x, get(rows[0] + d, n), a[0]);
-    a[1] = madd(x, get(rows[1] + d, n), a[1]);
-    a[2] = madd(x, get(rows[2] + d, n), a[2]);
-    a[3] = madd(x, get(rows[3] + d, n), a[3]);
+    for (int i = 0; i < count; i++)
+        sums[i] = madd(x, get(rows[i] + d, n), sums[i]);
 }
 
 static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
     int64_t i = 0;
     for (; i + 4 <= count; i += 4) { /* four rows share the loads of h and hide madd's latency */
         vec a[4] = {zero(), zero(), zero(), zero()};
-        FOR_CHUNKS(0, size, dots4_chunk, a, h, rows + i);
+        FOR_CHUNKS(0, size, dots_chunk, a, h, rows + i, 4);
         sum4(scores + i, a[0], a[1], a[2], a[3]);
     }
     for (; i + 2 <= count; i += 2) {
         vec a[2] = {zero(), zero()};
-        FOR_CHUNKS(0, size, dots2_chunk, a, h, rows + i);
+        FOR_CHUNKS(0, size, dots_chunk, a, h, rows + i, 2);
         scores[i] = sum(a[0]), scores[i + 1] = sum(a[1]);
     }
     if (i < count) {
         vec a[1] = {zero()};
-        FOR_CHUNKS(0, size, dots1_chunk, a, h, rows + i);
+        FOR_CHUNKS(0, size, dots_chunk, a, h, rows + i, 1);
         scores[i] = sum(a[0]);
     }
 }

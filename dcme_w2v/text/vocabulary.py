@@ -28,7 +28,8 @@ class Vocabulary(Words):
     Parameters
     ----------
     text, offsets : ndarray
-        The words, see `Words`.
+        The words, see `Words`. That they are distinct is not looked at again when they are saved;
+        `from_table`, `from_counts` and `load` see to it.
     counts : ndarray of int64, shape (n,)
         How often each word occurs, descending.
     """

@@ -33,6 +33,11 @@ def resolved(options: TrainOptions) -> TrainOptions:
     """Return the options with nothing left open, or raise where they contradict each other."""
     if options.objective != "dcme" and options.negative < 1:
         raise UsageError(f"--negative 0: {options.objective} needs at least 1 noise word")
+    if options.objective == "ns" and options.prior:
+        raise UsageError(
+            f"--prior {options.prior:g}: the scores of ns have none; leave it out, or give "
+            "--objective nce or dcme"
+        )
     found = dict(DEFAULTS[options.model, options.objective])
     found["noise_power"] = 0.75 if options.objective == "ns" else 1.0
     found["prior"] = 1.0 if options.objective == "dcme" else 0.0

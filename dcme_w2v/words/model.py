@@ -93,7 +93,8 @@ class Model:
         known = _beside(path, manifest.get("vocabulary_file"))
         if known is not None and not Path(known).exists():
             known = None
-        biases = _biases(path, options, input, vocabulary or known)
+        counted = output if input.counts is None else input
+        biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
         return cls(input.words, input.matrix, output.matrix, int(window), biases)
 

@@ -165,8 +165,10 @@ def train(
 
 def _with_counts(job: TrainJob) -> TrainJob:
     """Save the vocabulary where both tables are, but no counts: likelihood needs all three."""
-    bare = job.output_context is not None and _format(job) != "npy"
-    if not bare or job.save_vocab is not None or STANDARD in (job.output, job.output_context):
+    tables = (job.output, job.output_context)
+    if job.save_vocab is not None or None in tables or STANDARD in tables:
+        return job
+    if "npy" in [job.format or format_of(str(path)) for path in tables]:
         return job
     return dataclasses.replace(job, save_vocab=f"{job.output_context}.vocab")
 
