@@ -198,7 +198,7 @@ class TrainOptions(Checked):
     )
     noise_power: float | None = option(
         None,
-        "noise words are drawn by count to this power (default: ns 0.75, else 1)",
+        "noise words are drawn by count to this power (default: 0.75; nce 1)",
         minimum=-2.0,
         maximum=2.0,
     )
@@ -260,6 +260,18 @@ class TrainOptions(Checked):
     seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
     deterministic: bool = option(
         False, "the same bytes for any --threads: reading takes all of them, learning one"
+    )
+
+
+@dataclass(frozen=True)
+class PresetOptions(Checked):
+    """Other defaults for `TrainOptions`, by name."""
+
+    preset: str | None = option(
+        None,
+        "other defaults, for dcme: vectors for word vectors, likelihood for the words' "
+        "probabilities; what else is given holds",
+        choices=("vectors", "likelihood"),
     )
 
 

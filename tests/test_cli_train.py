@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.words.defaults import PRESETS, resolved
 from dcme_w2v.words.vectors import Vectors
 
 PARTS = ("trained", "out_of_vocabulary", "subsampled", "without_context")
@@ -83,6 +85,23 @@ def test_same_seed_same_bytes(tmp_path, corpus):
         assert train(corpus, output, "--threads", "1", "--seed", str(seed)) == 0
         written[name] = output.read_bytes()
     assert written["a"] == written["b"] != written["c"]
+
+
+def test_a_preset_is_other_defaults_and_what_is_given_holds(tmp_path, corpus):
+    used = {}
+    for name, flags in (("plain", []), ("given", ["--window", "5", "-sample", "0.01"])):
+        output = tmp_path / f"{name}.bin"
+        assert train(corpus, output, "--preset", "likelihood", "--epochs", "1", *flags) == 0
+        used[name] = manifest(output)["options"]
+    assert PRESETS["likelihood"].items() <= used["plain"].items()
+    assert (used["given"]["window"], used["given"]["sample"]) == (5, 0.01)
+    left = {name: used["given"][name] for name in PRESETS["likelihood"]}
+    assert left == PRESETS["likelihood"] | {"window": 5, "sample": 0.01}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_options(name):
+    resolved(TrainOptions(**PRESETS[name]))
 
 
 def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):

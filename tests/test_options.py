@@ -12,6 +12,7 @@ from dcme_w2v.options import (
     Checked,
     CheckpointOptions,
     OutputOptions,
+    PresetOptions,
     TrainOptions,
     VocabularyOptions,
     declaration_of,
@@ -19,7 +20,7 @@ from dcme_w2v.options import (
     types_of,
 )
 
-CLASSES = (VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
+CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 
 
 def parse(arguments, *classes):

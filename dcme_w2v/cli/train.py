@@ -13,10 +13,12 @@ from dcme_w2v.options import (
     CheckpointOptions,
     HoldoutOptions,
     OutputOptions,
+    PresetOptions,
     TrainOptions,
     VocabularyOptions,
 )
 from dcme_w2v.words import trainer
+from dcme_w2v.words.defaults import PRESETS
 from dcme_w2v.words.manifest import audit_line
 from dcme_w2v.words.progress import reporting
 
@@ -33,7 +35,7 @@ ZERO_ONE = click.Choice(["0", "1"])
 @click.argument("corpus", nargs=-1)
 @click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
 @click.option("--output-context", metavar="FILE", help="write the context vectors here")
-@options_of(VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
+@options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
 @click.option("--checkpoint", metavar="FOLDER", help="save all state here, to go on from")
 @options_of(CheckpointOptions)
 @click.option("--resume", metavar="FOLDER", help="go on from the checkpoint in this folder")
@@ -59,6 +61,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     runs differ in the last digits. A first SIGINT or SIGTERM saves what there is.
     """
     quiet = _read_word2vec(ctx, values)
+    _apply_preset(ctx, values)
     log_json = values["log_json"]
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
@@ -91,6 +94,14 @@ def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
         values[name] = meanings[given]
     debug = values.pop("debug")
     return bool(values.pop("quiet")) or debug == 0
+
+
+def _apply_preset(ctx: click.Context, values: dict[str, Any]) -> None:
+    """Put a preset's values where nothing else was given."""
+    preset = collect(PresetOptions, values).preset
+    for name, value in PRESETS[preset].items() if preset else ():
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            values[name] = value
 
 
 def _show_plan(plan: dict[str, Any]) -> None:

@@ -17,12 +17,26 @@ from dcme_w2v.options import TrainOptions, default_threads
 # probable by either, and analogies are four points better. For nce, whose scores have the words'
 # frequencies in the vectors (see --prior), the true gradient is.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
+    ("cbow", "ns"): {"lr": 0.075, "input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
+}
+
+# --preset: other defaults than those of TrainOptions. What makes words probable (all text, a wide
+# window, no frequent word left out) is not what makes vectors alike; the README has the figures.
+PRESETS: dict[str, dict[str, Any]] = {
+    "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
+    "likelihood": {
+        "objective": "dcme",
+        "window": 10,
+        "window_mode": "fixed",
+        "sample": 0.0,
+        "negative": 15,
+        "top_items": 0,
+    },
 }
 
 # Algorithm 1 to the letter diverges above some thousandths.
@@ -39,7 +53,7 @@ def resolved(options: TrainOptions) -> TrainOptions:
             "--objective nce or dcme"
         )
     found = dict(DEFAULTS[options.model, options.objective])
-    found["noise_power"] = 0.75 if options.objective == "ns" else 1.0
+    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
     found["prior"] = 1.0 if options.objective == "dcme" else 0.0
     if options.objective == "dcme" and options.dcme_update == "paper":
         found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
