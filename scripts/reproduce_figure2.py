@@ -47,11 +47,12 @@ SETTING: dict[str, Any] = {
     "window_mode": "fixed",
     "sample": 0.0,
 }
+DCME_LIKE = {"prior": 1.0, "noise_power": 0.75, "gradient": "word2vec"}  # all but the clusters
 METHODS: dict[str, dict[str, Any]] = {
     "NS": {"objective": "ns", "negative": 20},
     "NCE": {"objective": "nce", "negative": 20},
     "NCE, 10 draws": {"objective": "nce", "negative": 10},
-    "NCE, prior 1": {"objective": "nce", "negative": 20, "prior": 1.0},
+    "NCE, as DCME": {"objective": "nce", "negative": 20, **DCME_LIKE},
     "DCME-Q0": {"objective": "dcme", "negative": 15, "top_items": 0},
     "DCME-Q10": {"objective": "dcme", "negative": 10, "top_items": 10},
     "DCME-Q10, paper": {"objective": "dcme", "top_items": 10, "dcme_update": "paper"},
@@ -59,6 +60,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 FIRST_RATES = {  # where the search begins
     "NS": (0.05, 0.1),
+    "NCE, as DCME": (0.05, 0.1),
     "DCME-Q0": (0.05, 0.1),
     "DCME-Q10": (0.05, 0.1),
     "DCME-Q10, paper": (0.0005, 0.001),

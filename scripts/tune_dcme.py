@@ -25,13 +25,21 @@ from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.holdout import HeldOut
 from dcme_w2v.words.training import Training
 
-BASE = {"clusters": 20, "top_items": 10, "beta": TrainOptions().beta, "negative": 5, "prior": 1.0}
+BASE = {
+    "clusters": 20,
+    "top_items": 10,
+    "beta": TrainOptions().beta,
+    "negative": 5,
+    "prior": 1.0,
+    "noise_power": 0.75,
+}
 RANGES: dict[str, tuple[float, ...]] = {
     "clusters": (20, 50, 100, 200, 500),
     "top_items": (0, 5, 10, 20, 50),
     "beta": (0.01, 0.03, 0.1, 0.3, 1.0),
     "negative": (1, 2, 5, 10, 20),
     "prior": (0.0, 0.5, 0.75, 1.0),
+    "noise_power": (0.5, 0.75, 1.0),
 }
 
 
@@ -76,8 +84,8 @@ def main() -> None:
     results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     (text,) = texts(corpus, given.quick, "all words")
     figures = "log-probability | log of mean | gap | largest | used | s"
-    print(f"| K | Q | beta | draws | prior | {figures} |")
-    print("|---" * 11 + "|")
+    print(f"| K | Q | beta | draws | prior | noise | {figures} |")
+    print("|---" * 12 + "|")
     for row in rows(given.full):
         key = json.dumps(row)
         if key not in results:

@@ -8,7 +8,7 @@ from scipy.special import entr, expit, softmax
 
 POOL = 256
 IDLE_CHECK, IDLE = 1024, 4
-UNIGRAM, VIRTUAL = 0.7, 2
+UNIGRAM, VIRTUAL = 0.9, 2
 
 
 class Alias:

@@ -10,7 +10,7 @@
 /* Share of the unigram distribution in every cluster's noise. The centre, softmax at a mean
  * context, is close to the geometric mean of its contexts' distributions and has next to nothing
  * of the words that only some of them expect; noise must have some of every word. */
-static const real UNIGRAM = 0.7f;
+static const real UNIGRAM = 0.9f;
 enum { VIRTUAL = 2 }; /* virtual draws for each draw */
 
 /* All that follows from a new centre: beta, top items, biases and the table to draw from. */
