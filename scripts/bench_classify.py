@@ -206,6 +206,7 @@ ROWS: dict[str, Callable[[Task], tuple[dict[str, float], dict[str, Any]]]] = {
     "dcme, 2 epochs": ours(epochs=2),
     "gd": ours(objective="gd"),
     "gd, 2 epochs": ours(objective="gd", epochs=2),
+    "gd, 10 epochs": ours(objective="gd", epochs=10),
     "nce": ours(objective="nce"),
     "ns": ours(objective="ns"),
     "scipy softmax, batch 256": scipy_softmax,

@@ -106,7 +106,8 @@ class ClassifyOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "learning rate at the start, for vectors of unit length (default: 8; gd, dcme 4 below 500 classes; paper 1)",
+        "learning rate at the start, for vectors of unit length (default: 8; gd, dcme 4 below 500 "
+        "classes; paper 1)",
         above=0.0,
         maximum=1e6,
     )
