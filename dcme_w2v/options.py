@@ -231,7 +231,7 @@ class TrainOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "learning rate at the start (default: by model and objective)",
+        "learning rate at the start (default: by model, objective and --negative)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",

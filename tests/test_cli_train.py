@@ -104,6 +104,13 @@ def test_presets_are_options(name):
     resolved(TrainOptions(**PRESETS[name]))
 
 
+def test_many_noise_words_learn_at_a_higher_rate_unless_one_is_given():
+    few, also_few, many = (resolved(TrainOptions(negative=n)).lr for n in (5, 9, 10))
+    assert few == also_few < many
+    assert resolved(TrainOptions(negative=20, lr=0.01)).lr == 0.01
+    assert resolved(TrainOptions(negative=20, model="skipgram")).lr == few
+
+
 def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):
     direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
     assert train(corpus, direct, "--threads", "1") == 0

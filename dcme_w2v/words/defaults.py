@@ -17,13 +17,16 @@ from dcme_w2v.options import TrainOptions, default_threads
 # probable by either, and analogies are four points better. For nce, whose scores have the words'
 # frequencies in the vectors (see --prior), the true gradient is.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"lr": 0.075, "input_rate": 1.0, "gradient": "word2vec"},
+    ("cbow", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
+
+# CBOW's ns learns better at a higher rate with many noise words, at dim 300 with few at a lower.
+MANY_NOISE_WORDS, RATE_OF_MANY = 10, 0.075
 
 # --preset: other defaults than those of TrainOptions. What makes words probable (all text, a wide
 # window, no frequent word left out) is not what makes vectors alike; the README has the figures.
@@ -43,6 +46,19 @@ PRESETS: dict[str, dict[str, Any]] = {
 PAPER_RATE = 0.001
 
 
+def _defaults_for(options: TrainOptions) -> dict[str, Any]:
+    found: dict[str, Any] = dict(DEFAULTS[options.model, options.objective])
+    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
+    found["prior"] = 1.0 if options.objective == "dcme" else 0.0
+    found["threads"] = default_threads()
+    many = options.negative >= MANY_NOISE_WORDS
+    if many and (options.model, options.objective) == ("cbow", "ns"):
+        found["lr"] = RATE_OF_MANY
+    if options.objective == "dcme" and options.dcme_update == "paper":
+        found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
+    return found
+
+
 def resolved(options: TrainOptions) -> TrainOptions:
     """Return the options with nothing left open, or raise where they contradict each other."""
     if options.objective != "dcme" and options.negative < 1:
@@ -52,12 +68,7 @@ def resolved(options: TrainOptions) -> TrainOptions:
             f"--prior {options.prior:g}: the scores of ns have none; leave it out, or give "
             "--objective nce or dcme"
         )
-    found = dict(DEFAULTS[options.model, options.objective])
-    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
-    found["prior"] = 1.0 if options.objective == "dcme" else 0.0
-    if options.objective == "dcme" and options.dcme_update == "paper":
-        found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
-    found["threads"] = default_threads()
+    found = _defaults_for(options)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)
     assert options.lr is not None
