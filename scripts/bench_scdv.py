@@ -36,12 +36,18 @@ texts = (d.text for d in read_documents([f"{folder}/train.txt"]))
 model = fit_documents(texts, Vectors.load(f"{folder}/ours.npy"), ScdvOptions(), threads=threads)
 model.save(f"{folder}/model")
 fitted = time.perf_counter()
+for half in ("train", "test"):
+    texts = (d.text for d in read_documents([f"{folder}/{half}.txt"]))
+    for rows in model.transform(texts, threads):
+        del rows
+computed = time.perf_counter()
 found = [transform_to_files(model, read_documents([f"{folder}/{half}.txt"]),
                             f"{folder}/{half}.npz", None, threads) for half in ("train", "test")]
 done = time.perf_counter()
 dense = sum(one["rows"] for one in found) * model.columns * 4
 size = sum(os.path.getsize(f"{folder}/{half}.npz") for half in ("train", "test"))
-print(json.dumps({"fit": fitted - start, "document vectors": done - fitted,
+print(json.dumps({"fit": fitted - start, "computed": computed - fitted,
+    "document vectors": done - computed,
     "share of dense": size / dense,
     "share in memory": sum(8 * one["entries"] for one in found) / dense,
     "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
@@ -143,13 +149,15 @@ def pipeline(folder: Path, threads: int, epochs: int) -> dict[str, Any]:
     ours["all"] = sum(ours[name] for name in ("word vectors", "fit", "document vectors"))
     rival["all"] = sum(seconds for name, seconds in rival.items() if name != "peak MB")
     theirs = rival["document vectors"] + rival["sparsify"] + rival["save"]
+    unsaved = rival["document vectors"] + rival["sparsify"]
     table = rival["mixture"] + rival["idf"] + rival["word-topic table"]
     print(f"20 Newsgroups, {epochs} epochs of skip-gram, {threads} threads\n")
     print("| seconds | dcme-w2v | gensim + scikit-learn | ratio |\n|---|---|---|---|")
     for name, a, b in (
         ("word vectors", ours["word vectors"], rival["word vectors"]),
         ("mixture, idf, table or threshold", ours["fit"], table),
-        ("document vectors, sparse, saved", ours["document vectors"], theirs),
+        ("document vectors, sparse", ours["computed"], unsaved),
+        ("the same, and saved", ours["document vectors"], theirs),
         ("text to features", ours["all"], rival["all"]),
     ):
         print(f"| {name} | {a:.2f} | {b:.2f} | {b / a:.1f} |")

@@ -11,11 +11,15 @@
  * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
  * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
  * sum: without bias, and small where the bound is good. All C classes move at every document, by
- * the gradient of s_i less that logarithm: w_j += rate (1[j = i] - p_j) x      for the classes of
- * the head w_j -= rate p_k alpha_kj x          for those of the tail, as one column owed_k a
- * cluster w_j -= rate (T / S) (p_j - p_d alpha_dj) x   for those drawn, besides and u_k and owed_k
- * move along, so that all is as of the last document. Offline, each cluster in turn gets a new
- * centre, once in beta C documents. With all clusters in the head this is exact softmax.
+ * the gradient of s_i less that logarithm:
+ *
+ *     the head      w_j += rate (1[j = i] - p_j) x
+ *     the tail      w_j -= rate p_k alpha_kj x, as one column owed_k a cluster
+ *     those drawn   w_j -= rate (T / S) (p_j - p_d alpha_dj) x besides
+ *
+ * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
+ * turn gets a new centre, once in beta C documents. With all clusters in the head this is exact
+ * softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
  * time. The caller numbers the classes so that similar ones are neighbours.

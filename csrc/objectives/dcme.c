@@ -2,17 +2,22 @@
  * comes from the dual cluster of the context.
  *
  * Scores are s_j = v_j . h + prior_j, see prior.h. An instance in cluster z (9) is told from nu
- * virtual draws from the cluster's noise beta_z, part its centre alpha_z (15), part the unigram
- * distribution. With sigma the logistic and b_zj = log(nu beta_zj) - prior_j, the target's weight
- * is               1 - sigma(v_i . h - b_zi)                      (17a) any other item's, in
- * expectation,    -nu beta_zj sigma(v_j . h - b_zj)              (17b) where the paper has 1 and
- * -alpha_zj: the logistic is the brake that the paper's rule lacks. Where the model is right, s_j =
- * log p_j, the two add up to no motion; where an item scores low it is not pushed further down. As
- * in the paper, the top Q items   move online by their whole weight, the others        by S draws j
- * from beta_z outside the top items, each of weight
- *                       -(nu / S) mass sigma(v_j . h - b_zj): in expectation all items move,
- *     offline           a cluster that beta N instances have used gets a new centre at their mean,
- *                       with new noise, top items and biases,
+ * virtual draws from the cluster's noise beta_z: part its centre alpha_z (15), part the unigram
+ * distribution. With sigma the logistic and b_zj = log(nu beta_zj) - prior_j, weights are
+ *
+ *     of the target i           1 - sigma(v_i . h - b_zi)            (17a)
+ *     of another j, expected    -nu beta_zj sigma(v_j . h - b_zj)    (17b)
+ *
+ * where the paper has 1 and -alpha_zj: the logistic is the brake that the paper's rule lacks. Where
+ * the model is right, s_j = log p_j, the two add up to no motion; where an item scores low it is
+ * not pushed further down. As in the paper,
+ *
+ *     online     the top Q items move by their whole weight;
+ *     others     by S draws j from beta_z outside the top items, of weight
+ *                -(nu / S) mass sigma(v_j . h - b_zj) each: in expectation all items move;
+ *     offline    a cluster that beta N instances have used gets a new centre at their mean,
+ *                with new noise, top items and biases,
+ *
  * and h moves by the sum of weight times row (18). Draws of the target are left out, as everywhere.
  * Steps along a long h are implicit, so that useful rates do not end in infinities.
  *
