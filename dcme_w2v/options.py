@@ -263,15 +263,30 @@ class TrainOptions(Checked):
     )
 
 
+# Other defaults for TrainOptions. What makes words probable (all text, a wide window, no frequent
+# word left out) is not what brings the vectors of alike words together; the README has the figures.
+PRESETS: dict[str, dict[str, Any]] = {
+    "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
+    "likelihood": {
+        "objective": "dcme",
+        "window": 10,
+        "window_mode": "fixed",
+        "sample": 0.0,
+        "negative": 15,
+        "top_items": 0,
+    },
+}
+
+
 @dataclass(frozen=True)
 class PresetOptions(Checked):
-    """Other defaults for `TrainOptions`, by name."""
+    """One of `PRESETS`."""
 
     preset: str | None = option(
         None,
         "other defaults, for dcme: vectors for word vectors, likelihood for the words' "
         "probabilities; what else is given holds",
-        choices=("vectors", "likelihood"),
+        choices=tuple(PRESETS),
     )
 
 

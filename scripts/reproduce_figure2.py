@@ -47,7 +47,8 @@ SETTING: dict[str, Any] = {
     "window_mode": "fixed",
     "sample": 0.0,
 }
-DCME_LIKE = {"prior": 1.0, "noise_power": 0.75, "gradient": "word2vec"}  # all but the clusters
+DCME = resolved(TrainOptions(objective="dcme"))
+DCME_LIKE = {name: getattr(DCME, name) for name in ("prior", "noise_power", "gradient")}
 METHODS: dict[str, dict[str, Any]] = {
     "NS": {"objective": "ns", "negative": 20},
     "NCE": {"objective": "nce", "negative": 20},

@@ -25,14 +25,6 @@ from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.holdout import HeldOut
 from dcme_w2v.words.training import Training
 
-BASE = {
-    "clusters": 20,
-    "top_items": 10,
-    "beta": TrainOptions().beta,
-    "negative": 5,
-    "prior": 1.0,
-    "noise_power": 0.75,
-}
 RANGES: dict[str, tuple[float, ...]] = {
     "clusters": (20, 50, 100, 200, 500),
     "top_items": (0, 5, 10, 20, 50),
@@ -41,6 +33,8 @@ RANGES: dict[str, tuple[float, ...]] = {
     "prior": (0.0, 0.5, 0.75, 1.0),
     "noise_power": (0.5, 0.75, 1.0),
 }
+DEFAULTS = resolved(TrainOptions(objective="dcme"))
+BASE: dict[str, float] = {name: getattr(DEFAULTS, name) for name in RANGES}
 
 
 def rows(full: bool) -> list[dict[str, float]]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.options import TrainOptions
-from dcme_w2v.words.defaults import PRESETS, resolved
+from dcme_w2v.options import PRESETS, TrainOptions
+from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.vectors import Vectors
 
 PARTS = ("trained", "out_of_vocabulary", "subsampled", "without_context")
@@ -191,6 +191,7 @@ def test_word2vec_command_line(tmp_path, corpus):
         (["--min-lr", "9"], 2, "--min-lr"),
         (["--objective", "ns", "--negative", "0"], 2, "--negative"),
         (["--objective", "ns", "--prior", "1"], 2, "--prior 1: the scores of ns have none"),
+        (["--preset", "vektors"], 2, "--preset vektors: give one of vectors, likelihood"),
         (["--min-count", "100000"], 1, "--min-count"),
         (["--windw", "3"], 2, "--window"),
         (["--init", "CORPUS"], 1, "error"),

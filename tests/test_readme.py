@@ -9,6 +9,7 @@ import click
 import pytest
 
 from dcme_w2v.cli.main import program
+from dcme_w2v.options import PRESETS, flag_of
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -38,6 +39,12 @@ def test_the_option_tables_are_the_generated_ones():
     script = runpy.run_path(str(ROOT / "scripts" / "readme_tables.py"))
     assert script["with_tables"](README) == README
     assert "| `--dim`, `--size`, `-size` |" in README
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_what_the_readme_says(name):
+    flags = [f"{flag_of(option)} {value}" for option, value in PRESETS[name].items()]
+    assert f"| `{name}` | `{' '.join(flags).replace('0.0', '0')}` |" in README
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -9,6 +9,8 @@
  *     v_j -= alpha_zj (sum of rate h) for all other items j                      (17b)
  *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; start anew           (15)
  *
+ * Several threads gather the moves of top items and of u_z, see late.h.
+ *
  * Nothing holds the rows back in directions that no cluster mean has, so this form diverges at
  * rates above some thousandths; dcme.c is the form to use.
  */

@@ -161,6 +161,7 @@ static void add(sample *s, const dcme_model *model, int32_t word) {
     s->rows[s->count++] = model->output + word * model->stride;
 }
 
+/* A word whose row is still in memory. */
 static void add_far(sample *s, const dcme_model *model, int32_t word) {
     dcme_prefetch(model->output + word * model->stride, model->stride);
     add(s, model, word);

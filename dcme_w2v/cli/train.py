@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from dcme_w2v.cli.options import collect, options_of, quiet_option
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.options import (
+    PRESETS,
     CheckpointOptions,
     HoldoutOptions,
     OutputOptions,
@@ -18,7 +19,6 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.words import trainer
-from dcme_w2v.words.defaults import PRESETS
 from dcme_w2v.words.manifest import audit_line
 from dcme_w2v.words.progress import reporting
 

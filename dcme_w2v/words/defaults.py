@@ -28,20 +28,6 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
 # CBOW's ns learns better at a higher rate with many noise words, at dim 300 with few at a lower.
 MANY_NOISE_WORDS, RATE_OF_MANY = 10, 0.075
 
-# --preset: other defaults than those of TrainOptions. What makes words probable (all text, a wide
-# window, no frequent word left out) is not what makes vectors alike; the README has the figures.
-PRESETS: dict[str, dict[str, Any]] = {
-    "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
-    "likelihood": {
-        "objective": "dcme",
-        "window": 10,
-        "window_mode": "fixed",
-        "sample": 0.0,
-        "negative": 15,
-        "top_items": 0,
-    },
-}
-
 # Algorithm 1 to the letter diverges above some thousandths.
 PAPER_RATE = 0.001
 
