@@ -193,8 +193,12 @@ class TrainOptions(Checked):
         "shrink: random size up to --window; fixed: all alike; linear: near words weigh more",
         choices=("shrink", "fixed", "linear"),
     )
-    negative: int = option(
-        5, "noise words a target (ns, nce, dcme)", minimum=0, maximum=1000, word2vec="negative"
+    negative: int | None = option(
+        None,
+        "noise words a target (default: 5; dcme 10)",
+        minimum=0,
+        maximum=1000,
+        word2vec="negative",
     )
     noise_power: float | None = option(
         None,

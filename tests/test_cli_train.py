@@ -111,6 +111,13 @@ def test_many_noise_words_learn_at_a_higher_rate_unless_one_is_given():
     assert resolved(TrainOptions(negative=20, model="skipgram")).lr == few
 
 
+@pytest.mark.parametrize(("objective", "words"), [("ns", 5), ("nce", 5), ("dcme", 10)])
+def test_noise_words_left_open_are_the_objectives_own(tmp_path, corpus, objective, words):
+    output = tmp_path / "v.bin"
+    assert train(corpus, output, "--objective", objective, "--epochs", "1") == 0
+    assert manifest(output)["options"]["negative"] == words
+
+
 def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):
     direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
     assert train(corpus, direct, "--threads", "1") == 0
