@@ -61,6 +61,7 @@ SCORES = ("accuracy", "precision", "recall", "f1")
 COHERENCES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "80 topics": ("-85.23", SKIPGRAM, {}),
     "80 topics, spherical": ("", SKIPGRAM, {"covariance": "spherical"}),
+    "80 topics, CBOW ns, spherical": ("", CBOW, {"covariance": "spherical"}),
     "80 topics, all documents": ("-85.23", BOTH, {}),
 }
 LDA, LDA_TOLD = "80 topics by LDA of scikit-learn", "-108.72"
