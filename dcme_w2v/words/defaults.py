@@ -25,7 +25,7 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
 
-# dcme with five is less probable on held-out text than ns with twenty.
+# dcme with five makes held-out text less probable than ns with twenty does.
 NOISE_WORDS = {"ns": 5, "nce": 5, "dcme": 10}
 
 # CBOW's ns learns better at a higher rate with many noise words, at dim 300 with few at a lower.
