@@ -142,6 +142,16 @@ def test_kmeans_assigns_to_the_nearest_centre():
     assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
 
 
+def test_kmeans_ends_after_so_many_rounds():
+    points, _ = cloud()
+    (early, _), (late, _) = (kmeans(points, 9, 1, rounds=rounds) for rounds in (1, 50))
+    assert not np.array_equal(early, late)
+    again, nearest = kmeans(points, 9, 1, rounds=1)
+    np.testing.assert_array_equal(early, again)
+    means = [points[nearest == k].mean(axis=0) for k in range(9)]
+    np.testing.assert_allclose(again, means, atol=1e-4)
+
+
 def test_single_component_is_the_sample():
     points, _ = cloud()
     mixture = fit_mixture(points, 1).mixture

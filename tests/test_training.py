@@ -260,3 +260,17 @@ def test_dcme_beats_the_unigram(model, threads):
     found = likelihood(ids[held], run.input, run.output, options.window, unigram)
     unigram = unigram[ids[held] & (LAST - 1)].mean()
     assert found.log_probability > unigram
+
+
+@pytest.mark.parametrize("top_items", [0, 10])
+def test_dcme_learns_as_much_from_every_seed(top_items):
+    ids, counts = corpus(tokens=24_000)
+    prior = np.log(counts / counts.sum()).astype(np.float32)
+    gains = []
+    for seed in (1, 2, 3):
+        given = {"objective": "dcme", "top_items": top_items, "lr": 0.2, "sample": 0.0}
+        options = resolved(TrainOptions(**given, seed=seed, threads=1))
+        run = train((ids, counts), options)
+        found = likelihood(ids, run.input, run.output, options.window, prior)
+        gains.append(found.log_probability - prior[ids & (LAST - 1)].mean())
+    assert 0 < max(gains) - min(gains) < 0.1 * min(gains)

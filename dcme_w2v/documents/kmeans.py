@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from dcme_w2v.documents.blocks import one_blas_thread, over_blocks
 from dcme_w2v.errors import UsageError
 
-_ROUNDS = 50
+ROUNDS = 50
 _MOVED = 1e-3  # stop when a smaller share of the points changes its cluster
 
 
 def kmeans(
-    points: NDArray[np.float32], clusters: int, seed: int, threads: int | None = None
+    points: NDArray[np.float32],
+    clusters: int,
+    seed: int,
+    threads: int | None = None,
+    rounds: int = ROUNDS,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Cluster points by Lloyd's algorithm from a k-means++ start.
 
@@ -29,6 +33,8 @@ def kmeans(
         Of the start.
     threads : int, optional
         The CPUs that this process may use by default; the result does not depend on it.
+    rounds : int
+        At most, at least 1.
 
     Returns
     -------
@@ -48,16 +54,20 @@ def kmeans(
     if clusters > len(points):
         raise UsageError(f"--clusters {clusters}: there are only {len(points)} words; give fewer")
     with one_blas_thread():
-        return _lloyd(points, clusters, np.random.default_rng(seed), threads)
+        return _lloyd(points, clusters, np.random.default_rng(seed), threads, rounds)
 
 
 def _lloyd(
-    points: NDArray[np.float32], clusters: int, random: np.random.Generator, threads: int | None
+    points: NDArray[np.float32],
+    clusters: int,
+    random: np.random.Generator,
+    threads: int | None,
+    rounds: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     squares = np.einsum("ij,ij->i", points, points)
     centres = _spread_start(points, squares, clusters, random, threads)
     before = np.full(len(points), -1)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         nearest, distances = _assigned(points, squares, centres, threads)
         if np.count_nonzero(nearest != before) <= _MOVED * len(points):
             break
@@ -158,5 +168,6 @@ def _means(
         centres += part
     centres /= np.maximum(counts, 1)[:, None]
     empty = np.flatnonzero(counts == 0)
-    centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
+    if len(empty):
+        centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
     return centres

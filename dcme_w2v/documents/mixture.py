@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.documents.blocks import blocks_of_rows, one_blas_thread, over_blocks
-from dcme_w2v.documents.kmeans import kmeans, memberships
+from dcme_w2v.documents.kmeans import ROUNDS, kmeans, memberships
 from dcme_w2v.errors import FormatError, UsageError
 
 COVARIANCES = ("tied", "spherical", "diag")
 _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
 _EMPTY = 0.5  # a component with less than half a point is put elsewhere
 _STARTS, _TRIAL_ROUNDS = 3, 10
+_START_WORK = 3_000_000  # points times rounds of k-means; the last rounds of many gain little
 Report = Callable[[int, float], None]
 
 
@@ -297,7 +298,8 @@ def _best_start(points: _Points, components: int, covariance: str, seed: int) ->
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
     """Return the mixture that hard clusters make."""
-    _, nearest = kmeans(points.centred, components, seed, points.threads)
+    rounds = max(5, min(ROUNDS, _START_WORK // len(points.centred)))
+    _, nearest = kmeans(points.centred, components, seed, points.threads, rounds)
 
     def sum_up(rows: slice) -> _Sums:
         chosen = memberships(nearest[rows], components)
