@@ -118,9 +118,8 @@ def main() -> None:
                 results.get(name, seed, lambda v=vectors, o=fit, t=texts: coherence(
                     fit_documents(t, Vectors.load(v), o), everything))  # fmt: skip
     if wanted(LDA):
-        _, vectors = learnt_from(SKIPGRAM, 1)
-        model = fit_documents(train.words, Vectors.load(vectors), ScdvOptions(clusters=80))
-        results.get(LDA, 1, lambda: coherence(model, everything, lda(model, everything)))
+        texts, vectors = learnt_from(SKIPGRAM, 1)
+        results.get(LDA, 1, lambda: lda_coherence(vectors, texts, everything))
     print_tables(results)
 
 
@@ -144,13 +143,15 @@ def coherence(
     }
 
 
-def lda(model: DocumentModel, texts: list[bytes]) -> list[NDArray[np.int64]]:
-    """Return the best words of 80 topics of latent Dirichlet allocation, as the model's numbers."""
+def lda_coherence(vectors: Path, texts: list[bytes], everything: list[bytes]) -> dict[str, float]:
+    """Return the mean coherence of 80 topics of latent Dirichlet allocation, on the same words."""
+    model = fit_documents(texts, Vectors.load(vectors), ScdvOptions(clusters=80))
     counter = CountVectorizer(vocabulary=list(model.words), token_pattern=r"\S+")
     found = LatentDirichletAllocation(
         80, learning_method="online", batch_size=512, max_iter=8, random_state=1
-    ).fit(counter.transform(text.decode() for text in texts))
-    return list(np.argsort(-found.components_, axis=1, kind="stable")[:, :TOP])
+    ).fit(counter.transform(text.decode() for text in everything))
+    best = np.argsort(-found.components_, axis=1, kind="stable")[:, :TOP]
+    return coherence(model, everything, list(best))
 
 
 def print_tables(results: data.Results) -> None:

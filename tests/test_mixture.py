@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from dcme_w2v.documents import mixture as mixture_module
 from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.documents.mixture import COVARIANCES, Mixture, fit_mixture
 from dcme_w2v.errors import FormatError, UsageError
@@ -150,6 +151,21 @@ def test_kmeans_ends_after_so_many_rounds():
     np.testing.assert_array_equal(early, again)
     means = [points[nearest == k].mean(axis=0) for k in range(9)]
     np.testing.assert_allclose(again, means, atol=1e-4)
+
+
+def test_a_start_of_few_rounds_is_as_good(monkeypatch):
+    points, _ = cloud()
+    whole = fit_mixture(points, 4).mixture.log_likelihood(points)
+    calls = []
+
+    def watched(*arguments):
+        calls.append(arguments[-1])
+        return kmeans(*arguments)
+
+    monkeypatch.setattr(mixture_module, "_START_WORK", len(points))
+    monkeypatch.setattr(mixture_module, "kmeans", watched)
+    few = fit_mixture(points, 4).mixture.log_likelihood(points)
+    assert set(calls) == {5} and abs(few - whole) < 1e-3
 
 
 def test_single_component_is_the_sample():

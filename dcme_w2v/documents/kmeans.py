@@ -34,7 +34,7 @@ def kmeans(
     threads : int, optional
         The CPUs that this process may use by default; the result does not depend on it.
     rounds : int
-        At most, at least 1.
+        Of Lloyd's algorithm, at most; at least 1.
 
     Returns
     -------

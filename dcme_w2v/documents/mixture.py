@@ -24,6 +24,7 @@ _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relati
 _EMPTY = 0.5  # a component with less than half a point is put elsewhere
 _STARTS, _TRIAL_ROUNDS = 3, 10
 _START_WORK = 3_000_000  # points times rounds of k-means; the last rounds of many gain little
+_LEAST_ROUNDS = 5
 Report = Callable[[int, float], None]
 
 
@@ -298,7 +299,7 @@ def _best_start(points: _Points, components: int, covariance: str, seed: int) ->
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
     """Return the mixture that hard clusters make."""
-    rounds = max(5, min(ROUNDS, _START_WORK // len(points.centred)))
+    rounds = max(_LEAST_ROUNDS, min(ROUNDS, _START_WORK // len(points.centred)))
     _, nearest = kmeans(points.centred, components, seed, points.threads, rounds)
 
     def sum_up(rows: slice) -> _Sums:

@@ -1,4 +1,4 @@
-"""Default learning rates, by model and objective, and how they were found."""
+"""Defaults that depend on model and objective, and how they were found."""
 
 from __future__ import annotations
 
