@@ -11,7 +11,7 @@ LAST = 1 << 31
 MASK = (1 << 64) - 1
 SUBSAMPLE, WINDOW, NOISE, INITIAL, CENTRE = range(1, 6)  # purposes of a stream
 PASSAGE = 1024
-LOSS_EVERY = 16
+LOSS_EVERY = 64
 
 
 def mix(z):

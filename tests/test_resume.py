@@ -248,7 +248,7 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
 def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
     """The threads look at losses of words that they meet; the poll at all rows in turn."""
     monkeypatch.setattr(training_module, "POLL_SECONDS", 0.01)
-    ids, counts = lines([20] * 40_000)
+    ids, counts = lines([1000] * 2400)  # a poll ends it at once
     counts = np.append(counts, 1)
     run = Training(
         ids, counts, options_of({"noise_power": 2.0, "negative": 20}, dim=300, window=10)

@@ -121,7 +121,7 @@ static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
     for (int64_t d = 0; d < batch->count; d++) {
         dcme_centres_bounds(centres, batch, d, me->values);
         int64_t z = dcme_cluster_best(centres->clusters, me->values, centres->count);
-        if (dcme_loss_wanted(loss))
+        if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
             dcme_loss_add(loss, loss_of(batch, d, (double)me->values[z]));
         update_online(me, batch, d, z, rate);
         dcme_sums_add(&me->sums[z], batch, d, rate);

@@ -121,15 +121,13 @@ static void weigh(member_state *me, int64_t count, dcme_loss *loss) {
     const noise_state *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
-    if (dcme_loss_wanted(loss)) {
+    if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY)) {
         double sum = softplus(-(double)me->scores[0]);
         for (int64_t j = 1; j < count; j++)
             sum += softplus((double)me->scores[j]);
         dcme_loss_add(loss, sum);
     }
-    noise->problem->model->kernels->logistic(me->weights, me->scores, count);
-    for (int64_t j = 0; j < count; j++)
-        me->weights[j] = (j == 0) - me->weights[j];
+    noise->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 
 static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {

@@ -6,6 +6,10 @@
 #include "classify/batch.h"
 #include "objectives/objective.h"
 
+/* One document in so many has its loss looked at: there are fewer than words, and each costs more.
+ */
+enum { DCME_CLASS_LOSS_EVERY = 16 };
+
 /* What an objective may keep pointers to. */
 typedef struct {
     const dcme_linear *model;

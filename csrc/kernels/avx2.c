@@ -2,14 +2,13 @@
 #include "kernels.h"
 
 #if defined(__AVX2__) && defined(DCME_REAL_IS_FLOAT)
-#include "exponential.h"
-
 #include <immintrin.h>
 #include <string.h>
 
 #define KERNELS dcme_kernels_avx2
 #define NAME "avx2"
 #define LANES 8
+#define BLOCK 4
 typedef __m256 vec;
 
 static inline vec zero(void) { return _mm256_setzero_ps(); }
@@ -35,10 +34,18 @@ static inline float sum(vec v) {
     return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+static inline void sum2(float *p, vec a, vec b) {
+    vec ab = _mm256_hadd_ps(a, b);
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(ab), _mm256_extractf128_ps(ab, 1));
+    _mm_storel_pi((__m64 *)p, _mm_hadd_ps(s, s));
+}
+
 static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     vec abcd = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
     _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
 }
+
+#include "exponential.h"
 
 static inline vec exp_lanes(vec x) {
     vec limited = _mm256_min_ps(set1(EXP_LIMIT), x);
@@ -48,7 +55,7 @@ static inline vec exp_lanes(vec x) {
     vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
     r = madd(n, set1(-EXP_LOG2_LOW), r);
     __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
-    vec e = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(EXP_POLYNOMIAL(r)), exponent));
+    vec e = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(exp_rest(r)), exponent));
     return _mm256_blendv_ps(e, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)); /* NaN stays NaN */
 }
 

@@ -2,14 +2,13 @@
 #include "kernels.h"
 
 #if defined(__AVX512F__) && defined(DCME_REAL_IS_FLOAT)
-#include "exponential.h"
-
 #include <immintrin.h>
 #include <string.h>
 
 #define KERNELS dcme_kernels_avx512
 #define NAME "avx512"
 #define LANES 16
+#define BLOCK 8
 typedef __m512 vec;
 
 static inline vec zero(void) { return _mm512_setzero_ps(); }
@@ -30,11 +29,19 @@ static inline __m256 fold(vec v) {
     return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
 }
 
+static inline void sum2(float *p, vec a, vec b) {
+    __m256 ab = _mm256_hadd_ps(fold(a), fold(b));
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(ab), _mm256_extractf128_ps(ab, 1));
+    _mm_storel_pi((__m64 *)p, _mm_hadd_ps(s, s));
+}
+
 static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     __m256 ab = _mm256_hadd_ps(fold(a), fold(b)), cd = _mm256_hadd_ps(fold(c), fold(d));
     __m256 abcd = _mm256_hadd_ps(ab, cd);
     _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
 }
+
+#include "exponential.h"
 
 static inline vec exp_lanes(vec x) {
     /* min and max return their second operand where one is NaN: NaN passes through */
@@ -43,7 +50,7 @@ static inline vec exp_lanes(vec x) {
     vec n = _mm512_roundscale_ps(mul(limited, set1(EXP_PER_LOG2)), _MM_FROUND_TO_NEAREST_INT);
     vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
     r = madd(n, set1(-EXP_LOG2_LOW), r);
-    return _mm512_scalef_ps(EXP_POLYNOMIAL(r), n);
+    return _mm512_scalef_ps(exp_rest(r), n);
 }
 
 static inline vec logistic_lanes(vec x) {

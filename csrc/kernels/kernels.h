@@ -40,9 +40,9 @@ typedef struct {
     /* scores[i] = rows[i] . h */
     void (*dots)(real *scores, const real *h, real *const *rows, int64_t count, int64_t size);
 
-    /* For each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i] h. The weights
-     * were computed before any row moved, so each row enters the gradient as it was scored, unless
-     * the same row stands twice in the list. */
+    /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i]
+     * h. The weights were computed before any row moved, so each row enters the gradient as it was
+     * scored, unless the same row stands twice in the list. */
     void (*update)(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
                    int64_t count, int64_t size);
 
@@ -62,13 +62,14 @@ typedef struct {
     /* y += a x */
     void (*axpy)(real *y, real a, const real *x, int64_t size);
 
-    /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for logistic, both have
+    /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */
     void (*exponential)(real *out, const real *x, int64_t count);
 
-    /* out[i] = 1 / (1 + exp(-x[i])); out may be x. Both have room for dcme_stride(count) numbers,
-     * and what lies beyond count is of no account. */
-    void (*logistic)(real *out, const real *x, int64_t count);
+    /* out[i] = 1[i = 0] - sigma(x[i]), sigma(x) = 1 / (1 + exp(-x)): the weights of a target, which
+     * comes first, and its noise. out may be x. Both have room for dcme_stride(count) numbers, and
+     * what lies beyond count is of no account. */
+    void (*residuals)(real *out, const real *x, int64_t count);
 } dcme_kernels;
 
 extern const dcme_kernels dcme_kernels_scalar;

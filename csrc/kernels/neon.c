@@ -2,14 +2,13 @@
 #include "kernels.h"
 
 #if defined(__aarch64__) && defined(DCME_REAL_IS_FLOAT)
-#include "exponential.h"
-
 #include <arm_neon.h>
 #include <string.h>
 
 #define KERNELS dcme_kernels_neon
 #define NAME "neon"
 #define LANES 4
+#define BLOCK 8
 typedef float32x4_t vec;
 
 static inline vec zero(void) { return vdupq_n_f32(0); }
@@ -30,9 +29,13 @@ static inline vec mul(vec a, vec b) { return vmulq_f32(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
 static inline float sum(vec v) { return vaddvq_f32(v); }
 
+static inline void sum2(float *p, vec a, vec b) { p[0] = sum(a), p[1] = sum(b); }
+
 static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     store(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }
+
+#include "exponential.h"
 
 static inline vec exp_lanes(vec x) {
     vec limited = vmaxq_f32(set1(-EXP_LIMIT), vminq_f32(set1(EXP_LIMIT), x));
@@ -40,7 +43,7 @@ static inline vec exp_lanes(vec x) {
     vec r = madd(n, set1(-EXP_LOG2_HIGH), limited);
     r = madd(n, set1(-EXP_LOG2_LOW), r);
     int32x4_t exponent = vshlq_n_s32(vcvtq_s32_f32(n), 23);
-    vec e = vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(EXP_POLYNOMIAL(r)), exponent));
+    vec e = vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(exp_rest(r)), exponent));
     return vbslq_f32(vceqq_f32(x, x), e, x); /* NaN stays NaN */
 }
 

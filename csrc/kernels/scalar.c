@@ -14,6 +14,8 @@ static void dots(real *scores, const real *h, real *const *rows, int64_t count, 
 
 static void update(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
                    int64_t count, int64_t size) {
+    for (int64_t d = 0; d < size; d++)
+        gradient[d] = 0;
     for (int64_t i = 0; i < count; i++) {
         real step = rate * weights[i];
         for (int64_t d = 0; d < size; d++) {
@@ -62,11 +64,11 @@ static void exponential(real *out, const real *x, int64_t count) {
         out[i] = (real)exp((double)x[i]);
 }
 
-static void logistic(real *out, const real *x, int64_t count) {
+static void residuals(real *out, const real *x, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        out[i] = (real)(1 / (1 + exp(-(double)x[i])));
+        out[i] = (real)((i == 0) - 1 / (1 + exp(-(double)x[i])));
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar", dots, update, mean, spread, combine, push, axpy, exponential, logistic,
+    "scalar", dots, update, mean, spread, combine, push, axpy, exponential, residuals,
 };

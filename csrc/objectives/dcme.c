@@ -31,7 +31,6 @@
 #include "objectives/late.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { IDLE_CHECK = 1024 };
 enum { EXTRA = 1 }; /* products that a step takes beside those of its rows: h with itself */
@@ -270,12 +269,11 @@ static void weigh(member_state *me, int64_t z, int64_t count, int64_t tops) {
     real draw = draw_weight(me->shared, z);
     for (int64_t i = 0; i < count; i++)
         me->values[i] -= noise->bias[me->words[i]];
-    s->clusters.model->kernels->logistic(me->weights, me->values, count);
-    me->weights[0] = 1 - me->weights[0];
+    s->clusters.model->kernels->residuals(me->weights, me->values, count);
     for (int64_t i = 1; i < count - tops; i++)
-        me->weights[i] *= -draw;
+        me->weights[i] *= draw;
     for (int64_t i = count - tops; i < count; i++)
-        me->weights[i] *= -s->virtual_draws * s->clusters.clusters[z].alpha[me->words[i]];
+        me->weights[i] *= s->virtual_draws * s->clusters.clusters[z].alpha[me->words[i]];
 }
 
 /* The rate of an implicit step (Kulis & Bartlett 2010): a score moves by rate weight |h|^2, and a
@@ -292,7 +290,6 @@ static void move(member_state *me, int64_t z, const dcme_instance *instance, rea
     const dcme_clusters *clusters = &me->shared->noisy.clusters;
     const dcme_kernels *kernels = clusters->model->kernels;
     int64_t stride = clusters->model->stride, first = me->late ? count - tops : count;
-    memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
     kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, first, stride);
     if (!me->late)
         return;
@@ -313,7 +310,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     me->rows[count] = (real *)instance->h;
     model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->stride);
     real rate = implicit_rate(me->shared, z, instance->rate, me->values[count]);
-    if (dcme_loss_wanted(loss)) /* -Q_t of (8) at the pure centre */
+    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) /* -Q_t of (8) at the pure centre */
         dcme_loss_add(loss,
                       (double)(me->scores[z] - me->values[0] - clusters->prior[instance->target]));
     weigh(me, z, count, tops);

@@ -163,7 +163,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     int64_t stride = model->stride, z = dcme_clusters_decode(clusters, instance->h, me->scores);
     real *target = model->output + instance->target * stride;
 
-    if (dcme_loss_wanted(loss)) { /* -Q_t of (8) */
+    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) { /* -Q_t of (8) */
         real score;
         kernels->dots(&score, instance->h, &target, 1, stride);
         dcme_loss_add(loss, (double)(me->scores[z] - score - clusters->prior[instance->target]));

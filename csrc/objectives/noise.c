@@ -18,10 +18,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { POOL = 256 };               /* at most 2^16; a power of two */
-enum { SAMPLES = DCME_AHEAD + 1 }; /* those announced, and the one being learned */
+enum { POOL = 256 };  /* at most 2^16; a power of two */
+enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 /* A target and its noise words, drawn ahead so that their rows can be fetched. */
 typedef struct {
@@ -224,12 +223,9 @@ void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *los
     kernels->dots(me->scores, instance->h, s->rows, s->count, stride);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
-    if (dcme_loss_wanted(loss))
+    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, loss_of(me->scores, s->count));
-    kernels->logistic(me->weights, me->scores, s->count);
-    for (int64_t i = 0; i < s->count; i++)
-        me->weights[i] = (i == 0) - me->weights[i];
-    memset(instance->gradient, 0, (size_t)stride * sizeof *instance->gradient);
+    kernels->residuals(me->weights, me->scores, s->count);
     kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
                     stride);
 }

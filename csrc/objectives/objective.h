@@ -21,8 +21,8 @@ typedef struct {
 } dcme_instance;
 
 /* Sum of the losses of the instances that were looked at. Computing logarithms for every instance
- * would cost more than learning from it, so one in DCME_LOSS_EVERY is looked at. */
-enum { DCME_LOSS_EVERY = 16 };
+ * would cost more than learning from it, so one word in DCME_LOSS_EVERY is looked at. */
+enum { DCME_LOSS_EVERY = 64 };
 typedef struct {
     double sum;
     int64_t count;
@@ -65,8 +65,8 @@ extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objectiv
 /* The objective that the options ask for. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);
 
-/* Whether this instance's loss is wanted. */
-static inline int dcme_loss_wanted(dcme_loss *loss) { return loss->seen++ % DCME_LOSS_EVERY == 0; }
+/* Whether this instance's loss is wanted, where one in `every` is. */
+static inline int dcme_loss_wanted(dcme_loss *loss, int every) { return loss->seen++ % every == 0; }
 
 static inline void dcme_loss_add(dcme_loss *loss, double value) {
     loss->sum += value;
