@@ -9,13 +9,13 @@
  *     v_j -= alpha_zj (sum of rate h) for all other items j                      (17b)
  *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; start anew           (15)
  *
- * Several threads gather the moves of top items and of u_z, see late.h.
+ * Several threads gather the moves of top items and of u_z: as late.h does, but the top items of a
+ * cluster all move by its sum of rate h, so that there is one row to add to.
  *
  * Nothing holds the rows back in directions that no cluster mean has, so this form diverges at
  * rates above some thousandths; dcme.c is the form to use.
  */
 #include "objectives/clusters.h"
-#include "objectives/late.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +25,24 @@ typedef struct {
     int32_t threads;
 } shared_state;
 
+/* Instances of a cluster whose moves of top items a thread makes together. */
+enum { GATHERED = 8 };
+
+/* Those moves, of one thread and one cluster. */
+typedef struct {
+    int64_t count; /* instances so far */
+    int32_t *top;  /* (Q) top items when the first came */
+    real *alpha;   /* (Q) and their shares */
+    real *step;    /* (stride) sum of rate h */
+    real *u_step;  /* (stride) what u_k moves by */
+} gathered;
+
 typedef struct {
     dcme_clusters *clusters;
     dcme_pending *pending; /* (K) */
-    dcme_late *late;       /* (K), or NULL for a single thread, which moves top items at once */
-    real *owed;            /* (K, stride) what u_k moves by with them */
+    gathered *gathered;    /* (K), or NULL for a single thread, which moves top items at once */
+    real **rows;           /* (Q + 3) that move by an instance's h, */
+    real *weights;         /* (Q + 3) times these */
     real *scores;          /* (K) */
     real *mean;            /* (stride) */
     real *scratch;         /* for dcme_cluster_move() */
@@ -53,13 +66,37 @@ static dcme_status open_shared(void **shared, const dcme_model *model,
     return DCME_OK;
 }
 
+static void close_gathered(gathered *all, int64_t clusters) {
+    for (int64_t k = 0; all && k < clusters; k++) {
+        free(all[k].top);
+        free(all[k].alpha);
+        free(all[k].step);
+    }
+    free(all);
+}
+
+static dcme_status open_gathered(gathered **all, const dcme_clusters *clusters) {
+    int64_t stride = clusters->model->stride;
+    gathered *g = *all = dcme_allocate_zeros(clusters->count, sizeof *g);
+    for (int64_t k = 0; g && k < clusters->count; k++) {
+        g[k].top = dcme_allocate_zeros(clusters->top_items, sizeof *g[k].top);
+        g[k].alpha = dcme_allocate_zeros(clusters->top_items, sizeof *g[k].alpha);
+        g[k].step = dcme_allocate_zeros(2 * stride, sizeof *g[k].step);
+        if (!g[k].top || !g[k].alpha || !g[k].step)
+            return DCME_NO_MEMORY;
+        g[k].u_step = g[k].step + stride;
+    }
+    return g ? DCME_OK : DCME_NO_MEMORY;
+}
+
 static void leave(void *member) {
     member_state *me = member;
     if (!me)
         return;
     dcme_pending_close(me->pending, me->clusters->count);
-    dcme_late_close(me->late, me->clusters->count);
-    free(me->owed);
+    close_gathered(me->gathered, me->clusters->count);
+    free(me->rows);
+    free(me->weights);
     free(me->scores);
     free(me->mean);
     free(me->scratch);
@@ -69,15 +106,14 @@ static void leave(void *member) {
 static dcme_status open_member(member_state *me, shared_state *s) {
     const dcme_clusters *c = me->clusters = &s->clusters;
     int64_t stride = c->model->stride;
+    me->rows = dcme_allocate(c->top_items + 3, sizeof *me->rows);
+    me->weights = dcme_allocate(c->top_items + 3, sizeof *me->weights);
     me->scores = dcme_allocate(c->count, sizeof *me->scores);
     me->mean = dcme_allocate(stride, sizeof *me->mean);
     me->scratch = dcme_allocate(dcme_scratch_length(c->model), sizeof *me->scratch);
-    if (s->threads > 1 && c->top_items > 0) {
-        me->owed = dcme_allocate_zeros(c->count * stride, sizeof *me->owed);
-        if (!me->owed || dcme_late_open(&me->late, c->count, c->top_items, stride) != DCME_OK)
-            return DCME_NO_MEMORY;
-    }
-    if (!me->scores || !me->mean || !me->scratch)
+    if (!me->rows || !me->weights || !me->scores || !me->mean || !me->scratch)
+        return DCME_NO_MEMORY;
+    if (s->threads > 1 && c->top_items > 0 && open_gathered(&me->gathered, c) != DCME_OK)
         return DCME_NO_MEMORY;
     return dcme_pending_open(&me->pending, c->count, stride);
 }
@@ -125,34 +161,76 @@ static void update_offline(member_state *me, int64_t z) {
     dcme_pending_clear(pending, model);
 }
 
-/* (17b) for the top items, and u_z with them. Threads gather those moves, see late.h. */
-static void move_tops(member_state *me, int64_t z, const dcme_instance *instance) {
-    const dcme_clusters *clusters = me->clusters;
-    const dcme_model *model = clusters->model;
-    const dcme_cluster *cluster = &clusters->clusters[z];
-    const int32_t *top = cluster->top;
-    dcme_late *late = me->late ? &me->late[z] : NULL;
-    int64_t stride = model->stride;
-    real follow = 0;
-    if (late) {
-        dcme_late_begin(late, model, top, clusters->top_items);
-        top = late->words;
+/* Make the moves that were gathered for cluster z. */
+static void make_moves(member_state *me, int64_t z) {
+    gathered *g = &me->gathered[z];
+    const dcme_model *model = me->clusters->model;
+    for (int64_t q = 0; q < me->clusters->top_items; q++) {
+        me->rows[q] = model->output + g->top[q] * model->stride;
+        me->weights[q] = -g->alpha[q];
     }
-    for (int64_t q = 0; q < clusters->top_items; q++) {
-        real alpha = cluster->alpha[top[q]];
-        real *row = late ? late->moves + q * stride : model->output + top[q] * stride;
-        model->kernels->axpy(row, -instance->rate * alpha, instance->h, stride);
-        follow += alpha * ((top[q] == instance->target) - alpha);
-    }
-    real *u = late ? me->owed + z * stride : clusters->u_rows[z];
-    model->kernels->axpy(u, instance->rate * follow, instance->h, stride);
-    if (!late)
+    model->kernels->push(me->rows, me->weights, g->step, me->clusters->top_items, model->stride);
+    model->kernels->axpy(me->clusters->u_rows[z], 1, g->u_step, model->stride);
+    memset(g->step, 0, (size_t)(2 * model->stride) * sizeof *g->step);
+    g->count = 0;
+}
+
+/* What is gathered is for the top items of cluster z as they are now. */
+static void begin_moves(member_state *me, int64_t z) {
+    gathered *g = &me->gathered[z];
+    const dcme_cluster *cluster = &me->clusters->clusters[z];
+    int64_t top_items = me->clusters->top_items;
+    size_t size = (size_t)top_items * sizeof *g->top;
+    if (g->count > 0 && memcmp(g->top, cluster->top, size) != 0)
+        make_moves(me, z);
+    if (g->count++ > 0)
         return;
-    dcme_late_end(late, model, clusters->top_items);
-    if (late->count == 0) {
-        model->kernels->axpy(clusters->u_rows[z], 1, u, stride);
-        memset(u, 0, (size_t)stride * sizeof *u);
+    memcpy(g->top, cluster->top, size);
+    for (int64_t q = 0; q < top_items; q++)
+        g->alpha[q] = cluster->alpha[g->top[q]];
+}
+
+/* (17b) for the top items, and u_z with them, or what gathers these moves: list the rows and by how
+ * much of h they move; return how many. */
+static int64_t list_top_moves(member_state *me, int64_t z, const dcme_instance *instance) {
+    const dcme_clusters *clusters = me->clusters;
+    const dcme_cluster *cluster = &clusters->clusters[z];
+    gathered *g = me->gathered ? &me->gathered[z] : NULL;
+    int64_t n = 0;
+    real follow = 0;
+    for (int64_t q = 0; q < clusters->top_items; q++) {
+        int32_t top = cluster->top[q];
+        real alpha = cluster->alpha[top];
+        follow += alpha * ((top == instance->target) - alpha);
+        if (!g) {
+            me->rows[n] = clusters->model->output + top * clusters->model->stride;
+            me->weights[n++] = -instance->rate * alpha;
+        }
     }
+    if (g) {
+        me->rows[n] = g->step;
+        me->weights[n++] = instance->rate;
+    }
+    me->rows[n] = g ? g->u_step : clusters->u_rows[z];
+    me->weights[n++] = instance->rate * follow;
+    return n;
+}
+
+/* Move the target, the top items and u_z, and add to what is owed to all other items. */
+static void move(member_state *me, int64_t z, const dcme_instance *instance) {
+    const dcme_model *model = me->clusters->model;
+    int64_t n = 0;
+    if (me->gathered)
+        begin_moves(me, z);
+    if (me->clusters->top_items > 0)
+        n = list_top_moves(me, z, instance);
+    me->rows[n] = model->output + instance->target * model->stride;
+    me->weights[n++] = instance->rate;
+    me->rows[n] = me->pending[z].step;
+    me->weights[n++] = instance->rate;
+    model->kernels->push(me->rows, me->weights, instance->h, n, model->stride);
+    if (me->gathered && me->gathered[z].count >= GATHERED)
+        make_moves(me, z);
 }
 
 static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
@@ -170,11 +248,8 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     }
     memcpy(instance->gradient, target, (size_t)stride * sizeof *target);
     kernels->axpy(instance->gradient, -1, clusters->u_rows[z], stride);
-    kernels->axpy(target, instance->rate, instance->h, stride);
-    if (clusters->top_items > 0)
-        move_tops(me, z, instance);
+    move(me, z, instance);
     dcme_pending_add(&me->pending[z], model, instance->h);
-    model->kernels->axpy(me->pending[z].step, instance->rate, instance->h, model->stride);
     if ((double)me->pending[z].count >= clusters->threshold)
         update_offline(me, z);
 }
@@ -186,11 +261,14 @@ static void shared_state_of(void *shared, dcme_state *state) {
 static void member_state_of(void *member, dcme_state *state) {
     member_state *me = member;
     const dcme_clusters *c = me->clusters;
-    int64_t stride = c->model->stride;
-    dcme_pending_state(me->pending, c->count, stride, state);
-    dcme_late_state(me->late, c->count, c->top_items, stride, state);
-    if (me->owed)
-        dcme_state_add(state, me->owed, c->count * stride, sizeof *me->owed);
+    dcme_pending_state(me->pending, c->count, c->model->stride, state);
+    for (int64_t k = 0; me->gathered && k < c->count; k++) {
+        gathered *g = &me->gathered[k];
+        dcme_state_add(state, &g->count, 1, sizeof g->count);
+        dcme_state_add(state, g->top, c->top_items, sizeof *g->top);
+        dcme_state_add(state, g->alpha, c->top_items, sizeof *g->alpha);
+        dcme_state_add(state, g->step, 2 * c->model->stride, sizeof *g->step); /* and u_step */
+    }
 }
 
 static void centre_of(const void *shared, int64_t k, real *alpha) {
