@@ -7,6 +7,7 @@
  * and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j . x learn
  * log p_j - log(k q_j).
  */
+#include "objectives/noise.h"
 #include "classify/objective.h"
 #include "train/alias.h"
 
@@ -36,13 +37,13 @@ static void close_shared(void *shared) {
 static dcme_status fill(noise_state *noise, int with_offset) {
     const dcme_problem *problem = noise->problem;
     int64_t classes = problem->model->classes;
-    double total = 0, *q = dcme_allocate(classes, sizeof *q);
+    double *q = dcme_allocate(classes, sizeof *q);
     noise->alias = dcme_allocate(classes, sizeof *noise->alias);
     noise->offset = with_offset ? dcme_allocate(classes, sizeof *noise->offset) : NULL;
     dcme_status status = DCME_NO_MEMORY;
     if (q && noise->alias && (noise->offset || !with_offset)) {
-        for (int64_t j = 0; j < classes; j++)
-            total += q[j] = pow((double)problem->counts[j], problem->options->noise_power);
+        double total =
+            dcme_noise_weights(q, problem->counts, classes, problem->options->noise_power);
         for (int64_t j = 0; with_offset && j < classes; j++)
             noise->offset[j] =
                 (real)(log((double)classes) + log(problem->options->negative * q[j] / total));
@@ -113,20 +114,13 @@ static void draw(member_state *me, int32_t target) {
         me->classes[k] = dcme_alias_draw(me->noise->alias, problem->model->classes, &me->stream);
 }
 
-/* log(1 + exp(x)); exp() overflows long before a score does. */
-static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
-
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
 static void weigh(member_state *me, int64_t count, dcme_loss *loss) {
     const noise_state *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
-    if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY)) {
-        double sum = softplus(-(double)me->scores[0]);
-        for (int64_t j = 1; j < count; j++)
-            sum += softplus((double)me->scores[j]);
-        dcme_loss_add(loss, sum);
-    }
+    if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
+        dcme_loss_add(loss, dcme_noise_loss(me->scores, count));
     noise->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 

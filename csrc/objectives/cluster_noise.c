@@ -1,6 +1,7 @@
 /* See cluster_noise.h. */
 #include "objectives/cluster_noise.h"
 
+#include "objectives/noise.h"
 #include "objectives/select.h"
 
 #include <math.h>
@@ -42,13 +43,11 @@ void dcme_workshop_close(dcme_workshop *workshop) {
     free(workshop->scratch);
 }
 
-static void fill_unigram(dcme_noisy_clusters *s, double power) {
+static void fill_unigram(dcme_noisy_clusters *s, double power, double *weights) {
     const dcme_model *model = s->clusters.model;
-    double total = 0;
+    double total = dcme_noise_weights(weights, model->counts, model->items, power);
     for (int64_t j = 0; j < model->items; j++)
-        total += pow((double)model->counts[j], power);
-    for (int64_t j = 0; j < model->items; j++)
-        s->unigram[j] = (real)(pow((double)model->counts[j], power) / total);
+        s->unigram[j] = (real)(weights[j] / total);
 }
 
 static dcme_status open_noise(dcme_noisy_clusters *s, int64_t k, double *weights) {
@@ -68,7 +67,7 @@ dcme_status dcme_noisy_open(dcme_noisy_clusters *s, const dcme_model *model,
     if (!weights || !s->noise || !s->unigram)
         status = DCME_NO_MEMORY;
     if (status == DCME_OK)
-        fill_unigram(s, options->noise_power);
+        fill_unigram(s, options->noise_power, weights);
     for (int64_t k = 0; status == DCME_OK && k < options->clusters; k++)
         status = open_noise(s, k, weights);
     free(weights);

@@ -40,12 +40,27 @@ typedef struct {
     real *weights; /* dcme_stride(draws + 1) */
 } member_state;
 
+double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
+    double total = 0;
+    for (int64_t j = 0; j < items; j++)
+        total += weights[j] = pow((double)counts[j], power);
+    return total;
+}
+
+/* log(1 + exp(x)) = -log sigma(-x); exp() overflows long before a score does. */
+static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+
+double dcme_noise_loss(const real *scores, int64_t count) {
+    double loss = softplus(-(double)scores[0]);
+    for (int64_t i = 1; i < count; i++)
+        loss += softplus((double)scores[i]);
+    return loss;
+}
+
 static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, int with_offset,
                         double *weights) {
     const dcme_model *model = noise->model;
-    double total = 0;
-    for (int64_t j = 0; j < model->items; j++)
-        total += weights[j] = pow((double)model->counts[j], options->noise_power);
+    double total = dcme_noise_weights(weights, model->counts, model->items, options->noise_power);
     if (with_offset)
         dcme_prior_fill(noise->offset, model, options->prior);
     for (int64_t j = 0; with_offset && j < model->items; j++)
@@ -202,17 +217,6 @@ void dcme_noise_announce_pooled(void *member, int32_t target) {
     }
 }
 
-/* log(1 + exp(x)) = -log sigma(-x); exp() overflows long before a score does. */
-static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
-
-/* -log of what the step ascends. */
-static double loss_of(const real *scores, int64_t count) {
-    double loss = softplus(-(double)scores[0]);
-    for (int64_t i = 1; i < count; i++)
-        loss += softplus((double)scores[i]);
-    return loss;
-}
-
 void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     member_state *me = member;
     const dcme_noise *noise = me->noise;
@@ -224,7 +228,7 @@ void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *los
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
-        dcme_loss_add(loss, loss_of(me->scores, s->count));
+        dcme_loss_add(loss, dcme_noise_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);
     kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
                     stride);

@@ -13,6 +13,13 @@ typedef struct {
     real *offset;      /* (items) taken off the scores, or NULL for none */
 } dcme_noise;
 
+/* weights[j] = counts[j]^power, what noise words are drawn in proportion to; returns their sum. */
+double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
+
+/* The loss of a target, which comes first, and its noise words, by their scores:
+ * -log sigma(s_0) - sum_j log sigma(-s_j). */
+double dcme_noise_loss(const real *scores, int64_t count);
+
 /* Open with q in proportion to count^power; `with_offset` fills `offset` with
  * log(k q(j)) - prior(j), for NCE. */
 dcme_status dcme_noise_open(void **shared, const dcme_model *model,

@@ -60,19 +60,20 @@ static void renew(dcme_sliding *s, int64_t t) {
         s->kernels->axpy(s->near_sum, 1, slot(s, t), size);
 }
 
+/* sum += the `count` vectors times their weights. */
+static void change(const dcme_sliding *s, real *sum, const real *const *vectors,
+                   const real *weights, int64_t count) {
+    s->kernels->combine(sum, (real *const *)vectors, weights, count, s->size);
+}
+
 /* The linear sums from position t - 1 to t; x_(t+c) = x has just been put into the ring. */
-static void advance_linear(dcme_sliding *s, int64_t t, const real *x) {
-    const dcme_kernels *k = s->kernels;
-    int64_t c = s->window, size = s->size;
-    k->axpy(s->left, -1, s->near_sum, size);
-    k->axpy(s->left, (real)c, slot(s, t - 1), size);
-    k->axpy(s->near_sum, 1, slot(s, t - 1), size);
-    k->axpy(s->near_sum, -1, slot(s, t - 1 - c), size);
-    k->axpy(s->right, 1, s->far_sum, size);
-    k->axpy(s->right, 1, x, size);
-    k->axpy(s->right, (real) - (c + 1), slot(s, t), size);
-    k->axpy(s->far_sum, 1, x, size);
-    k->axpy(s->far_sum, -1, slot(s, t), size);
+static void advance_linear(const dcme_sliding *s, int64_t t, const real *x) {
+    real c = (real)s->window;
+    const real *before = slot(s, t - 1), *leaves = slot(s, t - 1 - s->window), *at = slot(s, t);
+    change(s, s->left, (const real *[]){s->near_sum, before}, (real[]){-1, c}, 2);
+    change(s, s->near_sum, (const real *[]){before, leaves}, (real[]){1, -1}, 2);
+    change(s, s->right, (const real *[]){s->far_sum, x, at}, (real[]){1, 1, -(c + 1)}, 3);
+    change(s, s->far_sum, (const real *[]){x, at}, (real[]){1, -1}, 2);
 }
 
 void dcme_sliding_push(dcme_sliding *s, const real *x) {
@@ -85,19 +86,16 @@ void dcme_sliding_push(dcme_sliding *s, const real *x) {
     } else if (s->linear) {
         advance_linear(s, t, x);
     } else {
-        s->kernels->axpy(s->near_sum, -1, slot(s, t - 1 - s->window), s->size);
-        s->kernels->axpy(s->near_sum, 1, x, s->size);
+        change(s, s->near_sum, (const real *[]){slot(s, t - 1 - s->window), x}, (real[]){-1, 1}, 2);
     }
 }
 
 void dcme_sliding_sum(const dcme_sliding *s, real *out, real scale) {
     int64_t t = s->pushed - 1 - s->window;
-    memset(out, 0, (size_t)s->size * sizeof *out);
     if (s->linear) {
-        s->kernels->axpy(out, scale, s->left, s->size);
-        s->kernels->axpy(out, scale, s->right, s->size);
-    } else {
-        s->kernels->axpy(out, scale, s->near_sum, s->size);
-        s->kernels->axpy(out, -scale, slot(s, t), s->size);
+        s->kernels->mean(out, scale, (real *const[]){s->left, s->right}, 2, s->size);
+        return;
     }
+    memset(out, 0, (size_t)s->size * sizeof *out);
+    change(s, out, (const real *[]){s->near_sum, slot(s, t)}, (real[]){scale, -scale}, 2);
 }
