@@ -250,6 +250,19 @@ def test_moves_of_top_items_that_threads_gather_are_made(update):
     assert lost < 0.02
 
 
+@pytest.mark.parametrize("objective", ["ns", "nce"])
+@pytest.mark.parametrize("words", [30, 400])  # threads have copies of the 256 most frequent
+def test_rows_that_threads_have_copies_of_are_joined(objective, words):
+    random = np.random.default_rng(1)
+    text = encoded([random.integers(words, size=25) for _ in range(20)])  # one shard, as above
+    tables = []
+    for threads in (1, 2):
+        options = options_of({"objective": objective, "threads": threads}, epochs=20, sample=0.0)
+        tables.append(train(text, options).output)
+    assert np.abs(tables[0]).max() > 0.1
+    assert np.allclose(tables[0], tables[1], atol=1e-5)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_dcme_beats_the_unigram(model, threads):

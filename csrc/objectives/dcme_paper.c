@@ -276,6 +276,6 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 }
 
 const dcme_objective dcme_objective_dcme_paper = {
-    "dcme", open_shared,     close_shared,    join,      leave, begin, announce,
-    step,   shared_state_of, member_state_of, centre_of,
+    "dcme", open_shared,     close_shared,    join,      leave, begin, announce, step,
+    NULL,   shared_state_of, member_state_of, centre_of,
 };

@@ -22,6 +22,7 @@ const dcme_objective dcme_objective_nce = {
     dcme_noise_begin,
     dcme_noise_announce,
     dcme_noise_step,
+    dcme_noise_rest,
     NULL,
     dcme_noise_state,
     NULL,

@@ -14,6 +14,7 @@
  */
 #include "objectives/noise.h"
 
+#include "objectives/hot.h"
 #include "objectives/prior.h"
 
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct {
     int32_t pool[POOL];
     uint32_t announced, taken; /* samples so far; the one of number n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
+    dcme_hot hot;  /* rows of the most frequent words */
     real *scores;  /* dcme_stride(draws + 1) */
     real *weights; /* dcme_stride(draws + 1) */
 } member_state;
@@ -76,6 +78,7 @@ dcme_status dcme_noise_open(void **shared, const dcme_model *model,
     if (noise && weights) {
         noise->model = model;
         noise->draws = options->negative;
+        noise->threads = options->threads;
         noise->alias = dcme_allocate(model->items, sizeof *noise->alias);
         noise->offset = with_offset ? dcme_allocate(model->items, sizeof *noise->offset) : NULL;
         if (noise->alias && (noise->offset || !with_offset))
@@ -117,7 +120,8 @@ dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
         me->noise = noise;
         me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
         me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-        whole = me->scores && me->weights;
+        whole = dcme_hot_open(&me->hot, noise->model, noise->threads) == DCME_OK && me->scores &&
+                me->weights;
     }
     if (!whole) {
         dcme_noise_leave(me);
@@ -136,6 +140,7 @@ void dcme_noise_leave(void *member) {
         free(me->samples[i].words);
         free(me->samples[i].rows);
     }
+    dcme_hot_close(&me->hot);
     free(me->scores);
     free(me->weights);
     free(me);
@@ -154,6 +159,7 @@ static int32_t draw(member_state *me) {
 void dcme_noise_begin(void *member, uint64_t stream) {
     member_state *me = member;
     me->stream = stream;
+    dcme_hot_take_turns(&me->hot, stream);
     me->announced = me->taken = 0;
     me->drawn = dcme_random(&me->stream);
     for (int32_t i = 0; i < POOL; i++)
@@ -170,22 +176,27 @@ void dcme_noise_state(void *member, dcme_state *state) {
     dcme_state_add(state, &me->taken, 1, sizeof me->taken);
 }
 
-static void add(sample *s, const dcme_model *model, int32_t word) {
+static void add(sample *s, const dcme_hot *hot, int32_t word) {
     s->words[s->count] = word;
-    s->rows[s->count++] = model->output + word * model->stride;
+    s->rows[s->count++] = dcme_hot_row(hot, word);
+}
+
+static void fetch(const dcme_hot *hot, int32_t word) {
+    dcme_prefetch(dcme_hot_row(hot, word), hot->model->stride);
 }
 
 /* A word whose row is still in memory. */
-static void add_far(sample *s, const dcme_model *model, int32_t word) {
-    dcme_prefetch(model->output + word * model->stride, model->stride);
-    add(s, model, word);
+static void add_far(sample *s, const dcme_hot *hot, int32_t word) {
+    fetch(hot, word);
+    add(s, hot, word);
 }
 
 /* The sample of a target that has been announced, with nothing but the target in it. */
 static sample *new_sample(member_state *me, int32_t target) {
     sample *s = &me->samples[me->announced++ % SAMPLES];
     s->count = 0;
-    add_far(s, me->noise->model, target);
+    dcme_hot_begin(&me->hot);
+    add_far(s, &me->hot, target);
     return s;
 }
 
@@ -195,25 +206,24 @@ void dcme_noise_announce(void *member, int32_t target) {
     for (int32_t k = 0; k < me->noise->draws; k++) {
         int32_t word = draw(me);
         if (word != target)
-            add_far(s, me->noise->model, word);
+            add_far(s, &me->hot, word);
     }
 }
 
 void dcme_noise_announce_pooled(void *member, int32_t target) {
     member_state *me = member;
-    const dcme_model *model = me->noise->model;
     int32_t fresh = draw(me);
     uint64_t random = 0;
 
     me->pool[me->announced % POOL] = fresh;
-    dcme_prefetch(model->output + fresh * model->stride, model->stride);
     sample *s = new_sample(me, target);
+    fetch(&me->hot, fresh);
     for (int32_t k = 0; k < me->noise->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
         if (word != target) /* its row is in the cache: to ask for it again costs 6 % */
-            add(s, model, word);
+            add(s, &me->hot, word);
     }
 }
 
@@ -232,4 +242,7 @@ void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *los
     kernels->residuals(me->weights, me->scores, s->count);
     kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
                     stride);
+    dcme_hot_step(&me->hot);
 }
+
+void dcme_noise_rest(void *member) { dcme_hot_end(&((member_state *)member)->hot); }

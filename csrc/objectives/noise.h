@@ -8,7 +8,8 @@
 
 typedef struct {
     const dcme_model *model;
-    int32_t draws;     /* k noise words a target */
+    int32_t draws; /* k noise words a target */
+    int32_t threads;
     dcme_alias *alias; /* (items) the noise distribution q */
     real *offset;      /* (items) taken off the scores, or NULL for none */
 } dcme_noise;
@@ -33,5 +34,6 @@ void dcme_noise_announce(void *member, int32_t target);
 void dcme_noise_announce_pooled(void *member, int32_t target);
 void dcme_noise_state(void *member, dcme_state *state);
 void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss);
+void dcme_noise_rest(void *member);
 
 #endif

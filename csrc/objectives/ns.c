@@ -17,6 +17,7 @@ const dcme_objective dcme_objective_ns = {
     dcme_noise_begin,
     dcme_noise_announce_pooled,
     dcme_noise_step,
+    dcme_noise_rest,
     NULL,
     dcme_noise_state,
     NULL,

@@ -51,6 +51,9 @@ typedef struct dcme_objective {
     void (*announce)(void *member, int32_t target);
     void (*step)(void *member, const dcme_instance *instance, dcme_loss *loss);
 
+    /* The thread stops, perhaps to go on later: make all moves that wait. NULL where none do. */
+    void (*rest)(void *member);
+
     /* List what steps have changed, beside the model's tables. NULL where there is nothing. */
     void (*shared_state)(void *shared, dcme_state *state);
     void (*member_state)(void *member, dcme_state *state);

@@ -84,9 +84,9 @@ static void learn_shard(dcme_worker *worker) {
     }
 }
 
-void dcme_worker_epoch(dcme_worker *worker, int64_t epoch) {
+/* Take shards until there are none, or the trainer stops. */
+static void learn(dcme_worker *worker) {
     dcme_trainer *trainer = worker->trainer;
-    worker->epoch = epoch;
     for (;;) {
         learn_shard(worker);
         if (stopped(trainer))
@@ -96,6 +96,14 @@ void dcme_worker_epoch(dcme_worker *worker, int64_t epoch) {
             return;
         take_shard(worker, shard);
     }
+}
+
+void dcme_worker_epoch(dcme_worker *worker, int64_t epoch) {
+    const dcme_objective *objective = worker->trainer->objective;
+    worker->epoch = epoch;
+    learn(worker);
+    if (objective->rest)
+        objective->rest(worker->member);
 }
 
 void dcme_worker_state(dcme_worker *worker, dcme_state *state) {

@@ -1,0 +1,74 @@
+/* What two threads move in their copies of a row comes together in the table, once each. */
+#include "objectives/hot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ITEMS = 1000, STRIDE = 16, STEPS = 20000 };
+static const int32_t COPIED = 3, SHARED = ITEMS - 1;
+static int failures;
+
+static void expect(double found, double wanted, const char *what) {
+    if (found != wanted) {
+        printf("%s: %g, expected %g\n", what, found, wanted);
+        failures++;
+    }
+}
+
+/* Each of two threads adds 1 to a copied row and to one that is not, STEPS times. */
+static void check_two(const dcme_model *model) {
+    dcme_hot hot[2];
+    if (dcme_hot_open(&hot[0], model, 2) != DCME_OK || dcme_hot_open(&hot[1], model, 2) != DCME_OK)
+        abort();
+    model->output[COPIED * STRIDE] = 5;
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < 2; k++) {
+            dcme_hot_begin(&hot[k]);
+            if (i == 0)
+                expect(dcme_hot_row(&hot[k], COPIED)[0], 5, "the copy at first");
+            dcme_hot_row(&hot[k], COPIED)[0] += 1;
+            dcme_hot_row(&hot[k], SHARED)[0] += 1;
+            dcme_hot_step(&hot[k]);
+        }
+    double seen = dcme_hot_row(&hot[0], COPIED)[0];
+    if (!(seen > 5 + STEPS)) { /* its own moves and some of the other's */
+        printf("a copy has %g after %d moves of each\n", seen, STEPS);
+        failures++;
+    }
+    dcme_hot_end(&hot[0]);
+    dcme_hot_end(&hot[1]);
+    expect(model->output[COPIED * STRIDE], 5 + 2 * STEPS, "the row that both had copies of");
+    expect(model->output[SHARED * STRIDE], 2 * STEPS, "the row that both shared");
+    model->output[COPIED * STRIDE] = 7; /* as when a checkpoint is put back */
+    dcme_hot_begin(&hot[0]);
+    expect(dcme_hot_row(&hot[0], COPIED)[0], 7, "the copy after a rest");
+    dcme_hot_close(&hot[0]);
+    dcme_hot_close(&hot[1]);
+}
+
+static void check_one(const dcme_model *model) {
+    dcme_hot hot;
+    if (dcme_hot_open(&hot, model, 1) != DCME_OK)
+        abort();
+    dcme_hot_begin(&hot);
+    for (int32_t word = 0; word < ITEMS; word++)
+        if (dcme_hot_row(&hot, word) != model->output + word * STRIDE) {
+            printf("a single thread has a copy of row %d\n", (int)word);
+            failures++;
+        }
+    dcme_hot_close(&hot);
+}
+
+int main(void) {
+    real *output = calloc(ITEMS * STRIDE, sizeof *output);
+    if (!output)
+        abort();
+    dcme_model model = {
+        .items = ITEMS, .stride = STRIDE, .output = output, .kernels = &dcme_kernels_scalar};
+    check_two(&model);
+    check_one(&model);
+    free(output);
+    if (!failures)
+        printf("copies of rows: %d joins each\n", STEPS / 16);
+    return failures > 0;
+}
