@@ -6,8 +6,7 @@
 #include "classify/batch.h"
 #include "objectives/objective.h"
 
-/* One document in so many has its loss looked at: there are fewer than words, and each costs more.
- */
+/* One document in so many has its loss looked at: there are fewer of them than of words. */
 enum { DCME_CLASS_LOSS_EVERY = 16 };
 
 /* What an objective may keep pointers to. */

@@ -4,7 +4,7 @@
  * would wait for cache lines that another has just written; where processors are far from one
  * another, two threads were no faster than one. So each thread moves its own copies, and joins them
  * with the table, one row after the other: what it moved is added to the table's row, which then is
- * its copy. What others moved it learns some hundred instances late.
+ * its copy. What others moved it learns up to some thousand instances late.
  */
 #ifndef DCME_HOT_H
 #define DCME_HOT_H
@@ -37,8 +37,8 @@ void dcme_hot_end(dcme_hot *hot);
 
 /* The row of a word to score and to move. */
 static inline real *dcme_hot_row(const dcme_hot *hot, int32_t word) {
-    return hot->tables[word < hot->count] +
-           word * hot->model->stride; /* a branch would be a coin */
+    /* no branch: it would be a coin */
+    return hot->tables[word < hot->count] + word * hot->model->stride;
 }
 
 #endif
