@@ -43,6 +43,8 @@ ROWS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "SCDV, SIF weights": ("", SKIPGRAM, {"weighting": "sif"}),
     "SCDV, 1 + ln n": ("", SKIPGRAM, {"term_frequency": "log"}),
     "SCDV, centred, 1 + ln n": ("", SKIPGRAM, BETTER),
+    "SCDV, power 0.5": ("", SKIPGRAM, {"power": 0.5}),
+    "SCDV, centred, 1 + ln n, power 0.5": ("", SKIPGRAM, {**BETTER, "power": 0.5}),
     "SCDV, centred, 1 + ln n, tf-idf x 2": ("", SKIPGRAM, {**BETTER, "tfidf": 2.0}),
     "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", SKIPGRAM, BEST),
     "BoWV": ("81.6 81.1 81.1 80.9", SKIPGRAM, {"features": "bowv"}),

@@ -144,12 +144,15 @@ class Pending:
     """Sums over the instances of a cluster that it has yet to take offline."""
 
     def __init__(self, dim):
-        self.count, self.h, self.step = 0, np.zeros(dim), np.zeros(dim)
+        self.count, self.weight, self.h = 0, 0.0, np.zeros(dim)
 
-    def add(self, h, rate):
+    def add(self, h, weight):
         self.count += 1
-        self.h += h
-        self.step += rate * h
+        self.weight += weight
+        self.h += weight * h
+
+    def mean(self):
+        return self.h / self.weight
 
 
 class Paper(Clusters):
@@ -174,8 +177,8 @@ class Paper(Clusters):
         pending.add(h, rate)
         if pending.count >= self.threshold:
             others = np.setdiff1d(np.arange(len(v)), top)
-            v[others] -= np.outer(alpha[others], pending.step)
-            self.move(z, pending.h / pending.count)
+            v[others] -= np.outer(alpha[others], pending.h)
+            self.move(z, pending.mean())
             self.pending[z] = Pending(len(h))
         return gradient, loss
 
@@ -243,11 +246,11 @@ class Robust(Clusters):
         gradient = np.zeros_like(h)
         implicit = rate / (1 + rate * max(steepness, 1) / 4 * (h @ h))
         update(self.output, words, weights, h, implicit, gradient)
-        self.pending[z].add(h, rate)
+        self.pending[z].add(h, 1)
         self.instances += 1
         self.used[z] = self.instances
         if self.pending[z].count >= self.threshold:
-            self.move_centre(z, self.pending[z].h / self.pending[z].count)
+            self.move_centre(z, self.pending[z].mean())
         if self.instances % IDLE_CHECK == 0:
             self.revive(h)
         return gradient, loss

@@ -8,11 +8,11 @@
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* H, the top classes and u of a centre that has just been made. */
-static void settle(dcme_centres *centres, int64_t k) {
+static void settle(dcme_centres *centres, int64_t k, real entropy) {
     const dcme_linear *model = centres->problem->model;
     real *alpha = centres->clusters[k].alpha, *rows[ROWS], products[ROWS];
-    centres->entropy[k] =
-        dcme_cluster_settle(&centres->clusters[k], model->classes, centres->top_items);
+    centres->entropy[k] = entropy;
+    dcme_cluster_choose_top(&centres->clusters[k], model->classes, centres->top_items);
     for (int64_t f = 0, n; f < centres->features; f += n) {
         for (n = 0; n < ROWS && f + n < centres->features; n++)
             rows[n] = model->weights + (f + n) * model->stride;
@@ -42,7 +42,8 @@ dcme_status dcme_centres_open(dcme_centres *centres, const dcme_problem *problem
             return DCME_NO_MEMORY;
         memset(centres->clusters[k].alpha, 0, (size_t)problem->model->stride * sizeof(real));
         dcme_cluster_start(&centres->clusters[k], problem->counts, classes, options->seed, k);
-        settle(centres, k); /* the weights may be those of an earlier run */
+        /* the weights may be those of an earlier run */
+        settle(centres, k, dcme_entropy(centres->clusters[k].alpha, classes));
     }
     return DCME_OK;
 }
@@ -110,8 +111,8 @@ void dcme_sums_apply(const dcme_sums *sums, const dcme_centres *centres, const r
     }
 }
 
-void dcme_centres_move(dcme_centres *centres, int64_t k, real *scores) {
-    int64_t classes = centres->problem->model->classes;
-    dcme_soften(centres->clusters[k].alpha, scores, classes);
-    settle(centres, k);
+void dcme_centres_move(dcme_centres *centres, int64_t k, const real *scores) {
+    const dcme_linear *model = centres->problem->model;
+    real *alpha = centres->clusters[k].alpha;
+    settle(centres, k, dcme_soften(model->kernels, alpha, scores, model->classes));
 }

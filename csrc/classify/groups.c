@@ -17,17 +17,14 @@ int64_t dcme_group_classes(const dcme_groups *groups, int64_t k) {
     return least(groups->width, groups->problem->model->classes - k * groups->width);
 }
 
-/* Entropy, square and u of a centre that has just been made. */
-static void settle(dcme_groups *groups, int64_t k) {
+/* Square and u of a centre that has just been made, of this entropy. */
+static void settle(dcme_groups *groups, int64_t k, real entropy) {
     const dcme_linear *model = groups->problem->model;
     real *alpha = groups->alpha + k * groups->width, *rows[ROWS], products[ROWS];
-    double entropy = 0, square = 0;
-    for (int64_t j = 0; j < dcme_group_classes(groups, k); j++) {
-        if (alpha[j] > 0)
-            entropy -= (double)alpha[j] * log((double)alpha[j]);
+    double square = 0;
+    for (int64_t j = 0; j < dcme_group_classes(groups, k); j++)
         square += (double)alpha[j] * (double)alpha[j];
-    }
-    groups->entropy[k] = (real)entropy;
+    groups->entropy[k] = entropy;
     groups->square[k] = (real)square;
     for (int64_t f = 0, n; f < groups->features; f += n) {
         for (n = 0; n < ROWS && f + n < groups->features; n++)
@@ -48,7 +45,7 @@ static void start(dcme_groups *groups, int64_t k) {
     for (int64_t j = 0; j < classes; j++)
         alpha[j] = (real)((double)counts[j] / total);
     atomic_init(&groups->busy[k], 0);
-    settle(groups, k);
+    settle(groups, k, dcme_entropy(alpha, classes));
 }
 
 dcme_status dcme_groups_open(dcme_groups *groups, const dcme_problem *problem) {
@@ -121,8 +118,9 @@ void dcme_group_update(dcme_groups *groups, int64_t k, real *scratch) {
     if (!(groups->weight[k] > 0) || atomic_exchange(&groups->busy[k], 1))
         return; /* nothing is owed, or another thread is at it */
     fold(groups, k, scratch);
-    dcme_soften(groups->alpha + k * groups->width, scratch, dcme_group_classes(groups, k));
-    settle(groups, k);
+    settle(groups, k,
+           dcme_soften(groups->problem->model->kernels, groups->alpha + k * groups->width, scratch,
+                       dcme_group_classes(groups, k)));
     atomic_store(&groups->busy[k], 0);
 }
 

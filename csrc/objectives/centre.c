@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { BLOCK = 64 };
+static const real FAINT = -60; /* e^FAINT is nothing beside 1, and no float is denormal near it */
+
 dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items) {
     cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
     cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
@@ -38,15 +41,34 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
         alpha[j] = (real)(alpha[j] / total);
 }
 
-void dcme_soften(real *alpha, real *scores, int64_t items) {
-    real largest = -INFINITY;
-    double total = 0;
+real dcme_entropy(const real *alpha, int64_t items) {
+    double entropy = 0;
+    for (int64_t j = 0; j < items; j++)
+        if (alpha[j] > 0)
+            entropy -= (double)alpha[j] * log((double)alpha[j]);
+    return (real)entropy;
+}
+
+real dcme_soften(const dcme_kernels *kernels, real *alpha, const real *scores, int64_t items) {
+    real largest = -INFINITY, x[BLOCK], e[BLOCK];
+    double total = 0, mean = 0; /* sum of e^x; sum of e^x x */
     for (int64_t j = 0; j < items; j++)
         largest = scores[j] > largest ? scores[j] : largest;
+    for (int64_t j = 0; j < items; j += BLOCK) {
+        int64_t n = items - j < BLOCK ? items - j : BLOCK;
+        for (int64_t i = 0; i < n; i++)
+            x[i] = scores[j + i] - largest > FAINT ? scores[j + i] - largest : FAINT;
+        kernels->exponential(e, x, n);
+        for (int64_t i = 0; i < n; i++) {
+            alpha[j + i] = x[i] > FAINT ? e[i] : 0;
+            total += alpha[j + i];
+            mean += alpha[j + i] * x[i];
+        }
+    }
     for (int64_t j = 0; j < items; j++)
-        total += scores[j] = (real)exp((double)(scores[j] - largest));
-    for (int64_t j = 0; j < items; j++)
-        alpha[j] = (real)(scores[j] / total);
+        alpha[j] = (real)(alpha[j] / total);
+    /* -sum of alpha log alpha, with log alpha = x - log total */
+    return (real)(log(total) - mean / total);
 }
 
 void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items) {
@@ -55,15 +77,6 @@ void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_i
     dcme_select_heaviest(cluster->top, top_items, cluster->alpha, items);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->top[q]] = 1;
-}
-
-real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items) {
-    double entropy = 0;
-    for (int64_t j = 0; j < items; j++)
-        if (cluster->alpha[j] > 0)
-            entropy -= cluster->alpha[j] * log((double)cluster->alpha[j]);
-    dcme_cluster_choose_top(cluster, items, top_items);
-    return (real)entropy;
 }
 
 int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }

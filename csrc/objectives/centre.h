@@ -26,14 +26,13 @@ void dcme_cluster_close(dcme_cluster *cluster);
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
                         int64_t k);
 
-/* alpha = softmax(scores) (13); `scores` (items) is overwritten. */
-void dcme_soften(real *alpha, real *scores, int64_t items);
+real dcme_entropy(const real *alpha, int64_t items);
+
+/* alpha = softmax(scores) (13), without what is below e^-60 of the largest; returns its entropy. */
+real dcme_soften(const dcme_kernels *kernels, real *alpha, const real *scores, int64_t items);
 
 /* Select the heaviest items as the top ones. */
 void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);
-
-/* Select the top items; returns the entropy. */
-real dcme_cluster_settle(dcme_cluster *cluster, int64_t items, int64_t top_items);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);

@@ -35,12 +35,14 @@ static dcme_status renew(dcme_noisy_clusters *s, int64_t k, double *weights) {
 dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model) {
     workshop->weights = dcme_allocate(model->items, sizeof *workshop->weights);
     workshop->scratch = dcme_allocate(dcme_scratch_length(model), sizeof *workshop->scratch);
-    return workshop->weights && workshop->scratch ? DCME_OK : DCME_NO_MEMORY;
+    workshop->mean = dcme_allocate(model->stride, sizeof *workshop->mean);
+    return workshop->weights && workshop->scratch && workshop->mean ? DCME_OK : DCME_NO_MEMORY;
 }
 
 void dcme_workshop_close(dcme_workshop *workshop) {
     free(workshop->weights);
     free(workshop->scratch);
+    free(workshop->mean);
 }
 
 static void fill_unigram(dcme_noisy_clusters *s, double power, double *weights) {
@@ -108,9 +110,8 @@ void dcme_noisy_state(dcme_noisy_clusters *s, dcme_state *state) {
 void dcme_noisy_move(dcme_noisy_clusters *s, int64_t k, dcme_pending *pending,
                      dcme_workshop *workshop) {
     const dcme_model *model = s->clusters.model;
-    for (int64_t d = 0; d < model->stride; d++)
-        pending->h[d] /= (real)pending->count;
-    dcme_cluster_move(&s->clusters, k, pending->h, workshop->scratch);
+    dcme_pending_mean(pending, model, workshop->mean);
+    dcme_cluster_move(&s->clusters, k, workshop->mean, workshop->scratch);
     /* the table to draw from stays the old one if memory is short */
     renew(s, k, workshop->weights);
     dcme_pending_clear(pending, model);

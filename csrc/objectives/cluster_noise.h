@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
     double *weights; /* (N) of a new alias table */
     real *scratch;   /* for dcme_cluster_move() */
+    real *mean;      /* (stride) of the contexts */
 } dcme_workshop;
 
 dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model);

@@ -15,8 +15,8 @@ int64_t dcme_scratch_length(const dcme_model *model) {
     return model->items > model->stride ? model->items : model->stride;
 }
 
-/* Entropy, u = V alpha and the top items of a centre that has just been made. */
-static void settle(dcme_clusters *clusters, int64_t k, real *u) {
+/* u = V alpha, the constant of (9) and the top items of a centre that has just been made. */
+static void settle(dcme_clusters *clusters, int64_t k, real entropy, real *u) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];
     real *rows[DCME_ROWS];
@@ -29,8 +29,8 @@ static void settle(dcme_clusters *clusters, int64_t k, real *u) {
     double prior = 0;
     for (int64_t j = 0; j < model->items; j++)
         prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
-    clusters->entropy[k] =
-        dcme_cluster_settle(cluster, model->items, clusters->top_items) + (real)prior;
+    clusters->entropy[k] = entropy + (real)prior;
+    dcme_cluster_choose_top(cluster, model->items, clusters->top_items);
 }
 
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch) {
@@ -42,8 +42,8 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, r
     }
     for (int64_t j = 0; j < model->items; j++)
         scratch[j] += clusters->prior[j];
-    dcme_soften(clusters->clusters[k].alpha, scratch, model->items);
-    settle(clusters, k, scratch);
+    real entropy = dcme_soften(model->kernels, clusters->clusters[k].alpha, scratch, model->items);
+    settle(clusters, k, entropy, scratch);
 }
 
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
@@ -70,7 +70,7 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
         if (status == DCME_OK) {
             dcme_cluster_start(&clusters->clusters[k], model->counts, model->items, options->seed,
                                k);
-            settle(clusters, k, scratch);
+            settle(clusters, k, dcme_entropy(clusters->clusters[k].alpha, model->items), scratch);
         }
     }
     free(scratch);
@@ -103,10 +103,9 @@ dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t 
     dcme_pending *p = dcme_allocate_zeros(clusters, sizeof *p);
     *pending = p;
     for (int64_t k = 0; p && k < clusters; k++) {
-        p[k].h = dcme_allocate_zeros(2 * stride, sizeof *p[k].h);
+        p[k].h = dcme_allocate_zeros(stride, sizeof *p[k].h);
         if (!p[k].h)
             return DCME_NO_MEMORY;
-        p[k].step = p[k].h + stride;
     }
     return p ? DCME_OK : DCME_NO_MEMORY;
 }
@@ -117,13 +116,20 @@ void dcme_pending_close(dcme_pending *pending, int64_t clusters) {
     free(pending);
 }
 
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h) {
-    model->kernels->axpy(pending->h, 1, h, model->stride);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real weight) {
+    model->kernels->axpy(pending->h, weight, h, model->stride);
+    pending->weight += weight;
     pending->count++;
 }
 
+void dcme_pending_mean(const dcme_pending *pending, const dcme_model *model, real *mean) {
+    memset(mean, 0, (size_t)model->stride * sizeof *mean);
+    model->kernels->axpy(mean, (real)(1 / pending->weight), pending->h, model->stride);
+}
+
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
-    memset(pending->h, 0, (size_t)(2 * model->stride) * sizeof *pending->h);
+    memset(pending->h, 0, (size_t)model->stride * sizeof *pending->h);
+    pending->weight = 0;
     pending->count = 0;
 }
 
@@ -144,7 +150,8 @@ void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
                         dcme_state *state) {
     for (int64_t k = 0; k < clusters; k++) {
         dcme_state_add(state, &pending[k].count, 1, sizeof pending[k].count);
-        dcme_state_add(state, pending[k].h, 2 * stride, sizeof *pending[k].h); /* and step */
+        dcme_state_add(state, &pending[k].weight, 1, sizeof pending[k].weight);
+        dcme_state_add(state, pending[k].h, stride, sizeof *pending[k].h);
     }
 }
 

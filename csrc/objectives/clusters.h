@@ -33,8 +33,8 @@ typedef struct {
 /* One thread's sums over the instances of one cluster since its last offline update. */
 typedef struct {
     int64_t count;
-    real *h;    /* (stride) sum of h */
-    real *step; /* (stride) sum of rate h, which dcme_paper.c alone keeps */
+    double weight; /* sum of the weights that instances came with */
+    real *h;       /* (stride) sum of weight h */
 } dcme_pending;
 
 /* Centres start as the unigram distribution, each disturbed at random so that they differ. */
@@ -51,7 +51,8 @@ int64_t dcme_member_bytes(const dcme_clusters *clusters);
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h);
+void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real weight);
+void dcme_pending_mean(const dcme_pending *pending, const dcme_model *model, real *mean);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
 /* List what changes in the clusters, and in pending sums. */

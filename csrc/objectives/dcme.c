@@ -182,7 +182,7 @@ static void revive(member_state *me, const dcme_instance *instance) {
             !dcme_cluster_take(&noisy->clusters.clusters[k]))
             continue;
         dcme_pending_clear(&me->pending[k], model);
-        dcme_pending_add(&me->pending[k], model, instance->h);
+        dcme_pending_add(&me->pending[k], model, instance->h, 1);
         dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop);
         me->used[k] = me->instances;
         dcme_cluster_release(&noisy->clusters.clusters[k]);
@@ -316,7 +316,7 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     weigh(me, z, count, tops);
     move(me, z, instance, rate, count, tops);
 
-    dcme_pending_add(&me->pending[z], model, instance->h);
+    dcme_pending_add(&me->pending[z], model, instance->h, 1);
     me->used[z] = ++me->instances;
     update_offline(me, z);
     if (me->instances % IDLE_CHECK == 0)

@@ -8,6 +8,7 @@
  * Offline, once z has seen beta N instances:
  *     v_j -= alpha_zj (sum of rate h) for all other items j                      (17b)
  *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; start anew           (15)
+ * where the mean weighs h by its rate, which hardly changes meanwhile: one sum does for both.
  *
  * Several threads gather the moves of top items and of u_z: as late.h does, but the top items of a
  * cluster all move by its sum of rate h, so that there is one row to add to.
@@ -41,8 +42,8 @@ typedef struct {
     dcme_clusters *clusters;
     dcme_pending *pending; /* (K) */
     gathered *gathered;    /* (K), or NULL for a single thread, which moves top items at once */
-    real **rows;           /* (Q + 3) that move by an instance's h, */
-    real *weights;         /* (Q + 3) times these */
+    real **rows;           /* (Q + 1) that move by an instance's h, */
+    real *weights;         /* (Q + 1) times these */
     real *scores;          /* (K) */
     real *mean;            /* (stride) */
     real *scratch;         /* for dcme_cluster_move() */
@@ -106,8 +107,8 @@ static void leave(void *member) {
 static dcme_status open_member(member_state *me, shared_state *s) {
     const dcme_clusters *c = me->clusters = &s->clusters;
     int64_t stride = c->model->stride;
-    me->rows = dcme_allocate(c->top_items + 3, sizeof *me->rows);
-    me->weights = dcme_allocate(c->top_items + 3, sizeof *me->weights);
+    me->rows = dcme_allocate(c->top_items + 1, sizeof *me->rows);
+    me->weights = dcme_allocate(c->top_items + 1, sizeof *me->weights);
     me->scores = dcme_allocate(c->count, sizeof *me->scores);
     me->mean = dcme_allocate(stride, sizeof *me->mean);
     me->scratch = dcme_allocate(dcme_scratch_length(c->model), sizeof *me->scratch);
@@ -146,16 +147,15 @@ static void update_offline(member_state *me, int64_t z) {
     dcme_cluster *cluster = &clusters->clusters[z];
     dcme_pending *pending = &me->pending[z];
     real *rows[DCME_ROWS], weights[DCME_ROWS];
-    if (!dcme_cluster_take(cluster))
-        return; /* another thread is at it: try again with the next instance */
+    if (!(pending->weight > 0) || !dcme_cluster_take(cluster))
+        return; /* nothing is owed, or another thread is at it: try again with the next instance */
     for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
         int64_t n = dcme_output_rows(model, j, rows);
         for (int64_t i = 0; i < n; i++)
             weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
-        model->kernels->push(rows, weights, pending->step, n, model->stride);
+        model->kernels->push(rows, weights, pending->h, n, model->stride);
     }
-    memset(me->mean, 0, (size_t)model->stride * sizeof *me->mean);
-    model->kernels->axpy(me->mean, 1 / (real)pending->count, pending->h, model->stride);
+    dcme_pending_mean(pending, model, me->mean);
     dcme_cluster_move(clusters, z, me->mean, me->scratch);
     dcme_cluster_release(cluster);
     dcme_pending_clear(pending, model);
@@ -190,14 +190,15 @@ static void begin_moves(member_state *me, int64_t z) {
         g->alpha[q] = cluster->alpha[g->top[q]];
 }
 
-/* (17b) for the top items, and u_z with them, or what gathers these moves: list the rows and by how
- * much of h they move; return how many. */
-static int64_t list_top_moves(member_state *me, int64_t z, const dcme_instance *instance) {
+/* (17b) for the top items, and u_z with them, or what gathers these moves. */
+static void move_tops(member_state *me, int64_t z, const dcme_instance *instance) {
     const dcme_clusters *clusters = me->clusters;
     const dcme_cluster *cluster = &clusters->clusters[z];
     gathered *g = me->gathered ? &me->gathered[z] : NULL;
     int64_t n = 0;
     real follow = 0;
+    if (g)
+        begin_moves(me, z);
     for (int64_t q = 0; q < clusters->top_items; q++) {
         int32_t top = cluster->top[q];
         real alpha = cluster->alpha[top];
@@ -213,23 +214,8 @@ static int64_t list_top_moves(member_state *me, int64_t z, const dcme_instance *
     }
     me->rows[n] = g ? g->u_step : clusters->u_rows[z];
     me->weights[n++] = instance->rate * follow;
-    return n;
-}
-
-/* Move the target, the top items and u_z, and add to what is owed to all other items. */
-static void move(member_state *me, int64_t z, const dcme_instance *instance) {
-    const dcme_model *model = me->clusters->model;
-    int64_t n = 0;
-    if (me->gathered)
-        begin_moves(me, z);
-    if (me->clusters->top_items > 0)
-        n = list_top_moves(me, z, instance);
-    me->rows[n] = model->output + instance->target * model->stride;
-    me->weights[n++] = instance->rate;
-    me->rows[n] = me->pending[z].step;
-    me->weights[n++] = instance->rate;
-    model->kernels->push(me->rows, me->weights, instance->h, n, model->stride);
-    if (me->gathered && me->gathered[z].count >= GATHERED)
+    clusters->model->kernels->push(me->rows, me->weights, instance->h, n, clusters->model->stride);
+    if (g && g->count >= GATHERED)
         make_moves(me, z);
 }
 
@@ -239,17 +225,18 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     const dcme_model *model = clusters->model;
     const dcme_kernels *kernels = model->kernels;
     int64_t stride = model->stride, z = dcme_clusters_decode(clusters, instance->h, me->scores);
-    real *target = model->output + instance->target * stride;
+    real *target = model->output + instance->target * stride, one = 1;
 
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) { /* -Q_t of (8) */
         real score;
         kernels->dots(&score, instance->h, &target, 1, stride);
         dcme_loss_add(loss, (double)(me->scores[z] - score - clusters->prior[instance->target]));
     }
-    memcpy(instance->gradient, target, (size_t)stride * sizeof *target);
+    kernels->update(instance->gradient, instance->h, &target, &one, instance->rate, 1, stride);
     kernels->axpy(instance->gradient, -1, clusters->u_rows[z], stride);
-    move(me, z, instance);
-    dcme_pending_add(&me->pending[z], model, instance->h);
+    if (clusters->top_items > 0)
+        move_tops(me, z, instance);
+    dcme_pending_add(&me->pending[z], model, instance->h, instance->rate);
     if ((double)me->pending[z].count >= clusters->threshold)
         update_offline(me, z);
 }
