@@ -111,7 +111,7 @@ void dcme_sums_apply(const dcme_sums *sums, const dcme_centres *centres, const r
     }
 }
 
-void dcme_centres_move(dcme_centres *centres, int64_t k, const real *scores) {
+void dcme_centres_move(dcme_centres *centres, int64_t k, real *scores) {
     const dcme_linear *model = centres->problem->model;
     real *alpha = centres->clusters[k].alpha;
     settle(centres, k, dcme_soften(model->kernels, alpha, scores, model->classes));

@@ -49,6 +49,6 @@ void dcme_sums_apply(const dcme_sums *sums, const dcme_centres *centres, const r
                      real *scores);
 
 /* alpha_k = softmax(scores) (14), then H_k, the top classes and u_k. */
-void dcme_centres_move(dcme_centres *centres, int64_t k, const real *scores);
+void dcme_centres_move(dcme_centres *centres, int64_t k, real *scores);
 
 #endif

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK = 64 };
 static const real FAINT = -60; /* e^FAINT is nothing beside 1, and no float is denormal near it */
 
 dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items) {
@@ -49,24 +48,32 @@ real dcme_entropy(const real *alpha, int64_t items) {
     return (real)entropy;
 }
 
-real dcme_soften(const dcme_kernels *kernels, real *alpha, const real *scores, int64_t items) {
-    real largest = -INFINITY, x[BLOCK], e[BLOCK];
-    double total = 0, mean = 0; /* sum of e^x; sum of e^x x */
+void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *scores, real largest,
+                       int64_t count) {
+    real x[DCME_AT_ONCE] = {0}, e[DCME_AT_ONCE];
+    for (int64_t i = 0; i < count; i++)
+        x[i] = scores[i] - largest > FAINT ? scores[i] - largest : FAINT;
+    kernels->exponential(e, x, count);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = x[i] > FAINT ? e[i] : 0;
+}
+
+real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items) {
+    real largest = -INFINITY, e[DCME_AT_ONCE];
+    double total = 0, mean = 0; /* sums of e^x and of e^x x, x being scores less the largest */
     for (int64_t j = 0; j < items; j++)
         largest = scores[j] > largest ? scores[j] : largest;
-    for (int64_t j = 0; j < items; j += BLOCK) {
-        int64_t n = items - j < BLOCK ? items - j : BLOCK;
-        for (int64_t i = 0; i < n; i++)
-            x[i] = scores[j + i] - largest > FAINT ? scores[j + i] - largest : FAINT;
-        kernels->exponential(e, x, n);
+    for (int64_t j = 0; j < items; j += DCME_AT_ONCE) {
+        int64_t n = items - j < DCME_AT_ONCE ? items - j : DCME_AT_ONCE;
+        dcme_exponentials(kernels, e, scores + j, largest, n);
         for (int64_t i = 0; i < n; i++) {
-            alpha[j + i] = x[i] > FAINT ? e[i] : 0;
-            total += alpha[j + i];
-            mean += alpha[j + i] * x[i];
+            total += e[i];
+            mean += e[i] * (scores[j + i] - largest);
+            scores[j + i] = e[i];
         }
     }
     for (int64_t j = 0; j < items; j++)
-        alpha[j] = (real)(alpha[j] / total);
+        alpha[j] = (real)(scores[j] / total);
     /* -sum of alpha log alpha, with log alpha = x - log total */
     return (real)(log(total) - mean / total);
 }

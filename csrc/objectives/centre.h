@@ -28,8 +28,14 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
 
 real dcme_entropy(const real *alpha, int64_t items);
 
-/* alpha = softmax(scores) (13), without what is below e^-60 of the largest; returns its entropy. */
-real dcme_soften(const dcme_kernels *kernels, real *alpha, const real *scores, int64_t items);
+/* out[i] = e^(scores[i] - largest), 0 where that is below e^-60; count is at most DCME_AT_ONCE. */
+enum { DCME_AT_ONCE = 64 };
+void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *scores, real largest,
+                       int64_t count);
+
+/* alpha = softmax(scores) (13), made of dcme_exponentials(); returns its entropy. `scores` is
+ * overwritten. */
+real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items);
 
 /* Select the heaviest items as the top ones. */
 void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);

@@ -32,19 +32,6 @@ static dcme_status renew(dcme_noisy_clusters *s, int64_t k, double *weights) {
     return mass > 0 ? dcme_alias_build(noise->cells, weights, items) : DCME_OK;
 }
 
-dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model) {
-    workshop->weights = dcme_allocate(model->items, sizeof *workshop->weights);
-    workshop->scratch = dcme_allocate(dcme_scratch_length(model), sizeof *workshop->scratch);
-    workshop->mean = dcme_allocate(model->stride, sizeof *workshop->mean);
-    return workshop->weights && workshop->scratch && workshop->mean ? DCME_OK : DCME_NO_MEMORY;
-}
-
-void dcme_workshop_close(dcme_workshop *workshop) {
-    free(workshop->weights);
-    free(workshop->scratch);
-    free(workshop->mean);
-}
-
 static void fill_unigram(dcme_noisy_clusters *s, double power, double *weights) {
     const dcme_model *model = s->clusters.model;
     double total = dcme_noise_weights(weights, model->counts, model->items, power);
@@ -108,11 +95,9 @@ void dcme_noisy_state(dcme_noisy_clusters *s, dcme_state *state) {
 }
 
 void dcme_noisy_move(dcme_noisy_clusters *s, int64_t k, dcme_pending *pending,
-                     dcme_workshop *workshop) {
-    const dcme_model *model = s->clusters.model;
-    dcme_pending_mean(pending, model, workshop->mean);
-    dcme_cluster_move(&s->clusters, k, workshop->mean, workshop->scratch);
+                     dcme_workshop *workshop, double *weights) {
+    dcme_cluster_move(&s->clusters, k, pending, NULL, workshop);
     /* the table to draw from stays the old one if memory is short */
-    renew(s, k, workshop->weights);
-    dcme_pending_clear(pending, model);
+    renew(s, k, weights);
+    dcme_pending_clear(pending, s->clusters.model);
 }

@@ -23,16 +23,6 @@ typedef struct {
     real virtual_draws;        /* nu */
 } dcme_noisy_clusters;
 
-/* Memory of one thread for making centres. */
-typedef struct {
-    double *weights; /* (N) of a new alias table */
-    real *scratch;   /* for dcme_cluster_move() */
-    real *mean;      /* (stride) of the contexts */
-} dcme_workshop;
-
-dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model);
-void dcme_workshop_close(dcme_workshop *workshop);
-
 /* `noisy` is all zeros before; close it even if this fails. */
 dcme_status dcme_noisy_open(dcme_noisy_clusters *noisy, const dcme_model *model,
                             const dcme_train_options *options);
@@ -44,8 +34,9 @@ void dcme_noisy_centre(const dcme_noisy_clusters *noisy, int64_t k, real *alpha)
 /* List what changes in the clusters and their noise. */
 void dcme_noisy_state(dcme_noisy_clusters *noisy, dcme_state *state);
 
-/* A new centre at the mean of the pending contexts, and all that follows from it. */
+/* A new centre at the mean of the pending contexts, and all that follows from it. `weights` (N) is
+ * overwritten. */
 void dcme_noisy_move(dcme_noisy_clusters *noisy, int64_t k, dcme_pending *pending,
-                     dcme_workshop *workshop);
+                     dcme_workshop *workshop, double *weights);
 
 #endif

@@ -1,49 +1,103 @@
 /* See clusters.h. Offline passes run over the output table in order: bandwidth, not latency. */
 #include "objectives/clusters.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int64_t dcme_output_rows(const dcme_model *model, int64_t j, real **rows) {
-    int64_t n = model->items - j < DCME_ROWS ? model->items - j : DCME_ROWS;
+enum { ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
+
+/* Fill rows[0 .. n) with the output rows from item j on; return n <= ROWS. */
+static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
+    int64_t n = model->items - j < ROWS ? model->items - j : ROWS;
     for (int64_t i = 0; i < n; i++)
         rows[i] = model->output + (j + i) * model->stride;
     return n;
 }
 
-int64_t dcme_scratch_length(const dcme_model *model) {
-    return model->items > model->stride ? model->items : model->stride;
-}
-
-/* u = V alpha, the constant of (9) and the top items of a centre that has just been made. */
-static void settle(dcme_clusters *clusters, int64_t k, real entropy, real *u) {
-    const dcme_model *model = clusters->model;
+/* The constant of (9) and the top items of a centre that has just been made. */
+static void settle(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
-    real *rows[DCME_ROWS];
-    memset(u, 0, (size_t)model->stride * sizeof *u);
-    for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
-        int64_t n = dcme_output_rows(model, j, rows);
-        model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
-    }
-    memcpy(clusters->u_rows[k], u, (size_t)model->stride * sizeof *u);
     double prior = 0;
-    for (int64_t j = 0; j < model->items; j++)
+    for (int64_t j = 0; j < clusters->model->items; j++)
         prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
     clusters->entropy[k] = entropy + (real)prior;
-    dcme_cluster_choose_top(cluster, model->items, clusters->top_items);
+    dcme_cluster_choose_top(cluster, clusters->model->items, clusters->top_items);
 }
 
-void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch) {
+/* The first centre of cluster k; the rows may be those of an earlier run. */
+static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     const dcme_model *model = clusters->model;
-    real *rows[DCME_ROWS];
-    for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
-        int64_t n = dcme_output_rows(model, j, rows);
-        model->kernels->dots(scratch + j, h_mean, rows, n, model->stride);
+    dcme_cluster *cluster = &clusters->clusters[k];
+    real *rows[ROWS], *u = clusters->u_rows[k];
+    dcme_cluster_start(cluster, model->counts, model->items, seed, k);
+    memset(u, 0, (size_t)model->stride * sizeof *u);
+    for (int64_t j = 0; j < model->items; j += ROWS) {
+        int64_t n = output_rows(model, j, rows);
+        model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
     }
-    for (int64_t j = 0; j < model->items; j++)
-        scratch[j] += clusters->prior[j];
-    real entropy = dcme_soften(model->kernels, clusters->clusters[k].alpha, scratch, model->items);
-    settle(clusters, k, entropy, scratch);
+    settle(clusters, k, dcme_entropy(cluster->alpha, model->items));
+}
+
+/* v_j -= alpha_j owed for n items from j on, but not the top ones (17b). */
+static void push_rows(const dcme_clusters *clusters, const dcme_cluster *cluster, const real *owed,
+                      real *const *rows, int64_t j, int64_t n) {
+    real weights[ROWS];
+    for (int64_t i = 0; i < n; i++)
+        weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
+    clusters->model->kernels->push(rows, weights, owed, n, clusters->model->stride);
+}
+
+/* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
+ * what was there. Return the best item so far. */
+static int64_t add_rows(const dcme_model *model, real *u, const real *scores, int64_t best,
+                        real **rows, int64_t j, int64_t n) {
+    real weights[ROWS], before = scores[best];
+    for (int64_t i = j; i < j + n; i++)
+        best = scores[i] > scores[best] ? i : best;
+    if (scores[best] > before)
+        model->kernels->mean(u, (real)exp((double)(before - scores[best])), &u, 1, model->stride);
+    dcme_exponentials(model->kernels, weights, scores + j, scores[best], n);
+    model->kernels->combine(u, rows, weights, n, model->stride);
+    return best;
+}
+
+/* All that is done with rows is done while a few of them are in the cache: one pass over memory. */
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_pending *pending,
+                       const real *owed, dcme_workshop *workshop) {
+    const dcme_model *model = clusters->model;
+    dcme_cluster *cluster = &clusters->clusters[k];
+    real *rows[ROWS], *scores = workshop->scores, *mean = workshop->mean, *u = workshop->u;
+    int64_t best = 0;
+    memset(mean, 0, (size_t)model->stride * sizeof *mean);
+    memset(u, 0, (size_t)model->stride * sizeof *u);
+    model->kernels->axpy(mean, (real)(1 / pending->weight), pending->h, model->stride);
+    for (int64_t j = 0; j < model->items; j += ROWS) {
+        int64_t n = output_rows(model, j, rows);
+        if (owed)
+            push_rows(clusters, cluster, owed, rows, j, n);
+        model->kernels->dots(scores + j, mean, rows, n, model->stride);
+        for (int64_t i = j; i < j + n; i++)
+            scores[i] += clusters->prior[i];
+        best = add_rows(model, u, scores, best, rows, j, n);
+    }
+    real entropy = dcme_soften(model->kernels, cluster->alpha, scores, model->items);
+    /* alpha of the best item is e^0 by the sum of all */
+    model->kernels->mean(clusters->u_rows[k], cluster->alpha[best], &u, 1, model->stride);
+    settle(clusters, k, entropy);
+}
+
+dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model) {
+    workshop->scores = dcme_allocate(model->items, sizeof *workshop->scores);
+    workshop->mean = dcme_allocate(model->stride, sizeof *workshop->mean);
+    workshop->u = dcme_allocate(model->stride, sizeof *workshop->u);
+    return workshop->scores && workshop->mean && workshop->u ? DCME_OK : DCME_NO_MEMORY;
+}
+
+void dcme_workshop_close(dcme_workshop *workshop) {
+    free(workshop->scores);
+    free(workshop->mean);
+    free(workshop->u);
 }
 
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
@@ -62,19 +116,13 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
         !clusters->clusters)
         return DCME_NO_MEMORY;
     dcme_prior_fill(clusters->prior, model, options->prior);
-    real *scratch = dcme_allocate(dcme_scratch_length(model), sizeof *scratch);
-    dcme_status status = scratch ? DCME_OK : DCME_NO_MEMORY;
-    for (int64_t k = 0; status == DCME_OK && k < count; k++) {
+    for (int64_t k = 0; k < count; k++) {
         clusters->u_rows[k] = clusters->u + k * model->stride;
-        status = dcme_cluster_open(&clusters->clusters[k], model->items, clusters->top_items);
-        if (status == DCME_OK) {
-            dcme_cluster_start(&clusters->clusters[k], model->counts, model->items, options->seed,
-                               k);
-            settle(clusters, k, dcme_entropy(clusters->clusters[k].alpha, model->items), scratch);
-        }
+        if (dcme_cluster_open(&clusters->clusters[k], model->items, clusters->top_items) != DCME_OK)
+            return DCME_NO_MEMORY;
+        start(clusters, k, options->seed);
     }
-    free(scratch);
-    return status;
+    return DCME_OK;
 }
 
 void dcme_clusters_close(dcme_clusters *clusters) {
@@ -96,7 +144,7 @@ dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
 
 int64_t dcme_member_bytes(const dcme_clusters *clusters) {
     int64_t sums = 4 * clusters->count * clusters->model->stride;
-    return (sums + 3 * dcme_scratch_length(clusters->model)) * (int64_t)sizeof(real);
+    return (sums + 3 * clusters->model->items) * (int64_t)sizeof(real);
 }
 
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {
@@ -120,11 +168,6 @@ void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real
     model->kernels->axpy(pending->h, weight, h, model->stride);
     pending->weight += weight;
     pending->count++;
-}
-
-void dcme_pending_mean(const dcme_pending *pending, const dcme_model *model, real *mean) {
-    memset(mean, 0, (size_t)model->stride * sizeof *mean);
-    model->kernels->axpy(mean, (real)(1 / pending->weight), pending->h, model->stride);
 }
 
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {

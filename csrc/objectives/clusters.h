@@ -17,8 +17,6 @@
 #include "objectives/objective.h"
 #include "objectives/prior.h"
 
-enum { DCME_ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
-
 typedef struct {
     const dcme_model *model;
     int64_t count, top_items; /* K; Q, at most N */
@@ -37,6 +35,13 @@ typedef struct {
     real *h;       /* (stride) sum of weight h */
 } dcme_pending;
 
+/* Memory of one thread for making centres. */
+typedef struct {
+    real *scores; /* (N) */
+    real *mean;   /* (stride) */
+    real *u;      /* (stride) */
+} dcme_workshop;
+
 /* Centres start as the unigram distribution, each disturbed at random so that they differ. */
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
                                const dcme_train_options *options);
@@ -52,7 +57,6 @@ int64_t dcme_member_bytes(const dcme_clusters *clusters);
 dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
 void dcme_pending_close(dcme_pending *pending, int64_t clusters);
 void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real weight);
-void dcme_pending_mean(const dcme_pending *pending, const dcme_model *model, real *mean);
 void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
 
 /* List what changes in the clusters, and in pending sums. */
@@ -66,14 +70,13 @@ void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha)
  * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
-/* alpha_k = softmax(V h_mean + prior) (15), then u_k, H_k and the top items. `scratch` holds max(N,
- * stride) numbers: what other threads read is replaced only by finished values. */
-void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const real *h_mean, real *scratch);
+dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model);
+void dcme_workshop_close(dcme_workshop *workshop);
 
-/* Numbers in that scratch memory. */
-int64_t dcme_scratch_length(const dcme_model *model);
-
-/* Fill rows[0 .. n) with the output rows from item j on; return n <= DCME_ROWS. */
-int64_t dcme_output_rows(const dcme_model *model, int64_t j, real **rows);
+/* v_j -= alpha_kj owed for all but the top items (17b), unless `owed` is NULL; then alpha_k =
+ * softmax(V h + prior) (15) at the mean of the pending h, u_k, H_k and the top items. What other
+ * threads read of the cluster is replaced only by finished values. */
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_pending *pending,
+                       const real *owed, dcme_workshop *workshop);
 
 #endif

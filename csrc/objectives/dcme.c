@@ -66,6 +66,7 @@ typedef struct {
     real **moves;   /* (Q) where the moves of the last rows are gathered */
     int32_t *words; /* (1 + Q + S) */
     dcme_workshop workshop;
+    double *shares; /* (N) of a new table to draw from */
 } member_state;
 
 static void close_shared(void *shared) {
@@ -101,7 +102,7 @@ static void leave(void *member) {
     dcme_pending_close(me->pending, me->shared->noisy.clusters.count);
     dcme_workshop_close(&me->workshop);
     free(me->used), free(me->scores), free(me->values), free(me->weights);
-    free(me->rows), free(me->moves), free(me->words);
+    free(me->rows), free(me->moves), free(me->words), free(me->shares);
     free(me);
 }
 
@@ -127,13 +128,14 @@ static dcme_status open_member(member_state *me, shared_state *s) {
     me->rows = dcme_allocate(rows, sizeof *me->rows);
     me->moves = dcme_allocate(rows, sizeof *me->moves);
     me->words = dcme_allocate(rows, sizeof *me->words);
+    me->shares = dcme_allocate(c->model->items, sizeof *me->shares);
     if (s->threads > 1 &&
         dcme_late_open(&me->late, c->count, c->top_items, c->model->stride) != DCME_OK)
         return DCME_NO_MEMORY;
     if (open_ready(me, c->count, s->draws) != DCME_OK ||
         dcme_pending_open(&me->pending, c->count, c->model->stride) != DCME_OK ||
         dcme_workshop_open(&me->workshop, c->model) != DCME_OK || !me->used || !me->scores ||
-        !me->values || !me->weights || !me->rows || !me->moves || !me->words)
+        !me->values || !me->weights || !me->rows || !me->moves || !me->words || !me->shares)
         return DCME_NO_MEMORY;
     return DCME_OK;
 }
@@ -169,7 +171,7 @@ static void update_offline(member_state *me, int64_t k) {
     dcme_cluster *cluster = &noisy->clusters.clusters[k];
     if ((double)me->pending[k].count < noisy->clusters.threshold || !dcme_cluster_take(cluster))
         return;
-    dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop);
+    dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop, me->shares);
     dcme_cluster_release(cluster);
 }
 
@@ -183,7 +185,7 @@ static void revive(member_state *me, const dcme_instance *instance) {
             continue;
         dcme_pending_clear(&me->pending[k], model);
         dcme_pending_add(&me->pending[k], model, instance->h, 1);
-        dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop);
+        dcme_noisy_move(noisy, k, &me->pending[k], &me->workshop, me->shares);
         me->used[k] = me->instances;
         dcme_cluster_release(&noisy->clusters.clusters[k]);
         return;

@@ -45,8 +45,7 @@ typedef struct {
     real **rows;           /* (Q + 1) that move by an instance's h, */
     real *weights;         /* (Q + 1) times these */
     real *scores;          /* (K) */
-    real *mean;            /* (stride) */
-    real *scratch;         /* for dcme_cluster_move() */
+    dcme_workshop workshop;
 } member_state;
 
 static void close_shared(void *shared) {
@@ -99,24 +98,21 @@ static void leave(void *member) {
     free(me->rows);
     free(me->weights);
     free(me->scores);
-    free(me->mean);
-    free(me->scratch);
+    dcme_workshop_close(&me->workshop);
     free(me);
 }
 
 static dcme_status open_member(member_state *me, shared_state *s) {
     const dcme_clusters *c = me->clusters = &s->clusters;
-    int64_t stride = c->model->stride;
     me->rows = dcme_allocate(c->top_items + 1, sizeof *me->rows);
     me->weights = dcme_allocate(c->top_items + 1, sizeof *me->weights);
     me->scores = dcme_allocate(c->count, sizeof *me->scores);
-    me->mean = dcme_allocate(stride, sizeof *me->mean);
-    me->scratch = dcme_allocate(dcme_scratch_length(c->model), sizeof *me->scratch);
-    if (!me->rows || !me->weights || !me->scores || !me->mean || !me->scratch)
+    if (!me->rows || !me->weights || !me->scores ||
+        dcme_workshop_open(&me->workshop, c->model) != DCME_OK)
         return DCME_NO_MEMORY;
     if (s->threads > 1 && c->top_items > 0 && open_gathered(&me->gathered, c) != DCME_OK)
         return DCME_NO_MEMORY;
-    return dcme_pending_open(&me->pending, c->count, stride);
+    return dcme_pending_open(&me->pending, c->count, c->model->stride);
 }
 
 static dcme_status join(void **member, void *shared, dcme_error *error) {
@@ -140,25 +136,15 @@ static void announce(void *member, int32_t target) {
     dcme_prefetch(model->output + target * model->stride, model->stride);
 }
 
-/* v_j -= alpha_zj step for every item but the top ones, then a new centre. */
 static void update_offline(member_state *me, int64_t z) {
     dcme_clusters *clusters = me->clusters;
-    const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[z];
     dcme_pending *pending = &me->pending[z];
-    real *rows[DCME_ROWS], weights[DCME_ROWS];
     if (!(pending->weight > 0) || !dcme_cluster_take(cluster))
         return; /* nothing is owed, or another thread is at it: try again with the next instance */
-    for (int64_t j = 0; j < model->items; j += DCME_ROWS) {
-        int64_t n = dcme_output_rows(model, j, rows);
-        for (int64_t i = 0; i < n; i++)
-            weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
-        model->kernels->push(rows, weights, pending->h, n, model->stride);
-    }
-    dcme_pending_mean(pending, model, me->mean);
-    dcme_cluster_move(clusters, z, me->mean, me->scratch);
+    dcme_cluster_move(clusters, z, pending, pending->h, &me->workshop);
     dcme_cluster_release(cluster);
-    dcme_pending_clear(pending, model);
+    dcme_pending_clear(pending, clusters->model);
 }
 
 /* Make the moves that were gathered for cluster z. */

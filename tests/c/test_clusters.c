@@ -1,0 +1,134 @@
+/* Softmax, entropy and the pass that makes a new centre, against plain sums in double, with every
+ * instruction set. */
+#include "objectives/clusters.h"
+#include "train/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 1000, STRIDE = 16, TOP = 7 };
+static uint64_t stream = 3;
+static int failures;
+
+static void expect_near(double found, double wanted, double tolerance, const char *what,
+                        int64_t i) {
+    if (!(fabs(found - wanted) <= tolerance)) {
+        printf("%s (%lld): %.9g, expected %.9g\n", what, (long long)i, found, wanted);
+        failures++;
+    }
+}
+
+static real number(void) { return (real)((double)(dcme_random(&stream) >> 40) / (1 << 23) - 1); }
+
+/* softmax(scores), without what is below e^-60 of the largest. */
+static void plain_softmax(double *alpha, const real *scores, int64_t items) {
+    double largest = -INFINITY, total = 0;
+    for (int64_t j = 0; j < items; j++)
+        largest = scores[j] > largest ? scores[j] : largest;
+    for (int64_t j = 0; j < items; j++)
+        total += alpha[j] = scores[j] - largest > -60 ? exp(scores[j] - largest) : 0;
+    for (int64_t j = 0; j < items; j++)
+        alpha[j] /= total;
+}
+
+static void check_softmax(const dcme_kernels *kernels, int64_t items, real spread) {
+    real scores[ITEMS], alpha[ITEMS];
+    double wanted[ITEMS], entropy = 0;
+    for (int64_t j = 0; j < items; j++)
+        scores[j] = spread * number();
+    plain_softmax(wanted, scores, items);
+    real found = dcme_soften(kernels, alpha, scores, items);
+    for (int64_t j = 0; j < items; j++) {
+        expect_near(alpha[j], wanted[j], 1e-5 * wanted[j], kernels->name, j);
+        entropy -= wanted[j] > 0 ? wanted[j] * log(wanted[j]) : 0;
+    }
+    expect_near(found, entropy, 1e-5 * (1 + entropy), "entropy of a softmax", items);
+    expect_near(dcme_entropy(alpha, items), entropy, 1e-5 * (1 + entropy), "entropy", items);
+}
+
+/* Rows whose scores grow by up to `slope` from the first item to the last. */
+static void make_rows(real *output, real slope) {
+    for (int64_t j = 0; j < ITEMS; j++)
+        for (int64_t d = 0; d < STRIDE; d++)
+            output[j * STRIDE + d] = number() + (d == 0) * slope * (real)j / ITEMS;
+}
+
+/* What a new centre is made of, in double: first the moves that rows are owed, if any, then the
+ * softmax at the mean, whose likeliest items are the top ones. */
+static void plain_move(const dcme_clusters *clusters, const dcme_pending *pending, const real *owed,
+                       double *rows, double *alpha, double *u) {
+    const dcme_cluster *cluster = &clusters->clusters[0];
+    real scores[ITEMS];
+    for (int64_t j = 0; j < ITEMS; j++) {
+        double score = clusters->prior[j], *row = rows + j * STRIDE;
+        double share = owed && !cluster->is_top[j] ? cluster->alpha[j] : 0;
+        for (int64_t d = 0; d < STRIDE; d++) {
+            row[d] = clusters->model->output[j * STRIDE + d] - (owed ? share * owed[d] : 0);
+            score += row[d] * pending->h[d] / pending->weight;
+        }
+        scores[j] = (real)score;
+    }
+    plain_softmax(alpha, scores, ITEMS);
+    memset(u, 0, STRIDE * sizeof *u);
+    for (int64_t j = 0; j < ITEMS; j++)
+        for (int64_t d = 0; d < STRIDE; d++)
+            u[d] += alpha[j] * rows[j * STRIDE + d];
+}
+
+static void compare_move(const dcme_clusters *clusters, const double *rows, const double *alpha,
+                         const double *u) {
+    double constant = 0;
+    for (int64_t i = 0; i < ITEMS * STRIDE; i++)
+        expect_near(clusters->model->output[i], rows[i], 1e-5, "a row", i / STRIDE);
+    for (int64_t j = 0; j < ITEMS; j++) {
+        expect_near(clusters->clusters[0].alpha[j], alpha[j], 1e-4 * alpha[j], "alpha", j);
+        constant += alpha[j] > 0 ? alpha[j] * (clusters->prior[j] - log(alpha[j])) : 0;
+    }
+    for (int64_t d = 0; d < STRIDE; d++)
+        expect_near(clusters->u_rows[0][d], u[d], 1e-4 * (1 + fabs(u[d])), "u", d);
+    expect_near(clusters->entropy[0], constant, 1e-4 * (1 + fabs(constant)), "constant of (9)", 0);
+}
+
+static void check_move(const dcme_kernels *kernels, const int64_t *counts, real slope, int owes) {
+    static real output[ITEMS * STRIDE];
+    static double rows[ITEMS * STRIDE], alpha[ITEMS];
+    dcme_model model = {ITEMS, STRIDE, NULL, output, counts, kernels};
+    dcme_train_options options = {.clusters = 1, .top_items = TOP, .beta = 1, .prior = 1};
+    real h[STRIDE] = {1};
+    double u[STRIDE];
+    dcme_pending pending = {.count = 2, .weight = 0.5, .h = h};
+    dcme_clusters clusters = {0};
+    dcme_workshop workshop = {0};
+    make_rows(output, slope);
+    for (int64_t d = 1; d < STRIDE; d++)
+        h[d] = number();
+    if (dcme_clusters_open(&clusters, &model, &options) != DCME_OK ||
+        dcme_workshop_open(&workshop, &model) != DCME_OK)
+        abort();
+    plain_move(&clusters, &pending, owes ? h : NULL, rows, alpha, u);
+    dcme_cluster_move(&clusters, 0, &pending, owes ? h : NULL, &workshop);
+    compare_move(&clusters, rows, alpha, u);
+    dcme_workshop_close(&workshop);
+    dcme_clusters_close(&clusters);
+}
+
+int main(void) {
+    static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+    int64_t counts[ITEMS];
+    for (int64_t j = 0; j < ITEMS; j++)
+        counts[j] = 1 + ITEMS / (j + 1);
+    for (int k = 0; k < 4; k++) {
+        const dcme_kernels *kernels = dcme_kernels_choose(names[k]);
+        for (int64_t items = 1; kernels && items <= ITEMS; items += 1 + items / 3)
+            for (real spread = 0.1f; spread < 300; spread *= 7)
+                check_softmax(kernels, items, spread);
+        for (int owes = 0; kernels && owes < 2; owes++)
+            for (real slope = -100; slope <= 100; slope += 50) /* the best item first, or last */
+                check_move(kernels, counts, slope, owes);
+    }
+    if (!failures)
+        printf("clusters: ok\n");
+    return failures != 0;
+}
