@@ -14,7 +14,6 @@ words. "all documents" does likewise, for comparison only.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +33,17 @@ from dcme_w2v.words.vectors import Vectors
 SKIPGRAM: dict[str, Any] = {}
 CBOW = {"model": "cbow"}
 BOTH = {"corpus": "all"}  # not an option of the training: the test documents' words, too
-BETTER: dict[str, Any] = {"centre": True, "term_frequency": "log"}
-BEST = {**BETTER, "power": 0.5, "tfidf": 2.0}
 # Row -> the paper's accuracy, precision, recall, F1; how word vectors are trained; fit's options.
 ROWS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "SCDV": ("84.6 84.6 84.5 84.6", SKIPGRAM, {}),
     "SCDV, spherical": ("", SKIPGRAM, {"covariance": "spherical"}),
     "SCDV, SIF weights": ("", SKIPGRAM, {"weighting": "sif"}),
     "SCDV, 1 + ln n": ("", SKIPGRAM, {"term_frequency": "log"}),
-    "SCDV, centred, 1 + ln n": ("", SKIPGRAM, BETTER),
+    "SCDV, centred, 1 + ln n": ("", SKIPGRAM, data.BETTER),
     "SCDV, power 0.5": ("", SKIPGRAM, {"power": 0.5}),
-    "SCDV, centred, 1 + ln n, power 0.5": ("", SKIPGRAM, {**BETTER, "power": 0.5}),
-    "SCDV, centred, 1 + ln n, tf-idf x 2": ("", SKIPGRAM, {**BETTER, "tfidf": 2.0}),
-    "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", SKIPGRAM, BEST),
+    "SCDV, centred, 1 + ln n, power 0.5": ("", SKIPGRAM, {**data.BETTER, "power": 0.5}),
+    "SCDV, centred, 1 + ln n, tf-idf x 2": ("", SKIPGRAM, {**data.BETTER, "tfidf": 2.0}),
+    "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", SKIPGRAM, data.BEST),
     "BoWV": ("81.6 81.1 81.1 80.9", SKIPGRAM, {"features": "bowv"}),
     "tf-idf weighted average": ("81.9 81.7 81.9 81.7", SKIPGRAM, {"features": "weighted-average"}),
     "average": ("", SKIPGRAM, {"features": "average"}),
@@ -73,20 +70,12 @@ TOP = 10  # words of a topic
 
 def main() -> None:
     """Run, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
-    parser.add_argument("--only", nargs="+", help="only rows of these names")
-    parser.add_argument("--threads", type=int, default=1, help="figures repeat exactly with one")
-    parser.add_argument("--json", type=Path, help="keep the figures here, and go on from them")
-    parser.add_argument("--folder", help="keep word vectors here")
-    parser.add_argument("--quick", action="store_true", help="one seed, C = 1")
-    given = parser.parse_args()
+    given = data.arguments(__doc__, quick="one seed, C = 1")
     folder = peers.work_folder(given.folder)
     results = data.Results(given.json)
     train, test = data.load("20news")
     everything = [*train.words, *test.words]
     y, truth = ([labels[0] for labels in half.labels] for half in (train, test))
-    seeds = 1 if given.quick else given.seeds
 
     def wanted(name: str) -> bool:
         return not given.only or name in given.only
@@ -106,7 +95,7 @@ def main() -> None:
         kind = "-".join(["20news", *training.values()])
         return texts, data.vectors_of(folder, kind, texts, seed, threads=given.threads, **options)
 
-    for seed in range(1, seeds + 1):
+    for seed in range(1, given.seeds + 1):
         for name, (_, training, options) in ROWS.items():
             fit = ScdvOptions(**options, seed=seed)
             if wanted(name) and (seed == 1 or fit.features not in BAGS):

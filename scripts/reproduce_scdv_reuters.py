@@ -16,8 +16,6 @@ right labels would get, and its F1 is weighted. With R90's 1.24 labels a documen
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import document_data as data
@@ -39,13 +37,11 @@ from sklearn.svm import LinearSVC
 
 from dcme_w2v.documents.options import ScdvOptions
 
-BETTER: dict[str, Any] = {"centre": True, "term_frequency": "log"}
-BEST = {**BETTER, "power": 0.5, "tfidf": 2.0}
 # Row -> the paper's P@1, P@5, nDCG@5, coverage, LRAPS, F1; fit's options.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SCDV": ("94.20 36.98 49.55 6.48 93.30 81.75", {}),
-    "SCDV, centred, 1 + ln n": ("", BETTER),
-    "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", BEST),
+    "SCDV, centred, 1 + ln n": ("", data.BETTER),
+    "SCDV, centred, 1 + ln n, tf-idf x 2, power 0.5": ("", data.BEST),
     "BoWV": ("92.90 36.14 48.55 8.16 91.46 79.16", {"features": "bowv"}),
     "tf-idf weighted average": (
         "89.33 35.04 46.83 9.42 87.90 71.97",
@@ -63,14 +59,7 @@ GRID = (10.0, 100.0, 1000.0)  # of the logistic regression; features have unit l
 
 def main() -> None:
     """Run, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
-    parser.add_argument("--only", nargs="+", help="only rows of these names")
-    parser.add_argument("--threads", type=int, default=1, help="figures repeat exactly with one")
-    parser.add_argument("--json", type=Path, help="keep the figures here, and go on from them")
-    parser.add_argument("--folder", help="keep word vectors here")
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    given = parser.parse_args()
+    given = data.arguments(__doc__, quick="one seed, C = 100")
     folder = peers.work_folder(given.folder)
     results = data.Results(given.json)
     train, test = data.load("reuters21578")
@@ -87,7 +76,7 @@ def main() -> None:
 
     if wanted(TFIDF):
         results.get(TFIDF, 1, lambda: svm(train, test, y, truth))
-    for seed in range(1, (1 if given.quick else given.seeds) + 1):
+    for seed in range(1, given.seeds + 1):
         vectors = data.vectors_of(folder, "reuters", train.words, seed, threads=given.threads)
         for name, (_, options) in ROWS.items():
             if wanted(name):
