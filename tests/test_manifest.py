@@ -2,6 +2,9 @@
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +83,12 @@ def test_peak_memory_is_in_bytes():
     """In kilobytes it would be less than an interpreter needs, times 1,024 more than all."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 5_000_000 < peak_memory_bytes() < physical
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it apart")
+def test_peak_memory_is_not_that_of_the_process_before():
+    size = 1 << 29
+    held = b"x" * size  # a new process begins as its parent, and ru_maxrss with that one's peak
+    code = "from dcme_w2v.words.manifest import peak_memory_bytes as peak; print(peak())"
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    assert int(done.stdout) < size == len(held)

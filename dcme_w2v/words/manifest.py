@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import platform
+import re
 import resource
 import sys
 from collections.abc import Iterable, Mapping
@@ -124,7 +125,18 @@ def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str])
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process has held; macOS counts bytes, Linux kilobytes."""
+    """Return the most memory that this process has held.
+
+    Linux's ru_maxrss begins with what the process held that started this one, a shell or a
+    notebook, so that VmHWM is read where it is there. macOS counts bytes, others kilobytes.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        status = ""
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    if found:
+        return int(found[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
