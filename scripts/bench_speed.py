@@ -114,7 +114,8 @@ def draw(speeds: dict[str, dict[str, list[float]]], path: Path) -> None:
     for place, row in enumerate(rows):
         heights = [statistics.median(times.get(row, [0.0])) for times in speeds.values()]
         axes.bar([i + place / (len(rows) + 1) for i in range(len(speeds))], heights,
-                 1 / (len(rows) + 1), label=row)  # fmt: skip
+                 1 / (len(rows) + 1),
+                 label=row if "thread" in row else f"{row}, 2 threads")  # fmt: skip
     axes.set_xticks([i + 0.3 for i in range(len(speeds))], list(speeds))
     axes.set_ylabel("million raw tokens a second")
     axes.legend()

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 64 }; /* rows that the offline passes hand to a kernel at a time */
+enum { ROWS = DCME_AT_ONCE }; /* rows that the offline passes hand to a kernel at a time */
 
 /* Fill rows[0 .. n) with the output rows from item j on; return n <= ROWS. */
 static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {

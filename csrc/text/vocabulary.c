@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 1 << 16, CHUNK_BYTES = 1 << 20 };
+enum { FIRST_CAPACITY = 1 << 16, CHUNK_BYTES = 1 << 20, BATCH = 64 };
 
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error) {
     dcme_vocabulary *v = calloc(1, sizeof *v);
@@ -113,15 +113,11 @@ dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, i
     return DCME_OK;
 }
 
-dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t length, int64_t count,
-                                uint32_t *id, dcme_error *error) {
-    if (length < 1)
-        return dcme_fail(error, DCME_BAD_ARGUMENT, length, "a word has no bytes");
-    dcme_status status = dcme_reserve(v, 1, error);
-    if (status != DCME_OK)
-        return status;
-    uint64_t hash = dcme_hash(word, length, word + length);
+/* Add a word, for which there is room. */
+static dcme_status add(dcme_vocabulary *v, const char *word, int64_t length, uint64_t hash,
+                       int64_t count, uint32_t *id, dcme_error *error) {
     dcme_slot *slot = dcme_find(v, word, length, hash);
+    dcme_status status = DCME_OK;
     if (slot->length == 0)
         status = dcme_insert(v, slot, word, length, hash, error);
     if (status != DCME_OK)
@@ -131,6 +127,16 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t le
     v->counts[slot->id] += count;
     *id = slot->id;
     return DCME_OK;
+}
+
+dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t length, int64_t count,
+                                uint32_t *id, dcme_error *error) {
+    if (length < 1)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, length, "a word has no bytes");
+    dcme_status status = dcme_reserve(v, 1, error);
+    if (status != DCME_OK)
+        return status;
+    return add(v, word, length, dcme_hash(word, length, word + length), count, id, error);
 }
 
 void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int64_t n,
@@ -161,22 +167,40 @@ static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t coun
     return status;
 }
 
+/* Add word i of another vocabulary, whose hash is known. */
+static dcme_status absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t i,
+                          uint64_t hash, dcme_encoding_errors errors, uint32_t *map,
+                          dcme_repairs *repairs, dcme_error *error) {
+    dcme_word word = other->words[i];
+    int64_t count = other->counts[i];
+    if (dcme_utf8_valid(word.bytes, word.length) == word.length)
+        return add(v, word.bytes, word.length, hash, count, &map[i], error);
+    if (errors == DCME_REPLACE) {
+        repairs->replaced += count;
+        return add_replaced(v, word, count, &map[i], error);
+    }
+    repairs->skipped += count;
+    map[i] = DCME_NONE;
+    return DCME_OK;
+}
+
+/* As the encoder does: all hashes of a batch first, so that the slots are on their way. */
 dcme_status dcme_vocabulary_absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t first,
                                    int64_t last, dcme_encoding_errors errors, uint32_t *map,
                                    dcme_repairs *repairs, dcme_error *error) {
-    dcme_status status = DCME_OK;
-    for (int64_t i = first; i < last && status == DCME_OK; i++) {
-        dcme_word word = other->words[i];
-        int64_t count = other->counts[i];
-        if (dcme_utf8_valid(word.bytes, word.length) == word.length) {
-            status = dcme_vocabulary_add(v, word.bytes, word.length, count, &map[i], error);
-        } else if (errors == DCME_REPLACE) {
-            repairs->replaced += count;
-            status = add_replaced(v, word, count, &map[i], error);
-        } else {
-            repairs->skipped += count;
-            map[i] = DCME_NONE;
+    uint64_t hashes[BATCH];
+    for (int64_t i = first; i < last; i += BATCH) {
+        int64_t n = last - i < BATCH ? last - i : BATCH;
+        dcme_status status = dcme_reserve(v, n, error);
+        for (int64_t k = 0; k < n && status == DCME_OK; k++) {
+            const dcme_word *word = &other->words[i + k];
+            hashes[k] = dcme_hash(word->bytes, word->length, word->bytes + word->length);
+            __builtin_prefetch(&v->slots[hashes[k] & ((uint64_t)v->capacity - 1)]);
         }
+        for (int64_t k = 0; k < n && status == DCME_OK; k++)
+            status = absorb(v, other, i + k, hashes[k], errors, map, repairs, error);
+        if (status != DCME_OK)
+            return status;
     }
-    return status;
+    return DCME_OK;
 }
