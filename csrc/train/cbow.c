@@ -89,7 +89,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         int64_t i = p - c;
         prefetch_input(worker, p + 2);
         dcme_sliding_push(&worker->contexts,
-                          p < end ? model->input + passage->words[p] * model->stride : NULL);
+                          p < end ? model->input + passage->words[p] * model->stride : NULL, 1);
         if (i < begin)
             continue;
         real total =
@@ -99,16 +99,14 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};
         trainer->objective->step(worker->member, &instance, &worker->loss);
         real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
-        for (int64_t d = 0; d < model->stride; d++)
-            worker->gradient[d] *= scale;
-        dcme_sliding_push(&worker->gradients, worker->gradient);
+        dcme_sliding_push(&worker->gradients, worker->gradient, scale);
         if (i - c >= begin)
             settle(worker, i - c);
     }
     for (int64_t i = end > begin + c ? end - c : begin; i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
         while (worker->gradients.pushed - 1 - c < i - begin)
-            dcme_sliding_push(&worker->gradients, NULL);
+            dcme_sliding_push(&worker->gradients, NULL, 1);
         settle(worker, i);
     }
 }

@@ -2,7 +2,8 @@
  * sums of the linear window move on by
  *     L_(t+1) = L_t - P_t + c x_t,  R_(t+1) = R_t + Q_t + x_(t+c+1) - (c + 1) x_(t+1).
  * Differences of sums keep the rounding of all that was ever in them, and L and R add it up once
- * more, so all sums are made anew from the ring every RENEW positions.
+ * more, so all sums are made anew from the ring every RENEW positions; at first at position 0, when
+ * the first c vectors have only been put into the ring.
  */
 #include "train/sliding.h"
 
@@ -11,9 +12,12 @@
 
 enum { RENEW = 256 };
 
+/* The vector at a position, one of the last 2c + 2; no division, as a step asks for it often. */
 static real *slot(const dcme_sliding *s, int64_t position) {
-    int64_t slots = 2 * s->window + 2;
-    return s->ring + (position + slots) % slots * s->size;
+    if (position < 0)
+        return s->zeros;
+    int64_t place = s->last - (s->pushed - 1 - position);
+    return s->ring + (place < 0 ? place + 2 * s->window + 2 : place) * s->size;
 }
 
 dcme_status dcme_sliding_open(dcme_sliding *sliding, const dcme_kernels *kernels, int64_t window,
@@ -37,24 +41,23 @@ void dcme_sliding_close(dcme_sliding *sliding) {
     sliding->ring = NULL;
 }
 
-void dcme_sliding_reset(dcme_sliding *sliding) {
-    int64_t vectors = 2 * sliding->window + 2 + 4;
-    sliding->pushed = 0;
-    memset(sliding->ring, 0, (size_t)(vectors * sliding->size) * sizeof *sliding->ring);
-}
+void dcme_sliding_reset(dcme_sliding *sliding) { sliding->pushed = sliding->last = 0; }
 
 /* All sums at position t from the vectors themselves. */
 static void renew(dcme_sliding *s, int64_t t) {
     int64_t c = s->window, size = s->size;
     memset(s->near_sum, 0, (size_t)(4 * size) * sizeof *s->near_sum);
     for (int64_t d = 1; d <= c; d++) {
-        const real *before = slot(s, t - d), *after = slot(s, t + d);
-        s->kernels->axpy(s->near_sum, 1, before, size);
+        const real *after = slot(s, t + d);
         s->kernels->axpy(s->linear ? s->far_sum : s->near_sum, 1, after, size);
-        if (s->linear) {
-            s->kernels->axpy(s->left, (real)(c + 1 - d), before, size);
+        if (s->linear)
             s->kernels->axpy(s->right, (real)(c + 1 - d), after, size);
-        }
+    }
+    for (int64_t d = 1; d <= c && d <= t; d++) {
+        const real *before = slot(s, t - d);
+        s->kernels->axpy(s->near_sum, 1, before, size);
+        if (s->linear)
+            s->kernels->axpy(s->left, (real)(c + 1 - d), before, size);
     }
     if (!s->linear)
         s->kernels->axpy(s->near_sum, 1, slot(s, t), size);
@@ -66,28 +69,35 @@ static void change(const dcme_sliding *s, real *sum, const real *const *vectors,
     s->kernels->combine(sum, (real *const *)vectors, weights, count, s->size);
 }
 
-/* The linear sums from position t - 1 to t; x_(t+c) = x has just been put into the ring. */
-static void advance_linear(const dcme_sliding *s, int64_t t, const real *x) {
+/* The linear sums from position t - 1 to t. */
+static void advance_linear(const dcme_sliding *s, int64_t t) {
     real c = (real)s->window;
-    const real *before = slot(s, t - 1), *leaves = slot(s, t - 1 - s->window), *at = slot(s, t);
+    const real *before = slot(s, t - 1), *leaves = slot(s, t - 1 - s->window);
+    const real *at = slot(s, t), *enters = slot(s, t + s->window);
     change(s, s->left, (const real *[]){s->near_sum, before}, (real[]){-1, c}, 2);
     change(s, s->near_sum, (const real *[]){before, leaves}, (real[]){1, -1}, 2);
-    change(s, s->right, (const real *[]){s->far_sum, x, at}, (real[]){1, 1, -(c + 1)}, 3);
-    change(s, s->far_sum, (const real *[]){x, at}, (real[]){1, -1}, 2);
+    change(s, s->right, (const real *[]){s->far_sum, enters, at}, (real[]){1, 1, -(c + 1)}, 3);
+    change(s, s->far_sum, (const real *[]){enters, at}, (real[]){1, -1}, 2);
 }
 
-void dcme_sliding_push(dcme_sliding *s, const real *x) {
+static void advance_fixed(const dcme_sliding *s, int64_t t) {
+    const real *leaves = slot(s, t - 1 - s->window), *enters = slot(s, t + s->window);
+    change(s, s->near_sum, (const real *[]){leaves, enters}, (real[]){-1, 1}, 2);
+}
+
+void dcme_sliding_push(dcme_sliding *s, const real *x, real scale) {
     int64_t p = s->pushed++, t = p - s->window;
-    if (!x)
-        x = s->zeros;
-    memcpy(slot(s, p), x, (size_t)s->size * sizeof *x); /* over x_(t-c-2) */
-    if (t % RENEW == 0 && t > 0) {
+    s->last = p == 0 || s->last == 2 * s->window + 1 ? 0 : s->last + 1;
+    real *vector = (real *)(x ? x : s->zeros);
+    s->kernels->mean(slot(s, p), scale, &vector, 1, s->size); /* over x_(t-c-2) */
+    if (t < 0)
+        return;
+    if (t % RENEW == 0)
         renew(s, t);
-    } else if (s->linear) {
-        advance_linear(s, t, x);
-    } else {
-        change(s, s->near_sum, (const real *[]){slot(s, t - 1 - s->window), x}, (real[]){-1, 1}, 2);
-    }
+    else if (s->linear)
+        advance_linear(s, t);
+    else
+        advance_fixed(s, t);
 }
 
 void dcme_sliding_sum(const dcme_sliding *s, real *out, real scale) {

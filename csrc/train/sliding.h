@@ -13,6 +13,7 @@ typedef struct {
     int64_t window, size; /* c; numbers in a vector */
     int linear;
     int64_t pushed; /* vectors so far in this sentence */
+    int64_t last;   /* where in the ring the last one is */
     real *ring;     /* (2c + 2, size) the last vectors pushed */
     real *near_sum; /* x_(t-c) .. x_(t-1); for w_d = 1 x_t .. x_(t+c) are in it too */
     real *far_sum;  /* x_(t+1) .. x_(t+c), linear only */
@@ -28,8 +29,8 @@ void dcme_sliding_close(dcme_sliding *sliding);
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);
 
-/* Push x_p (NULL for zero); the sum is then that of position t = p - c. */
-void dcme_sliding_push(dcme_sliding *sliding, const real *x);
+/* Push x_p = scale x (0 for NULL); the sum is then that of position t = p - c. */
+void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale);
 
 /* out = scale y_t; t must not be negative. */
 void dcme_sliding_sum(const dcme_sliding *sliding, real *out, real scale);

@@ -75,7 +75,7 @@ static void check_position(const dcme_sliding *sliding, const sentence *s, int64
 static void check_sentence(dcme_sliding *sliding, const sentence *s) {
     dcme_sliding_reset(sliding);
     for (int64_t p = 0; p < s->length + sliding->window; p++) {
-        dcme_sliding_push(sliding, p < s->length ? s->x[p] : NULL);
+        dcme_sliding_push(sliding, p < s->length ? s->x[p] : NULL, 1);
         if (p >= sliding->window)
             check_position(sliding, s, p - sliding->window);
     }
@@ -97,7 +97,7 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
     fill(&s, LONGEST, LONGEST, 2);
     dcme_sliding_reset(&sliding);
     for (int64_t p = 0; p < 300; p++) /* a sentence that is left off in the middle */
-        dcme_sliding_push(&sliding, s.x[p]);
+        dcme_sliding_push(&sliding, s.x[p], 1);
     fill(&s, LONGEST, 0, 3);
     check_sentence(&sliding, &s);
     dcme_sliding_close(&sliding);
@@ -110,12 +110,12 @@ static void check_copies(void) {
     if (dcme_sliding_open(&sliding, &dcme_kernels_scalar, 2, 0, SIZE) != DCME_OK)
         abort();
     for (int64_t p = 0; p < 5; p++) {
-        dcme_sliding_push(&sliding, row);
+        dcme_sliding_push(&sliding, row, 2);
         row[0] += 10;
     }
-    dcme_sliding_sum(&sliding, sum, 1); /* around position 2: 1 + 11 + 31 + 41 */
-    if (sum[0] != 84) {
-        printf("a sum of copies is %g, not 84\n", sum[0]);
+    dcme_sliding_sum(&sliding, sum, 1); /* around position 2: 2 (1 + 11 + 31 + 41) */
+    if (sum[0] != 168) {
+        printf("a sum of copies is %g, not 168\n", sum[0]);
         failures++;
     }
     dcme_sliding_close(&sliding);
