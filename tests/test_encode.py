@@ -115,6 +115,17 @@ def test_words_that_are_not_utf8(text, errors, block_bytes, threads):
         assert (encoded.replaced, encoded.skipped) == expected
 
 
+@pytest.mark.parametrize("errors", ["replace", "skip"])
+@pytest.mark.parametrize("block_bytes", [5000, 1 << 20])
+def test_many_words_of_which_some_are_not_utf8(errors, block_bytes):
+    """More than a table has room for at first, or looks up at once; broken ones become alike."""
+    words = [b"%x\xff" % (i % 500) if i % 7 == 0 else b"%x" % (i // 2) for i in range(90_000)]
+    options = VocabularyOptions(min_count=1, encoding_errors=errors)
+    encoded = check([b" ".join(words)], options, block_bytes, threads=2)
+    assert encoded.types > 35_000
+    assert encoded.replaced + encoded.skipped == -(-90_000 // 7)
+
+
 @given(text=RAW, **RUNS)
 @example(text=b"fine\nb\xc0\x80d", block_bytes=4, threads=2)
 @example(text=b"a\na\xf4\x90\x80\x80 \xff", block_bytes=4, threads=2)

@@ -1,7 +1,6 @@
 /* See centres.h. */
 #include "classify/centres.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Share of the unigram distribution in every cluster's noise. The centre, softmax at a mean
  * context, is close to the geometric mean of its contexts' distributions and has next to nothing
