@@ -104,7 +104,11 @@ def test_topics(folder, capsys):
     assert run(["scdv", "topics", "m", "--words", "3", "--coherence", "docs"]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 5
-    assert f"mean coherence {told['coherence']:.2f} over 5 topics" in err
+    assert f"mean coherence {told['coherence']:.2f} over 5 topics\n" in err
+    assert run(["scdv", "topics", "m", "--words", "1000", "--coherence", "docs"]) == 0
+    assert "over 5 topics; 5 have fewer than 1000 words, which raises theirs\n" in (
+        capsys.readouterr().err
+    )
     assert run(["scdv", "topics", "m", "--word", "w1"]) == 0
     assert float(capsys.readouterr().out.split("\t")[0]) > 0.05
     assert run(["scdv", "topics", "m", "--word", "none"]) == 1

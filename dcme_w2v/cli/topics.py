@@ -45,7 +45,9 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         score = "" if topic.coherence is None else f"{topic.coherence:.2f}\t"
         click.echo(f"{topic.number}\t{topic.share:.4f}\t{score}{_spelled(topic)}")
     if mean is not None:
-        click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics", err=True)
+        short = sum(len(topic.words) < words for topic in listed)
+        note = f"; {short} have fewer than {words} words, which raises theirs" if short else ""
+        click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics{note}", err=True)
 
 
 def _spelled(topic: found.Topic) -> str:
