@@ -35,7 +35,8 @@ PAPER = peers.Setting(
 GRID = (0.3, 1.0, 3.0)
 # What helps beyond the paper's form, and with tf-idf beside the vectors.
 BETTER: dict[str, Any] = {"centre": True, "term_frequency": "log"}
-BEST = {**BETTER, "power": 0.5, "tfidf": 2.0}
+ALONE = {**BETTER, "power": 0.5}
+BEST = {**ALONE, "tfidf": 2.0}
 
 
 @dataclass(frozen=True)
