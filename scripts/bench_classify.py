@@ -28,12 +28,12 @@ import numpy as np
 import peers
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.dataset import numbers_of
 from dcme_w2v.classify.features import WORD, TextFeatures
-from dcme_w2v.classify.fitting import Labelled, fit, measure
+from dcme_w2v.classify.fit import Labelled, fit, measure
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.model import THRESHOLD
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
-from dcme_w2v.classify.reading import numbers_of
 from dcme_w2v.text.documents import Document, read_documents
 
 THREADS = 2

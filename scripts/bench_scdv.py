@@ -25,7 +25,7 @@ import peers
 # Both programs read lines of words, and print one JSON object.
 OURS = """
 import json, os, resource, sys, time
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.rows import transform_to_files
 from dcme_w2v.text.documents import read_documents

@@ -24,7 +24,7 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.words.vectors import Vectors
 

@@ -21,22 +21,22 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DcmeError
-from dcme_w2v.options import TrainOptions, VocabularyOptions
-from dcme_w2v.text.encode import encode
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.check import check_vectors
-from dcme_w2v.words.checkpoint import (
+from dcme_w2v.checkpoints.folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
     fingerprint_of,
     record_of,
 )
+from dcme_w2v.checkpoints.record import RECORD
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DcmeError
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.record import RECORD
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors, save_vectors
 
 Reader = Callable[[Path], Any]
@@ -92,7 +92,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
     with encode([str(corpus)], options) as encoded:
         fingerprint = fingerprint_of(encoded)
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
-        training = Training(np.array(encoded.ids), encoded.counts, training_options)
+        training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
         record = record_of(options, training_options, fingerprint, training, Position(1))
         saved = CheckpointFolder(str(folder / "k"), resuming=False)

@@ -31,14 +31,14 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.files import replacing
 from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
 from dcme_w2v.text.encode import encode
-from dcme_w2v.text.holdout import HeldOutLines
+from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
-from dcme_w2v.words.holdout import HeldOut, biases_of
+from dcme_w2v.words.heldout import HeldOut, biases_of
+from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.likelihood import likelihood, pieces
-from dcme_w2v.words.model import Model
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 SETTING: dict[str, Any] = {
@@ -103,7 +103,7 @@ def texts(corpus: str, quick: bool, only: str | None) -> Iterator[Text]:
 
 
 class Exact:
-    """The exact softmax behind the few names of `Training` that this script uses."""
+    """The exact softmax behind the few names of `Trainer` that this script uses."""
 
     def __init__(self, text: Text, ids: NDArray[np.uint32], epochs: int, lr: float) -> None:
         setting = {name: SETTING[name] for name in ("dim", "window", "sample")}
@@ -129,7 +129,7 @@ def trainer(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: f
         exact = Exact(text, ids, epochs, lr)
         return exact, exact
     options = resolved(TrainOptions(**SETTING, **METHODS[method], epochs=epochs, lr=lr))
-    training = Training(ids, np.maximum(text.vocabulary.counts, 1), options)
+    training = Trainer(ids, np.maximum(text.vocabulary.counts, 1), options)
     return training, HeldOut(text.held_out, text.vocabulary.counts, training)
 
 
@@ -182,7 +182,7 @@ def measure(text: Text, training: Any, method: str, data: Path) -> dict[str, flo
     vectors, questions = Vectors(text.vocabulary, input), data / "analogies" / "questions-words.txt"
     chosen = {} if method == "softmax" else dataclasses.asdict(training.options)
     biases = biases_of(text.vocabulary.counts, chosen)
-    model = Model(text.vocabulary, input, output, SETTING["window"], biases)
+    model = LanguageModel(text.vocabulary, input, output, SETTING["window"], biases)
     found = model.analogy_likelihood(questions)
     found["analogies"] = analogies(vectors, questions).total.accuracy or 0.0
     try:

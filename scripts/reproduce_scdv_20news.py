@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.scdv import BAGS, DocumentModel
 from dcme_w2v.documents.topics import coherences, topics

@@ -22,9 +22,9 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
-from dcme_w2v.words.holdout import biases_of
+from dcme_w2v.words.heldout import biases_of
 from dcme_w2v.words.likelihood import likelihood
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 GRID = {
@@ -70,7 +70,7 @@ def main() -> None:
 def measure(words, train, held, options: TrainOptions, data: Path) -> str:  # type: ignore[no-untyped-def]
     """Train with these options and return the figures as cells of a table."""
     counts = np.maximum(words.counts, 1)
-    training = Training(train, counts, options)
+    training = Trainer(train, counts, options)
     try:
         for epoch in range(options.epochs):
             training.epoch(epoch)

@@ -87,8 +87,8 @@ class Run:
 
     def complaint(self) -> str | None:
         """Return what is wrong with the files that there are, whatever has happened."""
+        from dcme_w2v.checkpoints.folder import Checkpoint, generations_in
         from dcme_w2v.errors import DcmeError
-        from dcme_w2v.words.checkpoint import Checkpoint, generations_in
 
         for path in self.outputs:
             if path.exists() and path.read_bytes() not in (OLD, self.straight[path.name]):

@@ -22,8 +22,8 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.files import replacing
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.holdout import HeldOut
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.heldout import HeldOut
+from dcme_w2v.words.trainer import Trainer
 
 RANGES: dict[str, tuple[float, ...]] = {
     "clusters": (20, 50, 100, 200, 500),
@@ -51,7 +51,7 @@ def rows(full: bool) -> list[dict[str, float]]:
 def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | None:
     """Train with a row's settings; None where it left the numbers."""
     options = TrainOptions(objective="dcme", **SETTING, epochs=epochs, **row)
-    training = Training(text.ids, text.vocabulary.counts, resolved(options))
+    training = Trainer(text.ids, text.vocabulary.counts, resolved(options))
     held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training), 0.0
     try:
         for epoch in range(epochs):

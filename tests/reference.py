@@ -77,7 +77,7 @@ def around(t, half, length):
 
 
 class Reference:
-    """The same as `dcme_w2v.words.training.Training` with one thread."""
+    """The same as `dcme_w2v.words.trainer.Trainer` with one thread."""
 
     def __init__(self, ids, counts, options, make_objective):
         self.options, self.tokens = options, len(ids)

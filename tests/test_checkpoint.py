@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from test_training import MODELS, OBJECTIVES, lines, options_of
 
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
-from dcme_w2v.options import CheckpointOptions, VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words import training as training_module
-from dcme_w2v.words.checkpoint import (
+from dcme_w2v.checkpoints.folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
     generations_in,
     record_of,
 )
-from dcme_w2v.words.record import FILES, RECORD
-from dcme_w2v.words.training import Training
+from dcme_w2v.checkpoints.record import FILES, RECORD
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.options import CheckpointOptions, VocabularyOptions
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words import trainer as trainer_module
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 FINGERPRINT = {"ids": "a", "vocabulary": "b", "tokens": 1, "words": 1, "files": ["c"]}
@@ -45,15 +45,15 @@ def saved(folder, training, epoch, counts):
 def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
     tmp_path, monkeypatch, objective, model
 ):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
     text = lines([20] * 3000)
     rate = {"lr": 0.005} if "dcme_update" in objective else {}
     options = options_of(objective | model | rate, epochs=2, beta=3.0, sample=0.0)
-    straight = Training(*text, options)
+    straight = Trainer(*text, options)
     ends = [straight.epoch(number) for number in range(2)]
 
     folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
-    stopped, stops = Training(*text, options), 0
+    stopped, stops = Trainer(*text, options), 0
 
     def watch(progress):
         return stops < 6
@@ -63,7 +63,7 @@ def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
         while stopped.unfinished is not None:
             stops += 1
             found = saved(folder, stopped, number, text[1])
-            stopped = Training(*text, options)
+            stopped = Trainer(*text, options)
             assert found.restore(stopped).epoch == stopped.unfinished == number
             end = stopped.epoch(number, watch)
         assert end == ends[number]
@@ -75,16 +75,16 @@ def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_no_token_is_lost_with_threads(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
     text = lines([20] * 6000 + [1] * 100)
     options = options_of({"objective": "dcme"}, epochs=1, threads=threads, sample=0.0)
     folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
-    run, stops = Training(*text, options), 0
+    run, stops = Trainer(*text, options), 0
     run.epoch(0, lambda progress: True)
     while run.unfinished is not None:
         stops += 1
         found = saved(folder, run, 0, text[1])
-        run = Training(*text, options)
+        run = Trainer(*text, options)
         found.restore(run)
         run.epoch(0, lambda progress: True)
     folder.close()
@@ -94,7 +94,7 @@ def test_no_token_is_lost_with_threads(tmp_path, monkeypatch, threads):
 
 def test_a_stop_before_or_after_an_epoch_loses_nothing():
     text = lines([20] * 100)
-    run = Training(*text, options_of({}, epochs=3))
+    run = Trainer(*text, options_of({}, epochs=3))
     run._core.stop()
     run.epoch(0)
     run._core.stop()
@@ -107,7 +107,7 @@ def test_deterministic_is_one_learner_whatever_the_threads(objective):
     text = lines([20] * 300)
     tables = set()
     for threads, deterministic in [(1, False), (1, True), (2, True), (7, True)]:
-        run = Training(*text, options_of(objective, threads=threads, deterministic=deterministic))
+        run = Trainer(*text, options_of(objective, threads=threads, deterministic=deterministic))
         run.epoch(0)
         tables.add(run.input.tobytes() + run.output.tobytes())
     assert len(tables) == 1
@@ -120,7 +120,7 @@ def test_deterministic_is_one_learner_whatever_the_threads(objective):
 def kept(tmp_path):
     """Return a training, its folder of checkpoints and the text."""
     text = lines([20] * 30)
-    training = Training(*text, options_of({}))
+    training = Trainer(*text, options_of({}))
     training.epoch(0)
     folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
     yield training, folder, text
@@ -243,9 +243,9 @@ def test_another_shape_is_refused(kept):
     training, folder, text = kept
     found = saved(folder, training, 1, text[1])
     with pytest.raises(FormatError, match=r"vectors\.npy: is float32"):
-        found.restore(Training(*text, options_of({}, dim=9)))
+        found.restore(Trainer(*text, options_of({}, dim=9)))
     with pytest.raises(FormatError, match=r"state\.bin: does not fit this run"):
-        found.restore(Training(*text, options_of({"objective": "dcme"})))
+        found.restore(Trainer(*text, options_of({"objective": "dcme"})))
 
 
 def test_numbers_that_are_not_finite_are_not_kept(kept):

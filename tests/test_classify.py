@@ -5,11 +5,11 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 from dcme_w2v.classify import MaxentClassifier
-from dcme_w2v.classify.fitting import Labelled, fit
+from dcme_w2v.classify.class_order import similar_neighbours
+from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.order import similar_neighbours
-from dcme_w2v.classify.training import Training, core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
 from dcme_w2v.errors import DivergedError, UsageError
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
@@ -256,7 +256,7 @@ def test_epoch_progress_counts_every_instance():
     labels = np.arange(100, dtype=np.int32) % 7
     for threads in (1, 3):
         options = resolved(ClassifyOptions(threads=threads, batch=8, epochs=2), 7)
-        training = Training(matrix, documents, labels, 7, options)
+        training = ClassifierTrainer(matrix, documents, labels, 7, options)
         assert training.epoch(0).instances == 100
         assert training.epoch(1).instances == 200
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.words.check import ROW_COUNT, TRAILING, UNREADABLE
-from dcme_w2v.words.reading import FAULT_NAMES
+from dcme_w2v.words.vectors_reader import FAULT_NAMES
 
 
 def test_a_healthy_file_is_ok(tmp_path, capsys):

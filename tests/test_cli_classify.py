@@ -72,7 +72,7 @@ def test_predictions_keep_the_order_of_a_long_stream(model):
 @pytest.mark.parametrize("objective", ["gd", "dcme", "nce", "ns"])
 def test_a_saved_model_predicts_as_the_trained_one(tmp_path, docs, objective):
     from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-    from dcme_w2v.classify.runs import TrainJob, predict, train
+    from dcme_w2v.classify.pipeline import TrainJob, predict, train
 
     path = str(tmp_path / "m")
     options = ClassifyOptions(objective=objective, negative=1)

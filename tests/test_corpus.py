@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.corpus import Corpus, expand
-from dcme_w2v.text.unpack import read_whole
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)

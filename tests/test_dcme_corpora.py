@@ -10,9 +10,9 @@ import pytest
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.holdout import biases_of
+from dcme_w2v.words.heldout import biases_of
 from dcme_w2v.words.likelihood import LAST, likelihood
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 CORPORA = (
@@ -46,7 +46,7 @@ def test_better_than_the_unigram(name, options, tmp_path):
     last = ids >> np.uint32(31)
     held = (np.cumsum(last) - last) % HELD_EVERY == HELD_EVERY - 1
     chosen = resolved(TrainOptions(objective="dcme", **options))
-    training = Training(ids[~held], counts, chosen)
+    training = Trainer(ids[~held], counts, chosen)
     (prior,) = biases_of(counts, dataclasses.asdict(chosen))
     unigram = np.log(counts / counts.sum())
     text = ids[held][:35_000]

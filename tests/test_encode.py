@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, ResourceError
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.compression import PACKINGS
 from dcme_w2v.text.encode import count, encode
-from dcme_w2v.text.unpack import PACKINGS
 from dcme_w2v.text.vocabulary import Vocabulary
 
 LAST = 1 << 31

@@ -14,7 +14,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from dcme_w2v.documents.estimator import SCDV
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.errors import UsageError
 
 STRINGS = [text.decode() for text in texts()]

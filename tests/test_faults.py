@@ -18,7 +18,7 @@ from test_cli_train import write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.text.corpus import Corpus
-from dcme_w2v.words import trainer
+from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
 
 TEXT = b"a b c d e\n" * 40
@@ -302,7 +302,7 @@ def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
 
 @pytest.mark.parametrize("flag", ["--output-context", "--save-vocab", "--log-json", "--checkpoint"])
 def test_every_output_is_tested_before_the_work(tmp_path, capsys, monkeypatch, flag):
-    monkeypatch.setattr(trainer, "encode", None)  # whoever gets there fails
+    monkeypatch.setattr(run_module, "encode", None)  # whoever gets there fails
     code = train("c.txt", output=tmp_path / "v", flags=(flag, str(tmp_path / "gone" / "x")))
     assert "gone" in refused(capsys, code)
 

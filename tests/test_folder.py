@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.folder import load_model, save_model, words_arrays
+from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.text.words import Words
 
 WORDS = Words.from_words(["a", "über"])

@@ -16,10 +16,10 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
-from dcme_w2v.text.holdout import HeldOutLines
-from dcme_w2v.words.holdout import HeldOut, biases_of, dual_bounds, evenly
+from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly
 from dcme_w2v.words.likelihood import LAST, contexts, pieces
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 SCORES = ("heldout_log_probability", "heldout_log_mean_probability")
@@ -201,7 +201,7 @@ def test_the_surrogate_is_above_the_truth(update, seed):
     options = options_of(
         update, epochs=3, window=3, seed=seed, lr=0.001 if update is PAPER else 0.2
     )
-    training = Training(ids, counts, options)
+    training = Trainer(ids, counts, options)
     held = HeldOut(ids, counts, training)
     for number in range(options.epochs):
         training.epoch(number)
@@ -235,7 +235,7 @@ def test_the_bound_is_the_truth_at_the_softmax_itself():
 def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
     """In the context: v_i - u_z and v_i - E v; the centre at the contexts' own softmax."""
     ids, counts = corpus()
-    training = Training(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
+    training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
     for number in range(4):
         training.epoch(number)
     h, targets = contexts(ids, training.input, 3)
@@ -254,7 +254,7 @@ def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
 
 def test_clusters_do_not_all_die():
     ids, counts = corpus(tokens=6000)
-    training = Training(
+    training = Trainer(
         ids, counts, options_of(DCME, epochs=10, window=3, lr=0.2, clusters=4, beta=0.5)
     )
     held = HeldOut(ids, counts, training)
@@ -273,7 +273,7 @@ def test_a_run_that_leaves_the_numbers_stops_with_one_error(tmp_path, text, caps
     assert "give a lower --lr" in error
     assert not (tmp_path / "v.txt").exists()
     ids, counts = corpus()
-    training = Training(ids, counts, options_of(PAPER, lr=900.0, epochs=20))
+    training = Trainer(ids, counts, options_of(PAPER, lr=900.0, epochs=20))
     with pytest.raises(DivergedError):
         for number in range(20):
             training.epoch(number)

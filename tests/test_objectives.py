@@ -17,7 +17,7 @@ from texts import corpus
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 
 KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 TOLERANCE, TOLERANCE_OF_LINEAR = 1e-5, 3e-5
@@ -80,7 +80,7 @@ def compare(text, options):
     """Train with the reference and with all kernels; return the reference."""
     reference, options, losses = run_reference(text, options)
     for name in KERNELS:
-        training = Training(*text, options, kernels=name)
+        training = Trainer(*text, options, kernels=name)
         assert training.kernels == name
         random_rows(training.input, options.seed)
         random_rows(training.output, options.seed + 1)
@@ -150,7 +150,7 @@ def test_several_passages_in_a_shard():
 def test_initial_rows(dim):
     ids, counts = corpus()
     options = resolved(TrainOptions(dim=dim, seed=2**62 + 3))
-    training = Training(ids, counts, options)
+    training = Trainer(ids, counts, options)
     np.testing.assert_allclose(
         training.input, initial_table(len(counts), dim, options.seed), rtol=1e-7
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.words.progress import JsonLog, Lines, Terminal, epoch_line, reporting
+from dcme_w2v.progress import JsonLog, Lines, Terminal, epoch_line, reporting
 
 
 class Clock:

@@ -10,23 +10,24 @@ from test_faults import refused, train
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.words import resources, trainer
-from dcme_w2v.words import training as training_module
+from dcme_w2v.words import resources
+from dcme_w2v.words import run as run_module
+from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 
 
 def plan_of(tmp_path, **more):
     corpus = write_corpus(tmp_path / "c.txt")
-    with trainer.encode([corpus], trainer.VocabularyOptions()) as encoded:
-        job = trainer.TrainJob((corpus,), output=str(tmp_path / "v.txt"), **more)
+    with run_module.encode([corpus], run_module.VocabularyOptions()) as encoded:
+        job = run_module.TrainJob((corpus,), output=str(tmp_path / "v.txt"), **more)
         return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
 
 
 def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
     corpus = write_corpus(tmp_path / "c.txt")
     monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
-    monkeypatch.setattr(trainer, "Training", None)  # whoever gets there fails
+    monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
     error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
     assert "bytes of memory and there are 1,000: lower --dim" in error
     assert run(["train", corpus, "--dry-run"]) == 1
@@ -42,7 +43,7 @@ def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, mon
         return disk_usage(path)._replace(free=500)
 
     monkeypatch.setattr(resources.shutil, "disk_usage", small)
-    monkeypatch.setattr(trainer, "Training", None)
+    monkeypatch.setattr(run_module, "Trainer", None)
     code = train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin")
     assert "need about" in refused(capsys, code)
 
@@ -67,7 +68,7 @@ def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monk
     def refuse(rows, dim):
         return np.empty((1 << 50, 8), dtype=np.float32)
 
-    monkeypatch.setattr(training_module, "new_table", refuse)
+    monkeypatch.setattr(trainer_module, "new_table", refuse)
     error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin"))
     assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
 
@@ -85,15 +86,15 @@ def test_tables_of_more_than_two_to_the_31_numbers(monkeypatch, objective):
         memory = mmap.mmap(-1, rows * dim * 4, flags=flags)
         return np.frombuffer(memory, dtype=np.float32).reshape(rows, dim)
 
-    monkeypatch.setattr(training_module, "new_table", sparse)
-    monkeypatch.setattr(training_module.core, "initialise", lambda *table: None)
+    monkeypatch.setattr(trainer_module, "new_table", sparse)
+    monkeypatch.setattr(trainer_module.core, "initialise", lambda *table: None)
     ids = np.array([words - 1, words - 2, words - 4, words - 3], dtype=np.uint32)
     counts = np.ones(words, dtype=np.int64)
     counts[-4:] = 1_000_000_000
     options = TrainOptions(
         objective=objective, dim=dim, epochs=1, threads=1, window=2, sample=0.0, negative=2, lr=0.5
     )
-    run = Training(ids, counts, resolved(options))
+    run = Trainer(ids, counts, resolved(options))
     run.input[-4:] = 0.01
     assert run.epoch(0).trained == 4
     assert (np.abs(run.output[-4:]).max(axis=1) > 0).all()

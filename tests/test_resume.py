@@ -15,16 +15,17 @@ import pytest
 from test_cli_train import manifest, write_corpus
 from test_training import lines, options_of
 
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DivergedError
-from dcme_w2v.interrupts import noting, raise_on_signals
-from dcme_w2v.words import keeping, trainer
-from dcme_w2v.words import training as training_module
-from dcme_w2v.words.checkpoint import (
+from dcme_w2v.checkpoints import schedule
+from dcme_w2v.checkpoints.folder import (
     Checkpoint,
     generations_in,
 )
-from dcme_w2v.words.training import Training
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.interrupts import noting, raise_on_signals
+from dcme_w2v.words import run as run_module
+from dcme_w2v.words import trainer as trainer_module
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -40,16 +41,16 @@ def train(corpus, output, *flags):
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):
     """Send a signal as soon as training is seen in an epoch, or in a later one."""
-    is_time = keeping.Keeper.is_time
+    is_time = schedule.Keeper.is_time
 
     def send(keeper):
         if keeper.position.epoch >= epoch:  # a short epoch may end before anyone looks
             os.kill(os.getpid(), number)
-            monkeypatch.setattr(keeping.Keeper, "is_time", is_time)
+            monkeypatch.setattr(schedule.Keeper, "is_time", is_time)
         return is_time(keeper)
 
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(keeping.Keeper, "is_time", send)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(schedule.Keeper, "is_time", send)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -99,13 +100,13 @@ def test_a_signal_while_reading_ends_at_once(tmp_path, corpus, capsys, monkeypat
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trainer, "encode", interrupt)
+    monkeypatch.setattr(run_module, "encode", interrupt)
     assert train(corpus, tmp_path / "v.bin") == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
 def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
     for every, names in (("1", {"000002", "000003"}), ("2", {"000001"}), ("9h", set())):
         folder = tmp_path / every
         flags = ("--checkpoint", str(folder), "--checkpoint-every", every)
@@ -225,16 +226,16 @@ def test_a_dry_run_makes_no_folder(tmp_path, corpus):
 
 
 def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypatch):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
     folder = tmp_path / "k"
-    advance = keeping.Keeper.end_epoch
+    advance = schedule.Keeper.end_epoch
 
     def spoil(keeper):
         advance(keeper)
         if keeper.position.epoch == 2:
             keeper._training.input[3, 3] = np.nan
 
-    monkeypatch.setattr(keeping.Keeper, "end_epoch", spoil)
+    monkeypatch.setattr(schedule.Keeper, "end_epoch", spoil)
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
     assert train(corpus, tmp_path / "v.bin", *flags) == 1
     said = capsys.readouterr().err
@@ -247,12 +248,10 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
 
 def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
     """The threads look at losses of words that they meet; the poll at all rows in turn."""
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.01)
     ids, counts = lines([1000] * 2400)  # a poll ends it at once
     counts = np.append(counts, 1)
-    run = Training(
-        ids, counts, options_of({"noise_power": 2.0, "negative": 20}, dim=300, window=10)
-    )
+    run = Trainer(ids, counts, options_of({"noise_power": 2.0, "negative": 20}, dim=300, window=10))
     run.output[-1, 7] = np.inf
     run.output[-1, 8] = 0
     with pytest.raises(DivergedError, match=r"a vector is not finite; --objective ns, --lr"):
@@ -265,13 +264,13 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
     folder = tmp_path / "k"
     gone = tmp_path / "gone"
     gone.mkdir()
-    end = keeping.Keeper.end_epoch
+    end = schedule.Keeper.end_epoch
 
     def vanish(keeper):
         end(keeper)
         shutil.rmtree(gone, ignore_errors=True)
 
-    monkeypatch.setattr(keeping.Keeper, "end_epoch", vanish)
+    monkeypatch.setattr(schedule.Keeper, "end_epoch", vanish)
     assert train(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "cannot be written" in said and f"--resume {folder}" in said

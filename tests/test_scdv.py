@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dcme_w2v.documents.fitting import fit_documents
-from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import FEATURES, ScdvOptions
 from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.vectors import Vectors

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 from test_scdv import SMALL, texts, transform, word_vectors
 
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.search import (
     Finder,
-    LanguageModel,
+    QueryLikelihood,
     average_precision,
     sharing_labels,
 )
@@ -63,7 +63,7 @@ def test_senses_of_a_word(model):
 
 def test_language_model_is_dirichlet_smoothed_query_likelihood():
     documents = [b"a b a", b"c", b"a c c d", b""]
-    language = LanguageModel(documents, prior=3.0)
+    language = QueryLikelihood(documents, prior=3.0)
     split = [text.decode().split() for text in documents]
     everything = [word for words in split for word in words]
 
@@ -86,7 +86,7 @@ def test_scores_are_cosines_mixed_with_the_language_model(model):
     dense, asked = rows.toarray(), transform(model, queries).toarray()
     norms = np.linalg.norm(dense, axis=1) * np.linalg.norm(asked, axis=1)[:, None]
     np.testing.assert_allclose(cosines, asked @ dense.T / np.maximum(norms, 1e-30), atol=1e-5)
-    language = LanguageModel(documents)
+    language = QueryLikelihood(documents)
     alone = np.array(list(Finder(model, rows, language, 1.0).scores(queries)))
     mixed = np.array(list(Finder(model, rows, language, 0.25).scores(queries)))
     assert (alone.min(axis=1).tolist(), alone.max(axis=1).tolist()) == ([0, 0, 0], [1, 1, 1])

@@ -11,12 +11,13 @@ from reference import LAST
 from texts import corpus, encoded
 
 from dcme_w2v._core import train as core
+from dcme_w2v.core import core_options
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.options import TrainOptions, declaration_of
-from dcme_w2v.words import training as training_module
+from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import likelihood
-from dcme_w2v.words.training import Training, core_options
+from dcme_w2v.words.trainer import Trainer
 
 HEADER = Path(__file__).parents[1] / "csrc" / "train" / "options.h"
 PAPER = {"objective": "dcme", "dcme_update": "paper"}
@@ -41,7 +42,7 @@ def options_of(options, **more):
 
 
 def train(text, options, kernels=None):
-    run = Training(*text, options, kernels=kernels)
+    run = Trainer(*text, options, kernels=kernels)
     for number in range(options.epochs):
         run.epoch(number)
     return run
@@ -86,7 +87,7 @@ def test_the_rate_falls_linearly(threads):
     """The rate is that of a passage's first token, so it lags by one; a thread has the last one."""
     text = lines([20] * 4000)
     options = options_of({"lr": 0.1}, epochs=4, min_lr=0.004, threads=threads)
-    run = Training(*text, options)
+    run = Trainer(*text, options)
     seen = []
     for number in range(options.epochs):
         seen.append(run.epoch(number).lr)
@@ -97,7 +98,7 @@ def test_the_rate_falls_linearly(threads):
 
 def test_the_rate_starts_at_lr():
     options = options_of({"lr": 0.5}, epochs=2)
-    assert Training(*corpus(), options).progress().lr == pytest.approx(0.5)
+    assert Trainer(*corpus(), options).progress().lr == pytest.approx(0.5)
     assert train(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
 
 
@@ -109,7 +110,7 @@ def test_the_loss_falls(objective, model):
     random = np.random.default_rng(1)
     topics = random.integers(30, size=(300, 1))
     text = encoded(list(4 * topics + random.integers(4, size=(300, 20))))
-    run = Training(*text, options_of(objective | model | rate, epochs=4, sample=0.0))
+    run = Trainer(*text, options_of(objective | model | rate, epochs=4, sample=0.0))
     losses = [run.epoch(number).loss for number in range(4)]
     assert losses[-1] < losses[0] - (0.03 if objective == PAPER else 0.5)
 
@@ -129,7 +130,7 @@ def test_subsampling_keeps_its_share():
 
 
 def test_too_high_a_rate_is_an_error():
-    run = Training(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
+    run = Trainer(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
     with pytest.raises(DivergedError) as caught:
         for number in range(30):
             run.epoch(number)
@@ -142,7 +143,7 @@ def test_too_high_a_rate_is_an_error():
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_rows_that_are_not_finite_are_an_error(objective):
     """One loss in 16 is looked at: the first of these, which is before any infinite row."""
-    run = Training(*encoded([np.arange(9)]), options_of(objective, window=1, sample=0.0))
+    run = Trainer(*encoded([np.arange(9)]), options_of(objective, window=1, sample=0.0))
     run.input[8, 7] = np.inf
     with pytest.raises(DivergedError, match="vector"):
         run.epoch(0)
@@ -151,7 +152,7 @@ def test_rows_that_are_not_finite_are_an_error(objective):
 @pytest.mark.parametrize("objective", ["ns", "nce"])
 def test_scores_far_from_zero_are_no_error(objective):
     """Their losses are finite, although exp() of them is not; rows may yet come back."""
-    run = Training(*corpus(), options_of({"objective": objective}, lr=1e-9, dim=100))
+    run = Trainer(*corpus(), options_of({"objective": objective}, lr=1e-9, dim=100))
     run.input[:], run.output[:] = 30, -30
     assert run.epoch(0).loss == pytest.approx(100 * 30 * 30, rel=1e-3)
 
@@ -159,9 +160,9 @@ def test_scores_far_from_zero_are_no_error(objective):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, threads):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.01)
     text = lines([20] * 40_000)
-    run = Training(*text, options_of({"negative": 20}, dim=300, window=10, threads=threads))
+    run = Trainer(*text, options_of({"negative": 20}, dim=300, window=10, threads=threads))
     before = threading.active_count()
 
     def watch(progress):
@@ -174,9 +175,9 @@ def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, thr
 
 
 def test_the_watcher_sees_progress(monkeypatch):
-    monkeypatch.setattr(training_module, "POLL_SECONDS", 0.002)
+    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.002)
     text = lines([20] * 2000)
-    run, seen = Training(*text, options_of({}, dim=50)), []
+    run, seen = Trainer(*text, options_of({}, dim=50)), []
     run.epoch(0, seen.append)
     assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
     assert seen[-1].done == len(text[0])
@@ -217,7 +218,7 @@ def test_the_core_takes_exactly_the_options():
     values = core_options(options_of({}))
     assert list(values) == fields
     ids, counts = corpus()
-    tables = [training_module.new_table(len(counts), 8) for _ in range(2)]
+    tables = [trainer_module.new_table(len(counts), 8) for _ in range(2)]
     core.Trainer(values, ids, counts, *tables)
     for name in fields:
         with pytest.raises(ValueError, match=name):
@@ -233,7 +234,7 @@ def test_the_choices_are_numbered_as_in_the_core():
 
 def test_unknown_kernels_are_an_error():
     with pytest.raises(UsageError, match="scalar"):
-        Training(*corpus(), options_of({}), kernels="mmx")
+        Trainer(*corpus(), options_of({}), kernels="mmx")
 
 
 @pytest.mark.parametrize("update", ["paper", "robust"])

@@ -20,8 +20,8 @@ from hypothesis.extra.numpy import arrays
 
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.reading import BLOCK
 from dcme_w2v.words.vectors import FORMATS, Vectors, save_vectors
+from dcme_w2v.words.vectors_reader import BLOCK
 
 SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy"}
 QUICK = settings(

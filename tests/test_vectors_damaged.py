@@ -8,8 +8,8 @@ import pytest
 from test_vectors import save
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.words.reading import BLOCK
 from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_reader import BLOCK
 
 DAMAGED = {
     "empty": (b"", "empty"),

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.classify.fitting import Labelled, fit
+from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.training import Training, Weights, core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
 
@@ -109,7 +109,7 @@ class MaxentClassifier:
             dataclasses.replace(self._options, epochs=1, solver="sgd"), len(self.classes_)
         )
         options = dataclasses.replace(options, min_lr=options.lr)
-        training = Training(
+        training = ClassifierTrainer(
             matrix if first else self._fitting(matrix), np.arange(len(labels)),
             numbers.astype(np.int32), len(self.classes_), options,
             None if first else self._weights,

@@ -1,7 +1,7 @@
 """Text as sparse vectors: counts of words and n-grams, weighted, or mixed into fewer columns.
 
 Texts are bytes of UTF-8. Columns are in descending order of frequency. Called by
-`dcme_w2v.classify.model` and `dcme_w2v.classify.reading`.
+`dcme_w2v.classify.model` and `dcme_w2v.classify.dataset`.
 """
 
 from __future__ import annotations

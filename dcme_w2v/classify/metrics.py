@@ -1,6 +1,6 @@
 """Measures of a classifier over batches of documents: those of one label and of several.
 
-Called by `dcme_w2v.classify.fitting` and `dcme_w2v.classify.runs`.
+Called by `dcme_w2v.classify.fit` and `dcme_w2v.classify.pipeline`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A trained classifier: features, classes and weights, as an object and as a folder.
 
-Called by `dcme_w2v.classify.estimator`, `dcme_w2v.classify.runs` and the commands.
+Called by `dcme_w2v.classify.estimator`, `dcme_w2v.classify.pipeline` and the commands.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.training import CHUNK, Weights, core_documents
+from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.model_folder import Model, load_model, save_model, words_arrays
 from dcme_w2v.options import default_threads
 
 KIND, VERSION = "classifier", 1

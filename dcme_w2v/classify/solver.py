@@ -1,6 +1,6 @@
 """The optimum of the exact problem by L-BFGS: what the other objectives are measured against.
 
-Called by `dcme_w2v.classify.fitting`.
+Called by `dcme_w2v.classify.fit`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.training import Weights, core_documents
+from dcme_w2v.classify.trainer import Weights, core_documents
 
 HISTORY = 6  # pairs of vectors that L-BFGS keeps; each is as large as the weights in float64
 
@@ -32,7 +32,7 @@ def solve(
     Parameters
     ----------
     matrix, documents, labels, classes
-        See `dcme_w2v.classify.training.Training`.
+        See `dcme_w2v.classify.trainer.ClassifierTrainer`.
     options : ClassifyOptions
         Resolved; `epochs` bounds the iterations.
     watch : callable, optional

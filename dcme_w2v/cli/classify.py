@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dcme_w2v.classify import runs
+from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.group import Group
@@ -19,7 +19,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.words.progress import reporting
+from dcme_w2v.progress import reporting
 
 labels_option = click.option(
     "--labels", metavar="FILE", help="for .npz: a line of labels, joined by |, for each row"
@@ -52,7 +52,7 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)
     with reporting(quiet, log_json) as reporter:
-        runs.train(runs.TrainJob(docs, **values), features, options, reporter)
+        pipeline.train(pipeline.TrainJob(docs, **values), features, options, reporter)
         reporter.talk(f"model: {values['output']}")
 
 
@@ -72,7 +72,7 @@ def test(
     average precision, F1 of the labels above the model's threshold. A label that the model does not
     know counts as missed.
     """
-    found = runs.test(Classifier.load(model), docs, labels, threads)
+    found = pipeline.test(Classifier.load(model), docs, labels, threads)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -101,7 +101,7 @@ def predict(
     With -k, further labels and probabilities follow on the same line. Labels that DOCS have are not
     looked at.
     """
-    for found in runs.predict(Classifier.load(model), docs, count, labels, threads):
+    for found in pipeline.predict(Classifier.load(model), docs, count, labels, threads):
         pairs = [(name, round(p, 6)) for name, p in found]
         line = json.dumps(pairs) if as_json else "\t".join(f"{n}\t{p:.6f}" for n, p in pairs)
         sys.stdout.buffer.write(f"{line}\n".encode())

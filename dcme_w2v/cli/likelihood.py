@@ -9,7 +9,7 @@ import click
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
-from dcme_w2v.words.model import Model
+from dcme_w2v.words.language_model import LanguageModel
 
 
 @click.command()
@@ -39,7 +39,7 @@ def likelihood(
         raise UsageError("nothing to score; name a corpus, or --analogies FILE")
     if window is not None and window < 1:
         raise UsageError(f"--window {window}: give at least 1")
-    loaded = Model.load(model, context, read_vocab, window)
+    loaded = LanguageModel.load(model, context, read_vocab, window)
     found = loaded.text_likelihood(corpus, default_threads()) if corpus else {}
     found |= loaded.analogy_likelihood(questions) if questions is not None else {}
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]

@@ -66,7 +66,7 @@ def search(
         names = load_labels(labels, rows.shape[0])
     language = None
     if documents is not None:
-        language = retrieval.LanguageModel((d.text for d in read_documents([documents])), prior)
+        language = retrieval.QueryLikelihood((d.text for d in read_documents([documents])), prior)
     finder = retrieval.Finder(DocumentModel.load(model), rows, language, lm)
     if not score:
         _print_answers(list(finder.answers(texts, k)), names, as_json)

@@ -18,9 +18,9 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.words import trainer
+from dcme_w2v.progress import reporting
+from dcme_w2v.words import run
 from dcme_w2v.words.manifest import audit_line
-from dcme_w2v.words.progress import reporting
 
 # word2vec.c's switches that are spelled differently here: flag -> our option and its values.
 SWITCHES = {
@@ -68,10 +68,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     output = collect(OutputOptions, values)
     holdout = collect(HoldoutOptions, values).holdout
     every = collect(CheckpointOptions, values).checkpoint_every
-    job = trainer.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
+    job = run.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
     _check(job)
     with reporting(quiet, log_json, append=job.resume is not None) as reporter:
-        manifest = trainer.train(job, vocabulary, options, reporter)
+        manifest = run.train(job, vocabulary, options, reporter)
         if not job.dry_run:
             reporter.talk(audit_line(manifest))
             reporter.talk(f"vectors: {job.output}")
@@ -116,7 +116,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
         raise ResourceError(refused)
 
 
-def _check(job: trainer.TrainJob) -> None:
+def _check(job: run.TrainJob) -> None:
     if not job.corpus:
         raise UsageError("no corpus; name files or folders, or - for standard input")
     if job.output is None and not job.dry_run:

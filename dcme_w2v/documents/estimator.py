@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dcme_w2v.documents.fitting import fit_documents
+from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.words.vectors import Vectors

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.documents.blocks import one_blas_thread, over_blocks
 from dcme_w2v.errors import UsageError
+from dcme_w2v.parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
 _MOVED = 1e-3  # stop when a smaller share of the points changes its cluster

@@ -4,7 +4,7 @@ With one covariance for all components the quadratic term of the log-density is 
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
 two d x d matrices. So a round costs two products of n x d by d x k and no whitening. Points are
 taken a block at a time in single precision, sums are kept in double. Called by
-`dcme_w2v.documents.fitting`.
+`dcme_w2v.documents.fit`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.documents.blocks import blocks_of_rows, one_blas_thread, over_blocks
 from dcme_w2v.documents.kmeans import ROUNDS, kmeans, memberships
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, over_blocks
 
 COVARIANCES = ("tied", "spherical", "diag")
 _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1

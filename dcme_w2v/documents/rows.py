@@ -23,8 +23,8 @@ from dcme_w2v._core.documents import write_entries
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import STANDARD, replacing
+from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.documents import Document
-from dcme_w2v.text.unpack import read_whole
 
 _COPIED_AT_ONCE = 1 << 20
 

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v._core.documents import Composer
-from dcme_w2v.documents.bags import bag_rows, unit_rows
+from dcme_w2v.documents.bow import bag_rows, unit_rows
 from dcme_w2v.documents.mixture import Mixture
-from dcme_w2v.documents.numbers import Batch, Numbering
 from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.documents.token_ids import Batch, Numbering
 from dcme_w2v.errors import DcmeError, FormatError
-from dcme_w2v.folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.model_folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.ordered import ordered_map
 
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")

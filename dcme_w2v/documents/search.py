@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.documents.bags import count_rows, unit_rows
-from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.bow import count_rows, unit_rows
 from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.text.unpack import read_whole
+from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.words import Words
 
 PRIOR = 2000.0
@@ -29,7 +29,7 @@ class Hit(NamedTuple):
     score: float
 
 
-class LanguageModel:
+class QueryLikelihood:
     """Documents as distributions of words, smoothed by that of all documents.
 
     Parameters
@@ -82,7 +82,7 @@ class Finder:
         What the index was made with.
     index : csr_matrix, shape (documents, columns)
         The documents' vectors.
-    language_model : LanguageModel, optional
+    language_model : QueryLikelihood, optional
         Of the same documents.
     share : float
         The language model's part of the score, 0 to 1: share x its score, brought to 0 .. 1 over
@@ -100,7 +100,7 @@ class Finder:
         self,
         model: DocumentModel,
         index: sparse.csr_matrix,
-        language_model: LanguageModel | None = None,
+        language_model: QueryLikelihood | None = None,
         share: float = 0.0,
     ) -> None:
         if not 0 <= share <= 1 or (share and language_model is None):

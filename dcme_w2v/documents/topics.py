@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.documents.bags import count_rows
-from dcme_w2v.documents.numbers import Numbering
+from dcme_w2v.documents.bow import count_rows
 from dcme_w2v.documents.scdv import BAGS, DocumentModel
+from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import DcmeError, UsageError
 
 

@@ -1,7 +1,7 @@
 """A corpus: files, folders, standard input and addresses as one stream of blocks of bytes.
 
 A block ends at the end of a line, or at least of a word. Words are not looked at here, and opening
-and unpacking is `dcme_w2v.text.unpack`'s. Called by `dcme_w2v.text.encode`.
+and unpacking is `dcme_w2v.text.compression`'s. Called by `dcme_w2v.text.encode`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files import STANDARD
-from dcme_w2v.text.unpack import BYTE_ORDER_MARK, CorpusFile, is_address
+from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile, is_address
 
 BLOCK_BYTES = 4 << 20
 SEPARATORS = b" \t\n\r\v\f"

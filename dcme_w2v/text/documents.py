@@ -1,7 +1,7 @@
 """Documents: one a line, with or without labels, from any source that a corpus can have.
 
 A line is ``label<TAB>text`` (labels joined by ``|``), fastText's ``__label__x text``, or text
-alone. Opening and unpacking is `dcme_w2v.text.unpack`'s. Called by `dcme_w2v.documents` and
+alone. Opening and unpacking is `dcme_w2v.text.compression`'s. Called by `dcme_w2v.documents` and
 `dcme_w2v.classify`.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile
 from dcme_w2v.text.corpus import expand
-from dcme_w2v.text.unpack import BYTE_ORDER_MARK, CorpusFile
 
 FORMS = ("auto", "tab", "fasttext", "text")
 ENCODING_ERRORS = ("strict", "replace", "skip")

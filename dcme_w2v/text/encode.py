@@ -24,9 +24,9 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import VocabularyOptions, declaration_of
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.compact import Segment, compact, held_out_counts
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
-from dcme_w2v.text.holdout import HeldOutLines
+from dcme_w2v.text.renumber import Segment, compact, held_out_counts
+from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 
 Progress = Callable[[int, int | None], None]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files import replacing
-from dcme_w2v.text.unpack import read_whole
+from dcme_w2v.text.compression import read_whole
 
 
 class Phrase(NamedTuple):

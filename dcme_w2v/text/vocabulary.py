@@ -16,7 +16,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files import replacing
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.unpack import read_whole
+from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.words import Words
 
 _WRITTEN_AT_ONCE = 1 << 16  # words

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.reading import DUPLICATE, FAULT_NAMES, RowReader, no_faults, open_rows
 from dcme_w2v.words.vectors import blocks_of, is_npy, load_vocabulary, map_npy, vocabulary_path
+from dcme_w2v.words.vectors_reader import DUPLICATE, FAULT_NAMES, RowReader, no_faults, open_rows
 
 UNREADABLE = "unreadable"
 ROW_COUNT = "wrong number of rows"

@@ -2,7 +2,8 @@
 
 A word is predicted from the mean of the context vectors around it, as CBOW does with a fixed
 window, whatever the model was trained with. Scores come from BLAS, some hundred contexts at a time.
-Called by `dcme_w2v.words.holdout` after an epoch and by `dcme_w2v.words.model` for saved vectors.
+Called by `dcme_w2v.words.heldout` after an epoch and by `dcme_w2v.words.language_model` for saved
+vectors.
 """
 
 from __future__ import annotations

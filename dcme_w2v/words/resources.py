@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcme_w2v._core.train import row_stride
+from dcme_w2v.checkpoints.folder import KEPT
 from dcme_w2v.files import STANDARD
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
-from dcme_w2v.words.checkpoint import KEPT
 from dcme_w2v.words.vectors import format_of
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.trainer import TrainJob
+    from dcme_w2v.words.run import TrainJob
 
 TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux

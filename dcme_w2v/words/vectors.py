@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.ordered import ordered_map
-from dcme_w2v.words.reading import (
+from dcme_w2v.words.vectors_reader import (
     COUNT,
     DUPLICATE,
     FAULT_NAMES,

@@ -1,4 +1,4 @@
-"""When a run's state is saved, and what is said about it; called by `dcme_w2v.words.trainer`."""
+"""When a run's state is saved, and what is said about it; called by `dcme_w2v.words.run`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dcme_w2v.errors import ResourceError
-from dcme_w2v.options import CheckpointOptions, TrainOptions, VocabularyOptions
-from dcme_w2v.text.encode import EncodedCorpus
-from dcme_w2v.words.checkpoint import (
+from dcme_w2v.checkpoints.folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
     fingerprint_of,
     record_of,
 )
-from dcme_w2v.words.progress import Reporter
-from dcme_w2v.words.training import Training
+from dcme_w2v.errors import ResourceError
+from dcme_w2v.options import CheckpointOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.progress import Reporter
+from dcme_w2v.text.encode import EncodedCorpus
+from dcme_w2v.words.trainer import Trainer
 
 
 class Keeper:
@@ -33,7 +33,7 @@ class Keeper:
     options : VocabularyOptions and TrainOptions
         As used.
     corpus : EncodedCorpus
-    training : Training
+    training : Trainer
     reporter : Reporter
 
     Attributes
@@ -49,7 +49,7 @@ class Keeper:
         every: CheckpointOptions,
         options: tuple[VocabularyOptions, TrainOptions],
         corpus: EncodedCorpus,
-        training: Training,
+        training: Trainer,
         reporter: Reporter,
     ) -> None:
         self.folder = folder

@@ -15,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.documents.bags import count_rows
-from dcme_w2v.documents.blocks import blocks_of_rows, one_blas_thread
+from dcme_w2v.documents.bow import count_rows
 from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.documents.mixture import Mixture, fit_mixture
-from dcme_w2v.documents.numbers import Batch, Numbering, Spool
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.scdv import BAGS, DocumentModel, Posteriors
+from dcme_w2v.documents.token_ids import Batch, Numbering, Spool
 from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.ordered import ordered_map
 from dcme_w2v.words.vectors import Vectors
 
 # A posterior below this changes no number of a vector of unit length by what float32 can hold.

@@ -1,6 +1,6 @@
 """Documents that are vectors already: svmlight files and .npz matrices with a file of labels.
 
-Called by `dcme_w2v.classify.runs`.
+Called by `dcme_w2v.classify.pipeline`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, issparse, load_npz
 
 from dcme_w2v.classify.estimator import as_rows
 from dcme_w2v.errors import CorpusError, FormatError, UsageError
-from dcme_w2v.text.unpack import CorpusFile
+from dcme_w2v.text.compression import CorpusFile
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.holdout import LAST, Choice, HeldOutLines
+from dcme_w2v.text.split import LAST, Choice, HeldOutLines
 
 
 @dataclass(frozen=True)

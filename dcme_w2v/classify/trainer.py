@@ -1,7 +1,7 @@
 """One training run of a linear classifier: its weights, an epoch, and the exact problem's optimum.
 
-The core numbers the classes in an order of its own (`dcme_w2v.classify.order`); what goes in and
-comes out here is in the caller's. Called by `dcme_w2v.classify.fitting`.
+The core numbers the classes in an order of its own (`dcme_w2v.classify.class_order`); arguments
+and results here are in the caller's order. Called by `dcme_w2v.classify.fit`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
+from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.order import similar_neighbours
+from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.words.training import POLL_SECONDS, core_options, kernels_named, new_table
+from dcme_w2v.words.trainer import POLL_SECONDS
 
 CHUNK = 2048  # documents whose scores are held at once
 
@@ -110,7 +111,7 @@ class Weights:
         return out[:, self.place].astype(np.float64) + self.offset
 
 
-class Training:
+class ClassifierTrainer:
     """Learn weights from labelled documents, epoch by epoch.
 
     Parameters

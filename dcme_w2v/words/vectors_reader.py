@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
 from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.parallel import ordered_map
+from dcme_w2v.text.compression import CorpusFile
 from dcme_w2v.text.corpus import stored_size
-from dcme_w2v.text.unpack import CorpusFile
-from dcme_w2v.words.ordered import ordered_map
 
 BLOCK = 8 << 20  # bytes read at a time; no row is longer
 MAX_ROWS = 1 << 31

@@ -22,13 +22,13 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
-from dcme_w2v.words.holdout import biases_of, ids_of
+from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.vectors import Vectors
 
 
 @dataclass(frozen=True)
-class Model:
+class LanguageModel:
     """Input and output vectors of the same words.
 
     Attributes
@@ -56,7 +56,7 @@ class Model:
         context: str | None = None,
         vocabulary: str | None = None,
         window: int | None = None,
-    ) -> Model:
+    ) -> LanguageModel:
         """Read a model.
 
         Parameters
@@ -158,7 +158,7 @@ def _same(one: Words, other: Words) -> bool:
 def _biases(
     path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
 ) -> list[NDArray[np.float32]]:
-    """Return `Model.biases`; the noise's only if the counts are known."""
+    """Return `LanguageModel.biases`; the noise's only if the counts are known."""
     prior = options.get("prior") or 0
     counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
     if counts is not None:

@@ -21,11 +21,11 @@ from dcme_w2v.files import STANDARD
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.corpus import expand
 from dcme_w2v.text.encode import EncodedCorpus, encode
-from dcme_w2v.text.holdout import HeldOutLines
+from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 
 SCORED = 35_000  # words that are scored after an epoch, at most, and a sentence more
 
@@ -131,7 +131,7 @@ class HeldOut:
         Encoded text. `SCORED` words of it are scored, in whole sentences spread over the text.
     counts : ndarray of int64, shape (words,)
         Of the training corpus.
-    training : Training
+    training : Trainer
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class HeldOut:
     """
 
     def __init__(
-        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Training
+        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
     ) -> None:
         self.ids = evenly(ids, SCORED)
         self.line = f"held out: {len(ids):,} words of the vocabulary"
@@ -193,7 +193,7 @@ def prepared(
     holdout: HoldoutOptions,
     corpus: EncodedCorpus,
     vocabulary: VocabularyOptions,
-    training: Training,
+    training: Trainer,
 ) -> HeldOut | None:
     """Return what scores the held-out text of a run; None where none is asked for."""
     if holdout.holdout is None:

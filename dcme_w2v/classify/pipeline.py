@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fitting import Labelled, fit
-from dcme_w2v.classify.metrics import Measures, best_threshold
-from dcme_w2v.classify.model import Classifier, fitting
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
-from dcme_w2v.classify.reading import (
+from dcme_w2v.classify.dataset import (
     Read,
     are_vectors,
     numbers_of,
@@ -27,11 +22,16 @@ from dcme_w2v.classify.reading import (
     read_text,
     share_of,
 )
-from dcme_w2v.classify.vectors import read_vectors
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.metrics import Measures, best_threshold
+from dcme_w2v.classify.model import Classifier, fitting
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.folder import check_model_target
+from dcme_w2v.model_folder import check_model_target
+from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
-from dcme_w2v.words.progress import Quiet, Reporter
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # that `predict` and `test` read at a time
 THRESHOLD_DOCUMENTS = 5000  # that the threshold for several labels is found on

@@ -2,7 +2,7 @@
 
 Classes are compared by the mean of some of their documents, in a random projection, and split in
 two along the direction in which they differ most, again and again. Called by
-`dcme_w2v.classify.training`.
+`dcme_w2v.classify.trainer`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Labelled documents from files, text or vectors, a share of them held out.
 
-Called by `dcme_w2v.classify.runs`.
+Called by `dcme_w2v.classify.pipeline`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.classify.vectors import Labels, is_vectors, join, read_vectors
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.sparse_io import Labels, is_vectors, join, read_vectors
 from dcme_w2v.text.documents import Document, read_documents
 
 

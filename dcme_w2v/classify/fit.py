@@ -1,6 +1,6 @@
 """Training to the end: epochs, held-out measures, early stopping, the best epoch's weights.
 
-Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.runs`.
+Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.training import CHUNK, Progress, Training, Weights, core_documents
-from dcme_w2v.words.progress import Quiet, Reporter
+from dcme_w2v.classify.trainer import CHUNK, ClassifierTrainer, Progress, Weights, core_documents
+from dcme_w2v.progress import Quiet, Reporter
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def fit(
         return watcher.chosen(weights), watcher.records
     assert options.epochs is not None
     watcher.begin(len(labels) * options.epochs, "documents")
-    training = Training(data.matrix, documents, labels, classes, options)
+    training = ClassifierTrainer(data.matrix, documents, labels, classes, options)
     for number in range(options.epochs):
         progress = training.epoch(number, watcher.advanced)
         if watcher.ended(number + 1, progress.loss, training.weights, lr=progress.lr):

@@ -1,6 +1,6 @@
 """Bags of words: documents as sparse rows of counts.
 
-Called by `dcme_w2v.documents.fitting`, `dcme_w2v.documents.scdv` and `dcme_w2v.documents.search`.
+Called by `dcme_w2v.documents.fit`, `dcme_w2v.documents.scdv` and `dcme_w2v.documents.search`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.documents.numbers import Batch
+from dcme_w2v.documents.token_ids import Batch
 
 
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:

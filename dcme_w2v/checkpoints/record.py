@@ -1,4 +1,4 @@
-"""The record of a checkpoint, read as what anybody may have edited; see checkpoint.py."""
+"""The record of a checkpoint, validated as a file that anybody may have edited."""
 
 from __future__ import annotations
 

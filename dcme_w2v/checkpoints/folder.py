@@ -8,7 +8,7 @@ A folder holds two generations, each a folder of its own that appears whole or n
     000007/context.npy       the output table
     000007/state.bin         the objective's and the threads' state, as the C core lists it
 
-Called by `dcme_w2v.words.trainer`. What the machine cannot tell apart is not compared: a corpus may
+Called by `dcme_w2v.words.run`. What the machine cannot tell apart is not compared: a corpus may
 have moved, and other kernels change the last digits only.
 """
 
@@ -35,12 +35,12 @@ from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v._core.text import format_counts
+from dcme_w2v.checkpoints.record import FILES, FORMAT, RECORD, read_record
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.record import FILES, FORMAT, RECORD, read_record
-from dcme_w2v.words.training import Training
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import blocks_of
 
 KEPT = 2  # generations
@@ -157,7 +157,7 @@ class Checkpoint:
             "what it was made from, or start anew without --resume"
         )
 
-    def restore(self, training: Training) -> Position:
+    def restore(self, training: Trainer) -> Position:
         """Put all state into a training that was made alike; return how far it is."""
         for name, table in (("vectors.npy", training.input), ("context.npy", training.output)):
             table[:] = self._table(name, table.shape)
@@ -243,7 +243,7 @@ class CheckpointFolder:
         """Return the generations, oldest first."""
         return generations_in(self.path)
 
-    def save(self, record: Mapping[str, Any], training: Training, vocabulary: Vocabulary) -> Path:
+    def save(self, record: Mapping[str, Any], training: Trainer, vocabulary: Vocabulary) -> Path:
         """Write a new generation and drop the oldest; return its folder.
 
         Raises
@@ -286,7 +286,7 @@ def generations_in(path: Path) -> list[Path]:
     return sorted(found, key=lambda one: int(one.name))
 
 
-def bytes_of(training: Training) -> int:
+def bytes_of(training: Trainer) -> int:
     """Return the bytes of a checkpoint, but for its words."""
     state = sum(piece.nbytes for piece in training.state())
     return training.input.size * 4 + training.output.size * 4 + state
@@ -296,7 +296,7 @@ def record_of(
     vocabulary: VocabularyOptions,
     options: TrainOptions,
     fingerprint: Mapping[str, Any],
-    training: Training,
+    training: Trainer,
     position: Position,
 ) -> dict[str, Any]:
     """Return the record of a checkpoint, but for its files."""
@@ -323,7 +323,7 @@ def _shown(value: Any) -> str:
 
 
 def _write(
-    folder: Path, record: Mapping[str, Any], training: Training, vocabulary: Vocabulary
+    folder: Path, record: Mapping[str, Any], training: Trainer, vocabulary: Vocabulary
 ) -> None:
     words = format_counts(vocabulary.text, vocabulary.offsets, vocabulary.counts)
     contents: dict[str, Iterator[Any]] = {

@@ -1,0 +1,65 @@
+"""What every use of the C core needs: tables in its layout, options as its structs, kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import train as core
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import declaration_of
+
+CACHE_LINE = 64
+INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
+
+
+def new_table(rows: int, dim: int) -> NDArray[np.float32]:
+    """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line."""
+    stride = core.row_stride(rows, dim)
+    spare = CACHE_LINE // 4
+    block = _zeros(rows * stride + spare)
+    start = -block.ctypes.data % CACHE_LINE // 4
+    return block[start : start + rows * stride].reshape(rows, stride)
+
+
+def _zeros(count: int) -> NDArray[np.float32]:
+    """Return zeros, in huge pages where the system has them.
+
+    Rows are met at random, and with small pages each costs a walk through the page table besides.
+    Huge ones take memory fresh from the system; that of `np.zeros` may have been used before.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(count, dtype=np.float32)
+    try:
+        block = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{4 * count} bytes for a table") from error
+    with contextlib.suppress(OSError):  # a system that has none
+        block.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(block, dtype=np.float32)
+
+
+def core_options(options: Any) -> dict[str, float]:
+    """Return resolved options as the C struct's fields: a choice is its number."""
+    values = {}
+    for item in dataclasses.fields(options):
+        value, choices = getattr(options, item.name), declaration_of(item).choices
+        values[item.name] = choices.index(value) if choices else value
+    return values
+
+
+def kernels_named(name: str | None = None) -> str | None:
+    """Return the instruction set to use, None for the fastest."""
+    name = name or os.environ.get("DCME_W2V_KERNELS") or None
+    if name is not None and not core.has_kernels(name):
+        raise UsageError(
+            f"kernels {name}: not on this machine; unset DCME_W2V_KERNELS, or name one of "
+            + ", ".join(one for one in INSTRUCTION_SETS if core.has_kernels(one))
+        )
+    return name

@@ -1,0 +1,58 @@
+"""Functions over streams of items and blocks of rows by several threads, results in order.
+
+Results do not depend on the number of threads, nor do sums over them in the order of the blocks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from dcme_w2v.options import default_threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+_BLOCK_ROWS = 4096
+
+
+def ordered_map(
+    function: Callable[[T], R], items: Iterable[T], threads: int | None = None
+) -> Iterator[R]:
+    """Yield function(item) for each item in order, a few items ahead of the consumer at most.
+
+    For functions that release the GIL: the next item is taken by the caller's thread while others
+    are worked on, and no more than one item a thread waits in memory.
+    """
+    threads = threads or default_threads()
+    running: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > threads:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def blocks_of_rows(count: int) -> Iterator[slice]:
+    """Yield slices that cover `count` rows."""
+    for first in range(0, count, _BLOCK_ROWS):
+        yield slice(first, min(first + _BLOCK_ROWS, count))
+
+
+def over_blocks(function: Callable[[slice], R], count: int, threads: int | None) -> Iterator[R]:
+    """Yield function(rows) for blocks that cover `count` rows, in order."""
+    return ordered_map(function, blocks_of_rows(count), threads)
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which a matrix product uses one thread.
+
+    BLAS's own threads wait for each other at every product, which takes longer than the products
+    where several threads multiply, or where the machine has other work.
+    """
+    return threadpool_limits(1, "blas")

@@ -1,0 +1,401 @@
+"""The train job: text in, vectors, vocabulary and manifest out; what `dcme-w2v train` calls."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
+from dcme_w2v.checkpoints.schedule import Keeper
+from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.interrupts import Interrupted, Noted, noting
+from dcme_w2v.options import (
+    CheckpointOptions,
+    HoldoutOptions,
+    OutputOptions,
+    TrainOptions,
+    VocabularyOptions,
+)
+from dcme_w2v.progress import Reporter
+from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.heldout import HeldOut, check_file, lines_of, prepared, scores_of
+from dcme_w2v.words.manifest import (
+    Seconds,
+    TokenCounts,
+    files_beside,
+    manifest_of,
+    write_manifest,
+)
+from dcme_w2v.words.resources import needs, plan_line, reason_against
+from dcme_w2v.words.trainer import Progress, Trainer
+from dcme_w2v.words.vectors import Vectors, format_of, save_vectors
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """The files of a training run.
+
+    Attributes
+    ----------
+    corpus : tuple of str
+        Files, folders, URLs, or ``-`` for standard input.
+    output, output_context : str, optional
+        Where the word vectors and the context vectors go; ``-`` is standard output.
+    save_vocab, read_vocab : str, optional
+        Where the vocabulary goes; where it comes from instead of from the corpus.
+    init : str, optional
+        Vectors to start from; words that are not among them start at random.
+    cache_dir : str, optional
+        Folder for the encoded corpus, 4 bytes a token.
+    log_json : str, optional
+        Where the reporter writes its log; checked here, written there.
+    format : str, optional
+        "text", "binary" or "npy"; by the suffix of the output otherwise.
+    dry_run : bool
+        Stop when it is known what will be needed.
+    checkpoint : str, optional
+        Folder for checkpoints, see `dcme_w2v.checkpoints.folder`; by default that of `resume`.
+    checkpoint_every : str
+        How often: a number of epochs, or a time as "10m".
+    resume : str, optional
+        Folder of checkpoints to go on from. Where it is also `checkpoint`, and has none yet, the
+        run starts from the beginning.
+    holdout : str, optional
+        Share of the lines to be held out, or a file; see `dcme_w2v.words.heldout`.
+    """
+
+    corpus: tuple[str, ...]
+    output: str | None = None
+    output_context: str | None = None
+    save_vocab: str | None = None
+    read_vocab: str | None = None
+    init: str | None = None
+    cache_dir: str | None = None
+    log_json: str | None = None
+    format: str | None = None
+    dry_run: bool = False
+    checkpoint: str | None = None
+    checkpoint_every: str = CheckpointOptions().checkpoint_every
+    resume: str | None = None
+    holdout: str | None = None
+
+
+def train(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> dict[str, Any]:
+    """Train word vectors and write them.
+
+    Parameters
+    ----------
+    job : TrainJob
+        What to read and to write.
+    vocabulary : VocabularyOptions
+        Which words are kept.
+    options : TrainOptions
+        How to train; what is None gets its default, see `dcme_w2v.words.defaults`.
+    reporter : Reporter
+        Hears of the progress.
+
+    Returns
+    -------
+    dict
+        The manifest, see `dcme_w2v.words.manifest`; for a dry run, what would be needed, and
+        under "refused" why that cannot be had, or None.
+
+    Raises
+    ------
+    UsageError
+        Options contradict each other, or a file cannot be written.
+    CorpusError
+        The corpus cannot be read, or nothing in it can be trained on.
+    ResourceError
+        Memory or disk does not suffice.
+    DivergedError
+        Training left the finite numbers.
+    Interrupted
+        SIGINT or SIGTERM came; what there was has been saved, see `dcme_w2v.checkpoints.schedule`.
+    """
+    start = time.monotonic()
+    job = _with_counts(job)
+    found = _checkpoint_of(job)
+    options = _settled(options, vocabulary, found)
+    _check_outputs(job)
+    holdout = HoldoutOptions(job.holdout)
+    check_file(holdout, job.corpus)
+    with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
+        plan = needs(job, corpus, options)
+        if job.dry_run:
+            return {**plan, "refused": reason_against(plan)}
+        if refused := reason_against(plan):
+            raise ResourceError(refused)
+        reporter.talk(plan_line(plan))
+        if job.save_vocab:
+            corpus.vocabulary.save(job.save_vocab)
+        training = Trainer(corpus.ids, corpus.vocabulary.counts, options)
+        held_out = prepared(holdout, corpus, vocabulary, training)
+        if held_out is not None:
+            reporter.talk(held_out.line)
+        every = CheckpointOptions(job.checkpoint_every)
+        keeper = Keeper(folder, every, (vocabulary, options), corpus, training, reporter)
+        if found is not None:
+            keeper.resume(found)
+        elif job.init:
+            _start_from(job.init, training, corpus.vocabulary)
+        with noting() as noted:
+            last = _run(job, training, corpus, reporter, keeper, noted, held_out)
+            _save_or_keep(job, training, corpus.vocabulary, keeper)
+        seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
+        manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
+        if job.output is not None:
+            write_manifest(manifest, job.output)
+        return manifest
+
+
+def _with_counts(job: TrainJob) -> TrainJob:
+    """Save the vocabulary where both tables are, but no counts: likelihood needs all three."""
+    tables = (job.output, job.output_context)
+    if job.save_vocab is not None or None in tables or STANDARD in tables:
+        return job
+    if "npy" in [job.format or format_of(str(path)) for path in tables]:
+        return job
+    return dataclasses.replace(job, save_vocab=f"{job.output_context}.vocab")
+
+
+def _settled(
+    options: TrainOptions, vocabulary: VocabularyOptions, found: Checkpoint | None
+) -> TrainOptions:
+    """Return the options with nothing left open; a checkpoint's are those of its run."""
+    if found is not None and options.threads is None:
+        options = dataclasses.replace(options, threads=found.threads())
+    options = resolved(options)
+    if found is not None:
+        found.check_options(vocabulary, options)
+    return options
+
+
+def _encoded(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> EncodedCorpus:
+    """Read the corpus and say what is in it."""
+    known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
+    reporter.stage("reading", None, "bytes")
+    corpus = encode(
+        job.corpus,
+        vocabulary,
+        vocabulary=known,
+        cache_dir=job.cache_dir,
+        threads=options.threads or 1,
+        progress=lambda done, total: reporter.advance(done),
+        holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
+    )
+    reporter.talk(_corpus_line(corpus))
+    for place in corpus.truncated:
+        reporter.talk(f"warning: {place}: read as far as it goes")
+    return corpus
+
+
+def _manifest(
+    job: TrainJob,
+    vocabulary: VocabularyOptions,
+    corpus: EncodedCorpus,
+    training: Trainer,
+    last: Progress,
+    seconds: Seconds,
+    held_out: HeldOut | None,
+) -> dict[str, Any]:
+    holdout, output = HoldoutOptions(job.holdout), OutputOptions(format=_format(job))
+    tokens = TokenCounts(
+        corpus=corpus.tokens,
+        trained=last.trained,
+        out_of_vocabulary=corpus.out_of_vocabulary * training.options.epochs,
+        subsampled=last.subsampled,
+        without_context=last.without_context,
+        held_out=corpus.held_out_tokens * training.options.epochs,
+    )
+    return manifest_of(
+        options=(vocabulary, training.options, holdout, output),
+        corpus=[(file["path"], file["size"]) for file in corpus.files],
+        vocabulary=len(corpus.vocabulary),
+        tokens=tokens,
+        seconds=seconds,
+        loss=last.loss if np.isfinite(last.loss) else None,
+        kernels=training.kernels,
+        **files_beside(job.output, job.output_context, job.save_vocab),
+        **scores_of(held_out),
+    )
+
+
+def _check_outputs(job: TrainJob) -> None:
+    """Raise before any work if an output cannot be written, or is also read."""
+    read = [Path(path) for path in (*job.corpus, job.read_vocab, job.init) if path is not None]
+    for path in (job.output, job.output_context, job.save_vocab):
+        if path is None:
+            continue
+        check_writable(path)
+        if Path(path).exists() and any(one.exists() and one.samefile(path) for one in read):
+            raise UsageError(f"{path}: is read, too (corpus, --read-vocab or --init); name another")
+
+
+def _format(job: TrainJob) -> str | None:
+    """Return the format of the vectors: the one asked for, or the suffix's."""
+    return job.format or (format_of(job.output) if job.output is not None else None)
+
+
+def _corpus_line(corpus: EncodedCorpus) -> str:
+    kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
+    line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
+    for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
+        if count:
+            line += f", {count:,} tokens that are not UTF-8 {name}"
+    return line
+
+
+def _start_from(path: str, training: Trainer, vocabulary: Vocabulary) -> None:
+    """Copy the rows of the words that the given vectors have."""
+    vectors = Vectors.load(path)
+    if vectors.matrix.shape[1] != training.options.dim:
+        raise FormatError(
+            f"{path}: has {vectors.matrix.shape[1]} dimensions and --dim is "
+            f"{training.options.dim}: give --dim {vectors.matrix.shape[1]}"
+        )
+    found = [
+        (here, there)
+        for here, word in enumerate(vocabulary)
+        if (there := vectors.words.index(word)) is not None
+    ]
+    if not found:
+        raise UsageError(f"{path}: has none of the corpus's words; give other vectors to --init")
+    here, there = np.array(found).T
+    training.input[here] = vectors.matrix[there]
+
+
+def _checkpoint_of(job: TrainJob) -> Checkpoint | None:
+    """Return the checkpoint to go on from; a folder that is both source and target may be empty."""
+    if job.resume is None:
+        return None
+    found = generations_in(Path(job.resume))
+    if found:
+        return Checkpoint.load(found[-1])
+    if job.resume == job.checkpoint:
+        return None
+    raise UsageError(f"{job.resume}: has no checkpoint; give --resume its folder, or leave it out")
+
+
+@contextlib.contextmanager
+def _folder(job: TrainJob) -> Iterator[CheckpointFolder | None]:
+    """Open the folder of checkpoints, if there is to be one."""
+    path = job.checkpoint or job.resume
+    if path is None or job.dry_run:
+        yield None
+        return
+    folder = CheckpointFolder(path, resuming=path == job.resume)
+    try:
+        yield folder
+    finally:
+        folder.close()
+
+
+def _run(
+    job: TrainJob,
+    training: Trainer,
+    corpus: EncodedCorpus,
+    reporter: Reporter,
+    keeper: Keeper,
+    noted: Noted,
+    held_out: HeldOut | None,
+) -> Progress:
+    """Train all epochs that are left, saving and telling, and return the progress at the end."""
+    epochs, position = training.options.epochs, keeper.position
+    reporter.stage("training", corpus.tokens * epochs, "words")
+
+    def watch(progress: Progress) -> bool:
+        # out-of-vocabulary tokens are not in the cache: counted in proportion
+        done = progress.done * corpus.tokens // len(corpus.ids)
+        reporter.advance(done, loss=progress.loss, lr=progress.lr)
+        return noted.number is not None or keeper.is_time()
+
+    progress = training.progress()
+    while position.epoch < epochs:
+        try:
+            with keeper.timing():
+                progress = training.epoch(position.epoch, watch)
+            if training.unfinished is None:
+                seconds = round(position.epoch_seconds, 3)
+                figures = {"seconds": seconds, "loss": progress.loss, "lr": progress.lr}
+                scores = held_out.score() if held_out else {}
+                reporter.epoch({"epoch": position.epoch + 1, **figures, **scores})
+                keeper.end_epoch()
+            if noted.number is not None and position.epoch < epochs:
+                raise _interrupted(job, training, corpus.vocabulary, keeper, noted)
+            keeper.save_if_due()
+        except DivergedError as error:
+            raise DivergedError(f"{error}; {keeper.last_state()}") from error
+    return progress
+
+
+def _interrupted(
+    job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper, noted: Noted
+) -> Interrupted:
+    """Save what there is after a signal: a checkpoint, or else the vectors so far."""
+    assert noted.number is not None
+    said = f"stopped by {noted.name} in epoch {keeper.position.epoch + 1}: "
+    try:
+        if (saved := keeper.save()) is not None:
+            said += f"the state is in {saved}; go on with --resume {saved.parent}"
+            return Interrupted(said, noted.number)
+    except ResourceError as error:
+        said += f"{error}; "
+    written = _save(job, training, vocabulary, ".partial")
+    said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
+    return Interrupted(said, noted.number)
+
+
+def _save(job: TrainJob, training: Trainer, vocabulary: Vocabulary, suffix: str = "") -> list[str]:
+    """Write the vectors and return where; with a suffix only what goes to files."""
+    written = []
+    for path, matrix in ((job.output, training.input), (job.output_context, training.output)):
+        if path is None or (suffix and path == STANDARD):
+            continue
+        format = job.format or format_of(path)
+        save_vectors(path + suffix, vocabulary, matrix, counts=vocabulary.counts, format=format)
+        written.append(path + suffix)
+    return written
+
+
+def _save_or_keep(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper) -> None:
+    """Write the vectors; where that fails, keep them as a checkpoint or in the folder for temps."""
+    try:
+        _save(job, training, vocabulary)
+    except ResourceError as error:
+        raise ResourceError(f"{error}; {_kept(job, training, vocabulary, keeper)}") from error
+
+
+def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper) -> str:
+    """Save the vectors where they were not meant to go, and say where."""
+    with contextlib.suppress(ResourceError):
+        if (saved := keeper.save()) is not None:
+            return f"nothing is lost: make room, and go on with --resume {saved.parent}"
+    folder = tempfile.mkdtemp(prefix="dcme-w2v-")
+    first, second = (
+        None if path is None else f"{folder}/{'vectors' if path == STANDARD else Path(path).name}"
+        for path in (job.output, job.output_context)
+    )
+    elsewhere = dataclasses.replace(job, output=first, output_context=second)
+    try:
+        written = _save(elsewhere, training, vocabulary)
+    except ResourceError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return "nor can they be kept elsewhere; --checkpoint FOLDER would keep them"
+    return f"nothing is lost: they are in {' and '.join(written)}"
