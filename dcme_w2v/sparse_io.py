@@ -1,38 +1,58 @@
-"""Documents that are vectors already: svmlight files and .npz matrices with a file of labels.
+"""Files of sparse rows, .npz and svmlight, and files of labels: the one reader and the one writer.
 
-Called by `dcme_w2v.classify.pipeline`.
+Called by `dcme_w2v.classify`, `dcme_w2v.documents` and the commands of ``scdv``.
 """
 
 from __future__ import annotations
 
-import io
+import contextlib
 import math
+import os
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse, load_npz
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.estimator import as_rows
-from dcme_w2v.errors import CorpusError, FormatError, UsageError
-from dcme_w2v.text.compression import CorpusFile
+from dcme_w2v._core.documents import write_entries
+from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
+from dcme_w2v.files import STANDARD, replacing
+from dcme_w2v.memory import require_memory
+from dcme_w2v.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+from dcme_w2v.text.compression import read_lines, read_whole
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+# No array of numbers worth keeping shrinks to a 200th: what would become so much larger is no data.
+_EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
+_READ_BYTES = 1 << 20
+_LARGEST = float(np.finfo(np.float32).max)
 
 Labels = list[tuple[str, ...]]
+
+
+# ---- reading ----
 
 
 def is_vectors(path: str) -> bool:
     """Tell by its suffix whether a file holds vectors; packed ones have a second suffix."""
     name = path.lower()
-    for packed in (".gz", ".bz2", ".xz", ".zst"):
+    for packed in PACKED:
         name = name.removesuffix(packed)
     return name.endswith(SVMLIGHT + NPZ)
 
 
-def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels | None]:
-    """Read vectors and, where there are any, their labels.
+def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
+    """Read vectors and their labels, none of a row where there are none.
 
     Parameters
     ----------
@@ -42,44 +62,119 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels | No
         For .npz: a file with a line of labels, joined by ``|``, for each row.
     """
     if path.lower().endswith(NPZ):
-        return read_npz(path), read_labels(labels) if labels is not None else None
+        rows = read_npz(path)
+        count = rows.shape[0]
+        return rows, [()] * count if labels is None else read_labels(labels, count)
+    if path.lower().endswith(tuple(f"{npz}{packed}" for npz in NPZ for packed in PACKED)):
+        raise UsageError(f"{path}: unpack it first; an .npz file is packed already")
     if labels is not None:
         raise UsageError(f"--labels {labels}: is for .npz; {path} has its labels in it")
     return read_svmlight(path)
 
 
-def read_npz(path: str) -> csr_matrix:
-    """Read a sparse matrix.
+def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
+    """Read the sparse matrix of an .npz file.
 
     Raises
     ------
     FormatError
-        It is none, or has a number that is not finite.
+        It is none, is damaged, or does not pass `dcme_w2v.sparse_check.check_rows`.
+    CorpusError
+        The file cannot be read.
+    ResourceError
+        It takes more memory than there is.
     """
+    name = os.fspath(path)
     try:
-        matrix = load_npz(path)
+        with zipfile.ZipFile(name) as archive:
+            return checked_rows(_matrix_in(archive, name))
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{path}: is no sparse matrix of scipy's save_npz ({error})") from None
-    if not issparse(matrix):
-        raise FormatError(f"{path}: is no sparse matrix; write it by scipy's save_npz")
-    try:
-        return as_rows(matrix)
-    except UsageError as error:
-        raise FormatError(f"{path}: {error}") from None
+        raise CorpusError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except (DcmeError, MemoryError):
+        raise
+    except Exception as error:  # zipfile and numpy raise whatever a damaged file brings about
+        raise FormatError(
+            f"{name}: is no sound sparse matrix ({_one_line(error)}); "
+            "write it again, by scipy's save_npz or dcme-w2v scdv transform"
+        ) from None
 
 
-def read_labels(path: str) -> Labels:
-    """Read lines of labels; an empty line is a row without labels."""
-    with CorpusFile(path) as file:
+def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the matrix of an archive, its parts unchecked."""
+    sizes = {one.filename: one.file_size for one in archive.infolist()}
+    total, stored = sum(sizes.values()), Path(name).stat().st_size
+    if total > max(_EXPANDED_BYTES, _EXPANSION * stored):
+        raise ValueError(f"{stored:,} bytes would become {total:,}")
+    require_memory(2 * total, f"{name}: reading it", "read fewer rows at a time")
+    form = _member(archive, "format").item()
+    form = form.decode() if isinstance(form, bytes) else form
+    shape = tuple(int(length) for length in _member(archive, "shape").ravel())
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"it has the shape {shape}")
+    data = _member(archive, "data")
+    if data.ndim != 1:
+        raise ValueError(f"data has the shape {data.shape}")
+    if form == "coo":
+        row, column = _member(archive, "row"), _member(archive, "col")
+        check_numbers("row", row, len(data), shape[0])
+        check_numbers("column", column, len(data), shape[1])
+        return sparse.coo_matrix((data, (row, column)), shape=shape)
+    if form not in ("csr", "csc"):
+        raise ValueError(f"its format is {form!r}; convert it by scipy's tocsr first")
+    indices, starts = _member(archive, "indices"), _member(archive, "indptr")
+    major, minor = shape if form == "csr" else shape[::-1]
+    check_pointers(starts, len(indices), major)
+    check_numbers("index", indices, len(data), minor)
+    kind = csr_matrix if form == "csr" else sparse.csc_matrix
+    return kind((data, indices, starts), shape=shape)
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read an array, of exactly the bytes that its header announces."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{name} is not of version 1.0 of numpy's format")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        if dtype.hasobject or (fortran and len(shape) > 1):
+            raise ValueError(f"{name} has objects, or columns first")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != info.file_size - file.tell():
+            raise ValueError(f"{name} has other than the {size:,} bytes that it announces")
+        buffer = bytearray(size)
+        view, filled = memoryview(buffer), 0
+        while piece := file.read(_READ_BYTES):  # to the end, where the checksum is looked at
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+    if filled != size:
+        raise ValueError(f"{name} breaks off")
+    return np.frombuffer(buffer, dtype=dtype).reshape(shape)
+
+
+def read_labels(path: str, rows: int | None = None) -> Labels:
+    r"""Read labels: a line a row, joined by ``|``; an empty line is a row without labels.
+
+    Lines end with ``\n`` or ``\r\n`` and nowhere else, so that labels may have any other character.
+
+    Raises
+    ------
+    FormatError
+        There are not as many lines as `rows`, or a line is not UTF-8 text.
+    """
+    text = read_whole(path)
+    lines = text.removesuffix(b"\n").split(b"\n") if text else []
+    if rows is not None and len(lines) != rows:
+        raise FormatError(f"{path}: has {len(lines)} lines for {rows} rows; give a line a row")
+    found = []
+    for number, line in enumerate(lines, 1):
         try:
-            lines = io.BufferedReader(file).read().decode().splitlines()
-        except UnicodeDecodeError as error:
-            raise FormatError(
-                f"{path}: byte {error.start} is not UTF-8; convert the file"
-            ) from None
-    return [tuple(label for label in line.split("|") if label) for line in lines]
+            if b"\0" in line:
+                raise ValueError
+            told = line.removesuffix(b"\r").decode()
+        except ValueError:
+            raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
+        found.append(tuple(label for label in told.split("|") if label))
+    return found
 
 
 def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
@@ -91,33 +186,30 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
         A line is wrong; the message has its number.
     """
     labels: Labels = []
-    starts, columns, values = [0], [], []
-    with CorpusFile(path) as file:
-        for number, line in enumerate(io.BufferedReader(file), 1):
-            fields = line.partition(b"#")[0].split()
-            if not fields:
-                continue
-            first = () if b":" in fields[0] else fields[0].split(b",")
-            labels.append(tuple(_text(label, path, number) for label in first if label))
-            for field in fields[len(first) > 0 :]:
-                column, value = _entry(field, path, number)
-                columns.append(column)
-                values.append(value)
-            starts.append(len(columns))
+    starts, columns, values = array("q", [0]), array("i"), array("d")
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.partition(b"#")[0].split()
+        if not fields:
+            continue
+        first = () if b":" in fields[0] else fields[0].split(b",")
+        labels.append(tuple(_text(label, path, number) for label in first if label))
+        for field in fields[len(first) > 0 :]:
+            column, value = _entry(field, path, number)
+            columns.append(column)
+            values.append(value)
+        starts.append(len(columns))
     if not labels:
         raise CorpusError(f"{path}: has no vectors; give another file")
     shape = (len(labels), max(columns, default=0) + 1)
-    matrix = csr_matrix((np.array(values), np.array(columns, dtype=np.int32), starts), shape=shape)
-    return as_rows(matrix), labels
+    parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
+    try:
+        return checked_rows(csr_matrix(tuple(parts), shape=shape)), labels
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
-def join(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Return matrices one below the other, as wide as the widest."""
-    from scipy.sparse import vstack
-
-    width = max(part.shape[1] for part in parts)
-    wide = [csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
-    return csr_matrix(vstack(wide, format="csr"))
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _text(label: bytes, path: str, number: int) -> str:
@@ -132,12 +224,134 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     if column == b"qid":
         raise FormatError(f"{path}: line {number}: qid is for rankings; take it out")
     try:
+        if b"_" in field:  # Python's, between digits
+            raise ValueError
         found = int(column), float(value)
     except ValueError:
-        shown = field[:40].decode(errors="replace")
-        raise FormatError(f"{path}: line {number}: {shown!r} is not feature:value") from None
-    if not math.isfinite(found[1]):
+        shown = ascii(field[:40].decode(errors="replace"))
+        raise FormatError(f"{path}: line {number}: {shown} is not feature:value") from None
+    if not abs(found[1]) <= _LARGEST:
         raise FormatError(f"{path}: line {number}: feature {found[0]} is not a finite number")
-    if not 0 <= found[0] < 2**31 - 2:
+    if not 0 <= found[0] < MAX_COLUMNS:
         raise FormatError(f"{path}: line {number}: feature {found[0]} is out of range")
     return found
+
+
+def join(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Return matrices one below the other, as wide as the widest."""
+    width = max(part.shape[1] for part in parts)
+    wide = [csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
+    return csr_matrix(sparse.vstack(wide, format="csr"))
+
+
+# ---- writing ----
+
+
+class RowWriter(Protocol):
+    """Takes rows and the labels of each."""
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        """Write rows."""
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return how rows are written to a path: "npz" or "svm", which is what stdout gets."""
+    if os.fspath(path) == STANDARD:
+        return "svm"
+    suffix = Path(path).suffix
+    if suffix in SVMLIGHT:
+        return "svm"
+    if suffix not in NPZ:
+        raise UsageError(f"{os.fspath(path)}: name a file that ends in .npz or .svm, or -")
+    return "npz"
+
+
+@contextlib.contextmanager
+def writing_rows(
+    path: str | os.PathLike[str], columns: int, compress: bool = False
+) -> Iterator[RowWriter]:
+    """Open a file of rows; it takes its target's place only when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        X.npz, X.svm, or ``-`` for svmlight on standard output.
+    columns : int
+        The length of a row.
+    compress : bool
+        Deflate the values of X.npz, too.
+    """
+    kind = suffix_of(path)
+    with replacing(path) as file:
+        if kind == "svm":
+            yield _SvmWriter(file)
+            return
+        with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as numbers:
+            writer = _NpzWriter(columns, values, numbers)
+            yield writer
+            writer.finish(file, compress)
+
+
+class _SvmWriter:
+    """Lines "label column:value ...": labels are numbered from 1, 0 stands for none."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._numbers: dict[str, int] = {}
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        columns = rows.indices.astype(np.int32, copy=False)
+        for row, own in enumerate(labels):
+            part = slice(rows.indptr[row], rows.indptr[row + 1])
+            numbers = [self._numbers.setdefault(one, len(self._numbers) + 1) for one in own]
+            self._file.write(",".join(map(str, numbers or [0])).encode())
+            self._file.write(write_entries(columns[part], rows.data[part]))
+            self._file.write(b"\n")
+
+
+class _NpzWriter:
+    """Values and columns go to files without names, and into the zip when their number is known.
+
+    Columns are 16-bit numbers where that is enough, which scipy widens when it reads, and deflated,
+    which halves them; values hardly shrink, and stay as they are unless asked for.
+    """
+
+    def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
+        self._columns, self._values, self._numbers = columns, values, numbers
+        self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        self._lengths.append(np.diff(rows.indptr).astype(np.int64))
+        self._values.write(rows.data.astype("<f4", copy=False).data)
+        self._numbers.write(rows.indices.astype(self._dtype).data)
+
+    def finish(self, file: BinaryIO, compress: bool) -> None:
+        """Write the file."""
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
+        starts = np.cumsum(lengths)
+        count = int(starts[-1])
+        narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
+        packing = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            _store(archive, "indptr", starts.astype(narrow))
+            _store(archive, "format", np.array(b"csr"))
+            _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
+            _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
+            archive.compression = packing
+            _store_file(archive, "data", np.dtype("<f4"), count, self._values)
+
+
+def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _store_file(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], count: int, source: BinaryIO
+) -> None:
+    header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
+    source.seek(0)
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, header)
+        shutil.copyfileobj(source, member, _READ_BYTES)

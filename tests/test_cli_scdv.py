@@ -167,7 +167,7 @@ def test_plot(folder, method):
         (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
         (["topics", "m", "--words", "0"], 2, "--words 0: give at least 1"),
         (["search", "m", "x.npz"], 2, "there is no query"),
-        (["search", "m", "docs", "w1"], 1, "docs: is no file of sparse rows"),
+        (["search", "m", "docs", "w1"], 1, "docs: is no sound sparse matrix"),
         (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "--lm 0.5: give 0 to 1, and --docu"),
         (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,
          "the index has 80 rows and there are 1"),

@@ -7,6 +7,7 @@ import pytest
 from test_cli_train import write_corpus
 from test_faults import refused, train
 
+from dcme_w2v import memory
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import TrainOptions
@@ -56,12 +57,12 @@ def test_what_is_written_to_one_file_system_adds_up(tmp_path):
 
 
 def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "GROUP_LIMIT", tmp_path / "memory.max")
-    everything = resources.memory_limit()
+    monkeypatch.setattr(memory, "GROUP_LIMIT", tmp_path / "memory.max")
+    everything = memory.memory_limit()
     (tmp_path / "memory.max").write_text("max\n")
-    assert resources.memory_limit() == everything
+    assert memory.memory_limit() == everything
     (tmp_path / "memory.max").write_text("12345\n")
-    assert resources.memory_limit() == 12345
+    assert memory.memory_limit() == 12345
 
 
 def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monkeypatch):

@@ -97,11 +97,12 @@ def read_text(
 
 def read_rows(docs: Sequence[str], labels: str | None, share: float, seed: int) -> Read:
     """Read vectors."""
-    parts, names = [], []
+    parts: list[csr_matrix] = []
+    names: Labels = []
     for path in docs:
         matrix, found = read_vectors(path, labels)
         parts.append(matrix)
-        names += _matching(found, matrix, path, labels)
+        names += found
     matrix = join(parts)
     has = np.array([bool(one) for one in names])
     held = has & (np.random.default_rng(seed).random(len(names)) < share)
@@ -119,8 +120,7 @@ def pieces(
         if model.text is not None:
             raise UsageError(f"{docs[0]}: is vectors, and the model classifies text; give text")
         for path in docs:
-            matrix, found = read_vectors(path, labels)
-            yield matrix, _matching(found, matrix, path, labels)
+            yield read_vectors(path, labels)
         return
     errors = model.text.options.encoding_errors if model.text else "strict"
     documents = read_documents(docs, encoding_errors=errors)
@@ -132,16 +132,6 @@ def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
     """Return labels as numbers of classes, -1 for one that is none; each once."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
-
-
-def _matching(found: Labels | None, matrix: csr_matrix, path: str, labels: str | None) -> Labels:
-    if found is None:
-        return [()] * matrix.shape[0]
-    if len(found) != matrix.shape[0]:
-        raise UsageError(
-            f"{labels}: has {len(found)} lines and {path} {matrix.shape[0]} rows; give one for each"
-        )
-    return found
 
 
 def _of(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import log_softmax
@@ -15,6 +15,7 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
+from dcme_w2v.sparse_check import check_rows
 
 
 class MaxentClassifier:
@@ -72,7 +73,7 @@ class MaxentClassifier:
         UsageError
             The rows are not finite, the numbers of rows and labels differ, or there is one class.
         """
-        matrix, labels = as_rows(X), _as_labels(y)
+        matrix, labels = check_rows(X), _as_labels(y)
         _check_sizes(matrix, labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         _check_classes(self.classes_)
@@ -93,7 +94,7 @@ class MaxentClassifier:
         classes : array, optional
             All labels that will ever come; needed in the first call only.
         """
-        matrix, labels = as_rows(X), _as_labels(y)
+        matrix, labels = check_rows(X), _as_labels(y)
         _check_sizes(matrix, labels)
         first = not hasattr(self, "_weights")
         if first:
@@ -120,7 +121,7 @@ class MaxentClassifier:
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of all classes, shape (rows, classes)."""
-        matrix = self._fitting(as_rows(X))
+        matrix = self._fitting(check_rows(X))
         threads = self._options.threads or default_threads()
         return self._weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
@@ -171,26 +172,6 @@ class MaxentClassifier:
         if matrix.shape[1] != wanted:
             raise UsageError(f"rows have {matrix.shape[1]} columns; give the {wanted} of fit")
         return matrix
-
-
-def as_rows(X: Any) -> csr_matrix:
-    """Return rows as a matrix of float32 in compressed form.
-
-    Raises
-    ------
-    UsageError
-        A number is not finite.
-    """
-    rows = csr_matrix(X) if issparse(X) else csr_matrix(np.atleast_2d(np.asarray(X, dtype=float)))
-    rows = rows.astype(np.float32)
-    rows.sum_duplicates()
-    wrong = np.flatnonzero(~np.isfinite(rows.data))
-    if len(wrong):
-        row = int(np.searchsorted(rows.indptr, wrong[0], side="right")) - 1
-        raise UsageError(
-            f"row {row}, column {rows.indices[wrong[0]]}: is not a finite number; repair the data"
-        )
-    return rows
 
 
 def _as_labels(y: ArrayLike) -> NDArray[Any]:

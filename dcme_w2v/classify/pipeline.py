@@ -205,8 +205,8 @@ def _holdout(
             matrix = text.transform(document.text for document in documents)
             labels = [document.labels for document in documents]
         else:
-            matrix, found = read_vectors(job.holdout, None)
-            matrix, labels = fitting(matrix, read.matrix.shape[1]), found or []
+            matrix, labels = read_vectors(job.holdout, None)
+            matrix = fitting(matrix, read.matrix.shape[1])
         kept = [i for i, one in enumerate(labels) if one]
         matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
     if not labels:

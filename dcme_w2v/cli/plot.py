@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.documents import plot as pictures
-from dcme_w2v.documents.rows import load_labels, load_rows
 from dcme_w2v.files import check_writable
+from dcme_w2v.sparse_io import read_labels, read_npz
 
 
 @click.command("plot")
@@ -21,8 +21,8 @@ from dcme_w2v.files import check_writable
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Draw ROWS (X.npz) in two dimensions; needs pip install 'dcme-w2v[plot]'."""
     check_writable(output)
-    loaded = load_rows(rows)
-    names = load_labels(labels, loaded.shape[0]) if labels else None
+    loaded = read_npz(rows)
+    names = read_labels(labels, loaded.shape[0]) if labels else None
     chosen, points = pictures.plane(loaded, method, limit, seed)
     own = ["|".join(names[int(i)]) for i in chosen] if names else None
     pictures.draw(output, points, own)

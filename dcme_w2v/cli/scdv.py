@@ -14,12 +14,13 @@ from dcme_w2v.cli.search import search
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.rows import suffix_of, transform_to_files
+from dcme_w2v.documents.rows import transform_to_files
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.model_folder import check_model_target
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.sparse_io import suffix_of
 from dcme_w2v.text.documents import read_documents
 from dcme_w2v.words.vectors import Vectors
 

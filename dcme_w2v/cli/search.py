@@ -9,9 +9,9 @@ import click
 
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.documents import search as retrieval
-from dcme_w2v.documents.rows import load_labels, load_rows
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import UsageError
+from dcme_w2v.sparse_io import read_labels, read_npz
 from dcme_w2v.text.documents import read_documents
 
 
@@ -58,12 +58,12 @@ def search(
     X times the language model's plus (1 - X) times the cosine. --map scores the ranking: a document
     answers a query by --judgements, or if they share a label.
     """
-    rows = load_rows(index)
+    rows = read_npz(index)
     asked = _asked(query, queries)
     texts = [text for text, _ in asked]
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
-        names = load_labels(labels, rows.shape[0])
+        names = read_labels(labels, rows.shape[0])
     language = None
     if documents is not None:
         language = retrieval.QueryLikelihood((d.text for d in read_documents([documents])), prior)

@@ -21,6 +21,7 @@ from dcme_w2v.files import STANDARD
 
 PACKED_BYTES = 64 << 10  # read at once from a packed file
 PIECE_BYTES = 1 << 20  # unpacked at once
+LINE_BYTES = 16 << 20  # of a line at most, where lines are held in memory
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
 
@@ -211,10 +212,32 @@ class CorpusFile(io.RawIOBase):
             ) from error
 
 
+def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
+    r"""Yield the lines of a file, unpacked, each with its ``\n``; a byte order mark is left out.
+
+    A stream without line ends, as /dev/zero, stops at `LINE_BYTES` instead of filling the memory.
+
+    Raises
+    ------
+    CorpusError
+        The file cannot be read, or a line is longer than `LINE_BYTES`.
+    """
+    with CorpusFile(path, allow_truncated) as file:
+        reader = io.BufferedReader(file, PIECE_BYTES)
+        number = 1
+        while line := reader.readline(LINE_BYTES + 1):
+            if len(line) > LINE_BYTES:
+                hint = "it has NUL bytes and looks binary" if b"\0" in line else "give shorter ones"
+                raise CorpusError(
+                    f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}"
+                )
+            yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            number += 1
+
+
 def read_whole(path: str) -> bytes:
-    """Return all bytes of a file, unpacked, without a byte order mark at its start."""
-    with CorpusFile(path) as file:
-        return file.readall().removeprefix(BYTE_ORDER_MARK)
+    """Return all bytes of a file of lines, unpacked; see `read_lines`."""
+    return b"".join(read_lines(path))
 
 
 def is_address(path: str) -> bool:

@@ -7,18 +7,16 @@ alone. Opening and unpacking is `dcme_w2v.text.compression`'s. Called by `dcme_w
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile
+from dcme_w2v.text.compression import read_lines
 from dcme_w2v.text.corpus import expand
 
 FORMS = ("auto", "tab", "fasttext", "text")
 ENCODING_ERRORS = ("strict", "replace", "skip")
 FASTTEXT_LABEL = b"__label__"
-_READ_BYTES = 1 << 20
 
 
 class Document(NamedTuple):
@@ -85,12 +83,9 @@ def read_documents(
 
 def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
     for path in paths:
-        with CorpusFile(path) as file:
-            for number, line in enumerate(io.BufferedReader(file, _READ_BYTES), 1):
-                if number == 1:
-                    line = line.removeprefix(BYTE_ORDER_MARK)
-                checked = _checked(line.rstrip(b"\r\n"), path, number, encoding_errors)
-                yield Document(*_parted(checked, form, path, number), path, number)
+        for number, line in enumerate(read_lines(path), 1):
+            checked = _checked(line.rstrip(b"\r\n"), path, number, encoding_errors)
+            yield Document(*_parted(checked, form, path, number), path, number)
 
 
 def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:

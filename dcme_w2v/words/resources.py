@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import resource
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.checkpoints.folder import KEPT
 from dcme_w2v.files import STANDARD
+from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.words.vectors import format_of
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from dcme_w2v.words.run import TrainJob
 
 TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
-GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
 
 def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
@@ -75,20 +72,6 @@ def plan_line(plan: dict[str, Any]) -> str:
     return f"training takes {plan['memory_bytes'] / 1e6:,.0f} MB of memory and writes up to " + (
         f"{disk / 1e6:,.0f} MB"
     )
-
-
-def memory_limit() -> int | None:
-    """Return the memory that this process may have, where the system tells it."""
-    limits = []
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-        soft, _ = resource.getrlimit(kind)
-        if soft != resource.RLIM_INFINITY:
-            limits.append(soft)
-    with contextlib.suppress(OSError, ValueError):
-        limits.append(int(GROUP_LIMIT.read_text()))
-    return min(limits, default=None)
 
 
 def _written(job: TrainJob) -> list[str]:

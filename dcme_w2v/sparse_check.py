@@ -1,0 +1,108 @@
+"""The one check of every sparse matrix, from a file or from a caller.
+
+Called by `dcme_w2v.sparse_io`, `dcme_w2v.model_folder` and the estimators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import UsageError
+
+MAX_COLUMNS = 2**31 - 2  # the core numbers columns by int32, and adds a constant one
+
+
+def check_rows(X: Any) -> csr_matrix:
+    """Return rows as a csr_matrix of float32 that the C core can walk without looking.
+
+    Row pointers go from 0 to the number of entries and never fall, columns are within the matrix,
+    sorted and distinct (numbers at one place are added up), and all numbers are finite. The
+    argument is not changed; a matrix that is like this already is not copied.
+
+    Parameters
+    ----------
+    X : sparse matrix of any kind, or what numpy makes a matrix of
+
+    Raises
+    ------
+    UsageError
+        It is something else; the message names the row and the column where there is one.
+    """
+    try:
+        return checked_rows(X)
+    except ValueError as error:
+        raise UsageError(" ".join(str(error).split())) from None
+
+
+def checked_rows(X: Any) -> csr_matrix:
+    """Do what `check_rows` does, for readers that name a file: raises ValueError."""
+    if not sparse.issparse(X):
+        X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
+    if len(X.shape) != 2:
+        raise ValueError(f"has {len(X.shape)} dimensions; give a matrix, a row a document")
+    if X.shape[1] > MAX_COLUMNS:
+        raise ValueError(f"has {X.shape[1]:,} columns; {MAX_COLUMNS:,} are possible")
+    _check_structure(X)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"has entries of type {X.dtype}; give real numbers")
+    rows = X.tocsr()
+    with np.errstate(over="ignore"):
+        data = rows.data.astype(np.float32, copy=False)
+    # A new object: what the other has noted of its order may no longer be true.
+    found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+    wrong = np.flatnonzero(~np.isfinite(found.data))
+    if len(wrong):
+        row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
+        column = found.indices[wrong[0]]
+        raise ValueError(
+            f"row {row}, column {column}: is not a finite number of float32; repair the data"
+        )
+    return found
+
+
+def _check_structure(X: Any) -> None:
+    """Raise ValueError where converting the matrix would read or write beyond its arrays."""
+    rows, columns = X.shape
+    if X.format == "coo":
+        check_numbers("row", X.row, len(X.data), rows)
+        check_numbers("column", X.col, len(X.data), columns)
+    elif X.format in ("csr", "csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        major, minor = rows // height, columns // width
+        if X.format == "csc":
+            major, minor = minor, major
+        check_pointers(X.indptr, len(X.indices), major)
+        check_numbers("index", X.indices, len(X.data), minor)
+
+
+def check_pointers(starts: NDArray[Any], entries: int, count: int) -> None:
+    """Raise ValueError unless these are where `count` rows start among `entries`, and their end."""
+    if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
+        raise ValueError(
+            f"indptr is {starts.dtype} of shape {starts.shape} where {count + 1} integers belong"
+        )
+    starts = starts.astype(np.int64, copy=False)
+    if starts[0] != 0 or starts[-1] != entries:
+        raise ValueError(f"indptr goes from {starts[0]} to {starts[-1]}, and not to {entries}")
+    falling = np.flatnonzero(starts[1:] < starts[:-1])
+    if len(falling):
+        raise ValueError(f"indptr falls behind row {falling[0]}")
+
+
+def check_numbers(name: str, numbers: NDArray[Any], entries: int, below: int) -> None:
+    """Raise ValueError unless there are `entries` integers, each from 0 and below a bound."""
+    if numbers.dtype.kind not in "iu" or numbers.shape != (entries,):
+        raise ValueError(
+            f"{name}: {numbers.dtype} of shape {numbers.shape} where {entries} integers belong"
+        )
+    if entries and not (numbers.min() >= 0 and numbers.max() < below):
+        wrong = int(np.flatnonzero((numbers < 0) | (numbers >= below))[0])
+        raise ValueError(f"entry {wrong}: {name} {numbers[wrong]} is not one of {below}")

@@ -1,0 +1,86 @@
+"""The one check of sparse rows: what it refuses, and what comes out of it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.sparse_check import MAX_COLUMNS, check_rows
+
+
+def broken(kind=sparse.csr_matrix, **parts):
+    """Return a matrix of 3 rows and 4 columns with some of its arrays replaced."""
+    matrix = kind(np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]], dtype=np.float32))
+    for name, values in parts.items():
+        setattr(matrix, name, np.array(values))
+    return matrix
+
+
+BROKEN = [
+    (broken(indptr=[0, 3, 2, 4]), "indptr falls behind row 1"),
+    (broken(indptr=[0, 2, 2, 5]), "indptr goes from 0 to 5, and not to 4"),
+    (broken(indptr=[1, 2, 2, 4]), "indptr goes from 1"),
+    (broken(indptr=[0, -1, 2, 4]), "indptr falls behind row 0"),
+    (broken(indptr=[0, 2, 4]), r"indptr is int64 of shape \(3,\)"),
+    (broken(indptr=[0.0, 2, 2, 4]), "indptr is float64"),
+    (broken(indptr=np.array([0, 2**63, 2, 4], dtype=np.uint64)), "indptr falls"),
+    (broken(indices=[0, 2, 1, 4]), "entry 3: index 4 is not one of 4"),
+    (broken(indices=[0, -1, 1, 3]), "entry 1: index -1"),
+    (broken(indices=[0.5, 1.0, 1.0, 3.0]), "index: float64"),
+    (broken(indices=[0, 2, 1]), "indptr goes from 0 to 4, and not to 3"),
+    (broken(data=[1.0, 2.0]), "where 2 integers belong"),
+    (broken(data=[1, np.nan, 3, 4]), "row 0, column 2: is not a finite number"),
+    (broken(data=[1, 2, 3, 1e39]), "row 2, column 3: is not a finite number"),
+    (broken(data=[1j, 2, 3, 4]), "complex128"),
+    (broken(data=np.array([1, 2, "x", None], dtype=object)), "entries of type object"),
+    (broken(sparse.csc_matrix, indices=[0, 2, 9, 2]), "index 9 is not one of 3"),
+    (broken(sparse.csc_matrix, indptr=[0, 1, 0, 3, 4]), "indptr falls"),
+    (broken(sparse.coo_matrix, row=[0, 0, 2, 3]), "row 3 is not one of 3"),
+    (broken(sparse.coo_matrix, col=[0, 2, 1, -4]), "column -4 is not one of 4"),
+    (broken(sparse.bsr_matrix, indices=[0, 2, 1, 7]), "index 7 is not one of 4"),
+    (sparse.coo_array(np.arange(4.0)), "1 dimensions"),
+    (np.zeros((2, 2, 2)), "3D"),
+    ([["a", "b"]], "could not convert"),
+    (sparse.csr_matrix((1, MAX_COLUMNS + 1)), "columns"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("matrix", "message"), BROKEN)
+def test_what_the_core_could_not_walk_is_refused(matrix, message):
+    with pytest.raises(UsageError, match=message):
+        check_rows(matrix)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int16, np.bool_, np.uint64])
+def test_every_kind_becomes_rows_of_float32(form, dtype):
+    dense = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]]).astype(dtype)
+    for matrix in (sparse.csr_matrix(dense).asformat(form), sparse.csr_array(dense), dense):
+        rows = check_rows(matrix)
+        assert rows.format == "csr" and rows.dtype == np.float32 and rows.has_canonical_format
+        np.testing.assert_array_equal(rows.toarray(), dense.astype(np.float32))
+
+
+def test_columns_are_sorted_repeated_ones_added_up_and_the_argument_stays():
+    parts = [np.array(part) for part in ([1.0, 2.0, 4.0], [3, 0, 3], [0, 3])]
+    given = sparse.csr_matrix(tuple(parts), shape=(1, 4))
+    given.has_canonical_format = True  # as after a change that scipy has not seen
+    assert check_rows(given).toarray().tolist() == [[2, 0, 0, 5]]
+    assert given.indices.tolist() == [3, 0, 3] and given.data.tolist() == [1, 2, 4]
+
+
+def test_numbers_that_are_finite_only_apart():
+    huge = np.full(2, 3e38, dtype=np.float32)
+    with pytest.raises(UsageError, match="row 0, column 1: is not a finite"):
+        check_rows(sparse.csr_matrix((huge, [1, 1], [0, 2]), shape=(1, 3)))
+
+
+def test_sound_rows_are_not_copied():
+    rows = sparse.random(20, 30, 0.2, "csr", np.float32, random_state=1)
+    rows.sum_duplicates()
+    assert np.shares_memory(check_rows(rows).data, rows.data)
+
+
+def test_no_rows_and_no_columns():
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        assert check_rows(sparse.csr_matrix(shape)).shape == shape
