@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from helpers import PACKERS
 from hypothesis import settings
 
 # Time says nothing about an example on a machine that others use, or under a sanitizer.
@@ -16,3 +17,9 @@ def heed_interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(params=PACKERS)
+def pack(request):
+    """Each way to compress a file."""
+    return PACKERS[request.param]

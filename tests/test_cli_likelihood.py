@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import manifest, train, write_corpus
 from scipy.special import logsumexp
-from test_cli_train import manifest, train, write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words.vectors import Vectors

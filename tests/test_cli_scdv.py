@@ -6,8 +6,8 @@ import zipfile
 
 import numpy as np
 import pytest
+from helpers import make_texts, word_vectors
 from scipy import sparse
-from test_scdv import texts, word_vectors
 from threadpoolctl import threadpool_limits
 
 from dcme_w2v.cli.main import run
@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with word vectors, documents of two labels, and a model."""
     monkeypatch.chdir(tmp_path)
     word_vectors().save("v.txt")
-    lines = [f"{'ab'[i % 2]}|c".encode() + b"\t" + text for i, text in enumerate(texts())]
+    lines = [f"{'ab'[i % 2]}|c".encode() + b"\t" + text for i, text in enumerate(make_texts())]
     (tmp_path / "docs").write_bytes(b"\n".join(lines) + b"\n")
     assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "m", *FIT]) == 0
     return tmp_path
@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 def expected():
     model = DocumentModel.load("m")
-    return sparse.vstack(list(model.transform(texts())), format="csr")
+    return sparse.vstack(list(model.transform(make_texts())), format="csr")
 
 
 def test_fit_reports(folder, capsys):
@@ -119,7 +119,7 @@ def test_search(folder, capsys):
     assert run(["scdv", "transform", "m", "docs", "--output", "x.npz", "--labels", "l"]) == 0
     capsys.readouterr()
     search = ["scdv", "search", "m", "x.npz"]
-    text = texts()[0].decode()
+    text = make_texts()[0].decode()
     assert run([*search, text, "-k", "2", "--labels", "l"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.split("\t")[:3] == ["1", "1", "1"]

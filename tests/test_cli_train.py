@@ -2,47 +2,23 @@
 
 import io
 import json
-import random
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import manifest, train, write_corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.options import PRESETS, TrainOptions
-from dcme_w2v.words.defaults import resolved
+from dcme_w2v.options import PRESETS
 from dcme_w2v.words.vectors import Vectors
 
 PARTS = ("trained", "out_of_vocabulary", "subsampled", "without_context")
 
 
-def write_corpus(path, lines=400, seed=0, end="\n"):
-    """Two topics whose words keep to themselves, common words, rare words and odd lines."""
-    chance = random.Random(seed)
-    topics = [[f"{name}{i}" for i in range(20)] for name in ("fish", "wheel")]
-    common = ["the", "of", "and"]
-    text = []
-    for number in range(lines):
-        words = chance.choices(topics[number % 2] + common, k=chance.randint(0, 14))
-        if number % 50 == 0:
-            words.append(f"rare{number}")
-        text.append(" ".join(words))
-    path.write_text(end.join(text), encoding="utf-8", newline="")
-    return str(path)
-
-
 @pytest.fixture
 def corpus(tmp_path):
     return write_corpus(tmp_path / "corpus.txt")
-
-
-def train(corpus, output, *flags):
-    return run(["train", corpus, "--output", str(output), "--dim", "16", "--quiet", *flags])
-
-
-def manifest(output):
-    return json.loads(output.with_name(output.name + ".json").read_text())
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
@@ -97,18 +73,6 @@ def test_a_preset_is_other_defaults_and_what_is_given_holds(tmp_path, corpus):
     assert (used["given"]["window"], used["given"]["sample"]) == (5, 0.01)
     left = {name: used["given"][name] for name in PRESETS["likelihood"]}
     assert left == PRESETS["likelihood"] | {"window": 5, "sample": 0.01}
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_options(name):
-    resolved(TrainOptions(**PRESETS[name]))
-
-
-def test_many_noise_words_learn_at_a_higher_rate_unless_one_is_given():
-    few, also_few, many = (resolved(TrainOptions(negative=n)).lr for n in (5, 9, 10))
-    assert few == also_few < many
-    assert resolved(TrainOptions(negative=20, lr=0.01)).lr == 0.01
-    assert resolved(TrainOptions(negative=20, model="skipgram")).lr == few
 
 
 @pytest.mark.parametrize(("objective", "words"), [("ns", 5), ("nce", 5), ("dcme", 10)])

@@ -1,9 +1,7 @@
 """Files, folders, packings and blocks: what comes out of a corpus is what is in it."""
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import random
 import sys
@@ -11,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-import zstandard
+from helpers import write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,98 +19,6 @@ from dcme_w2v.text.corpus import Corpus, expand
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
-PACKERS = {
-    "gz": gzip.compress,
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
-    "zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
-}
-
-
-@pytest.fixture(params=PACKERS)
-def pack(request):
-    return PACKERS[request.param]
-
-
-def write(path: Path, data: bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return str(path)
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a"])
-def test_packing_is_told_by_first_bytes_not_by_name(tmp_path, pack, name):
-    assert read_whole(write(tmp_path / name, pack(TEXT))) == TEXT
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
-def test_plain_text_under_any_name(tmp_path, name):
-    assert read_whole(write(tmp_path / name, TEXT)) == TEXT
-
-
-@pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
-def test_text_that_starts_like_a_packing(tmp_path, start):
-    assert read_whole(write(tmp_path / "a", start)) == start
-
-
-@pytest.mark.parametrize("parts", [2, 40])
-def test_all_members_are_read(tmp_path, pack, parts):
-    texts = [TEXT + b"%d" % i for i in range(parts)]
-    path = write(tmp_path / "a", b"".join(pack(text) for text in texts))
-    assert read_whole(path) == b"".join(texts)
-
-
-def test_padding_of_zeros_is_no_member(tmp_path, pack):
-    data = pack(TEXT) + bytes(8) + pack(TEXT) + bytes(100_000)
-    assert read_whole(write(tmp_path / "a", data)) == 2 * TEXT
-
-
-def test_empty_member(tmp_path, pack):
-    assert read_whole(write(tmp_path / "a", pack(b"") + pack(TEXT) + pack(b""))) == TEXT
-
-
-def test_zstd_frame_to_be_skipped(tmp_path):
-    data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + PACKERS["zst"](TEXT)
-    assert read_whole(write(tmp_path / "a", data)) == TEXT
-
-
-def test_much_from_few_bytes(tmp_path, pack):
-    text = b"word " * 1_000_000
-    assert read_whole(write(tmp_path / "a", pack(text))) == text
-
-
-@pytest.mark.parametrize("left", [0.3, 0.9, -1])
-def test_truncated_file_is_an_error(tmp_path, pack, left):
-    packed = pack(NOISE)
-    cut = packed[: int(len(packed) * left) if left > 0 else left]
-    path = write(tmp_path / "a.txt", cut)
-    with pytest.raises(CorpusError, match=rf"a\.txt: .* breaks off at byte {len(cut)} of the pack"):
-        read_whole(path)
-
-
-def test_truncated_second_member(tmp_path, pack):
-    path = write(tmp_path / "a", pack(TEXT) + pack(TEXT)[:-5])
-    with pytest.raises(CorpusError, match="breaks off at byte"):
-        read_whole(path)
-
-
-def test_damaged_file_is_an_error(tmp_path, pack):
-    packed = bytearray(pack(NOISE))
-    packed[50_000:50_100] = bytes(100)
-    with pytest.raises(CorpusError, match=r"is damaged before byte .* get the file again"):
-        read_whole(write(tmp_path / "a", bytes(packed)))
-
-
-def test_rubbish_behind_a_member_is_an_error(tmp_path, pack):
-    path = write(tmp_path / "a", pack(TEXT) + b"and then some more text")
-    with pytest.raises(CorpusError, match="is damaged before byte"):
-        read_whole(path)
-
-
-def test_missing_zstandard_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(CorpusError, match=r"a: is packed with zstd; pip install 'dcme-w2v\[zst\]'"):
-        read_whole(write(tmp_path / "a", PACKERS["zst"](TEXT)))
 
 
 def test_folder_stands_for_its_files_sorted_without_hidden_ones(tmp_path):

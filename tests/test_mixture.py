@@ -2,20 +2,13 @@
 
 import numpy as np
 import pytest
+from helpers import cloud
 from scipy.stats import multivariate_normal
 
 from dcme_w2v.documents import mixture as mixture_module
 from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.documents.mixture import COVARIANCES, Mixture, fit_mixture
 from dcme_w2v.errors import FormatError, UsageError
-
-
-def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
-    random = np.random.default_rng(seed)
-    centres = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
-    own = random.integers(clusters, size=count)
-    noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
-    return (centres[own] + noise).astype(np.float32), own
 
 
 def dense_covariances(mixture):
@@ -126,31 +119,6 @@ def test_an_empty_component_is_put_elsewhere(covariance):
     posteriors = fitted.mixture.posteriors(points)
     np.testing.assert_allclose(posteriors.sum(axis=1), 1)
     assert fitted.reseeded > 0
-
-
-def test_one_component_for_every_point():
-    points, _ = cloud(count=7)
-    centres, nearest = kmeans(points, 7, 1)
-    assert sorted(nearest) == list(range(7))
-    np.testing.assert_allclose(centres[nearest], points, rtol=1e-6)
-
-
-def test_kmeans_assigns_to_the_nearest_centre():
-    points, own = cloud()
-    centres, nearest = kmeans(points, 4, 1)
-    distances = ((points[:, None] - centres) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
-    assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
-
-
-def test_kmeans_ends_after_so_many_rounds():
-    points, _ = cloud()
-    (early, _), (late, _) = (kmeans(points, 9, 1, rounds=rounds) for rounds in (1, 50))
-    assert not np.array_equal(early, late)
-    again, nearest = kmeans(points, 9, 1, rounds=1)
-    np.testing.assert_array_equal(early, again)
-    means = [points[nearest == k].mean(axis=0) for k in range(9)]
-    np.testing.assert_allclose(again, means, atol=1e-4)
 
 
 def test_a_start_of_few_rounds_is_as_good(monkeypatch):

@@ -4,8 +4,7 @@ import mmap
 
 import numpy as np
 import pytest
-from test_cli_train import write_corpus
-from test_faults import refused, train
+from helpers import refused, train, write_corpus
 
 from dcme_w2v import memory
 from dcme_w2v.cli.main import run
@@ -29,7 +28,7 @@ def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, m
     corpus = write_corpus(tmp_path / "c.txt")
     monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
-    error = refused(capsys, train(corpus, output=tmp_path / "v.bin"))
+    error = refused(capsys, train(corpus, tmp_path / "v.bin"))
     assert "bytes of memory and there are 1,000: lower --dim" in error
     assert run(["train", corpus, "--dry-run"]) == 1
     found = capsys.readouterr()
@@ -45,7 +44,7 @@ def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, mon
 
     monkeypatch.setattr(resources.shutil, "disk_usage", small)
     monkeypatch.setattr(run_module, "Trainer", None)
-    code = train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin")
+    code = train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin")
     assert "need about" in refused(capsys, code)
 
 
@@ -70,7 +69,7 @@ def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monk
         return np.empty((1 << 50, 8), dtype=np.float32)
 
     monkeypatch.setattr(trainer_module, "new_table", refuse)
-    error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), output=tmp_path / "v.bin"))
+    error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin"))
     assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli_train import manifest, write_corpus
-from test_training import lines, options_of
+from helpers import manifest, options_of, train, write_corpus
+from texts import lines
 
 from dcme_w2v.checkpoints import schedule
 from dcme_w2v.checkpoints.folder import (
@@ -22,7 +22,6 @@ from dcme_w2v.checkpoints.folder import (
 )
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.interrupts import noting, raise_on_signals
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.trainer import Trainer
@@ -34,23 +33,24 @@ def corpus(tmp_path):
     return write_corpus(tmp_path / "corpus.txt", lines=1500)
 
 
-def train(corpus, output, *flags):
-    base = ["--dim", "16", "--epochs", "3", "--threads", "1", "--min-count", "2"]
-    return run(["train", corpus, "--output", str(output), *base, *flags])
+SHORT = ("--epochs", "3", "--threads", "1", "--min-count", "2")
+
+
+def train_short(corpus, output, *flags):
+    return train(corpus, output, *SHORT, *flags, quiet=False)
 
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal as soon as training is seen in an epoch, or in a later one."""
-    is_time = schedule.Keeper.is_time
+    """Send a signal when an epoch begins: it is noted before the epoch's end, at any pace."""
+    start = Trainer.epoch
 
-    def send(keeper):
-        if keeper.position.epoch >= epoch:  # a short epoch may end before anyone looks
+    def send(self, now, watch=None):
+        if now == epoch:
             os.kill(os.getpid(), number)
-            monkeypatch.setattr(schedule.Keeper, "is_time", is_time)
-        return is_time(keeper)
+        return start(self, now, watch)
 
     monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(schedule.Keeper, "is_time", send)
+    monkeypatch.setattr(Trainer, "epoch", send)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -58,12 +58,12 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch
     straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
     log = tmp_path / "log"
     files = ("--output-context", str(tmp_path / "c.bin"), "--log-json", str(log))
-    assert train(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
+    assert train_short(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     output.write_bytes(b"old")
     stop_in(monkeypatch, 1, number)
     capsys.readouterr()
-    code = train(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
+    code = train_short(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
     assert code == 128 + number
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     said = capsys.readouterr().err
@@ -72,7 +72,7 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch
     assert said.startswith(f"error: stopped by {name} in epoch ")
     assert f"go on with --resume {folder}" in said
     assert output.read_bytes() == b"old"
-    assert train(corpus, output, "--resume", str(folder), "--quiet", *files) == 0
+    assert train_short(corpus, output, "--resume", str(folder), "--quiet", *files) == 0
     assert output.read_bytes() == straight.read_bytes()
     assert (tmp_path / "c.bin").read_bytes() == (tmp_path / "d.bin").read_bytes()
     first, second = manifest(straight), manifest(output)
@@ -87,7 +87,7 @@ def test_a_signal_without_checkpoints_saves_the_vectors_so_far(
     output = tmp_path / "v.bin"
     output.write_bytes(b"old")
     stop_in(monkeypatch, 0)
-    assert train(corpus, output, "--quiet") == 130
+    assert train_short(corpus, output, "--quiet") == 130
     assert f"the vectors so far are in {output}.partial" in capsys.readouterr().err
     assert output.read_bytes() == b"old"
     assert np.isfinite(Vectors.load(f"{output}.partial").matrix).all()
@@ -101,7 +101,7 @@ def test_a_signal_while_reading_ends_at_once(tmp_path, corpus, capsys, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_module, "encode", interrupt)
-    assert train(corpus, tmp_path / "v.bin") == 130
+    assert train_short(corpus, tmp_path / "v.bin") == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
@@ -110,10 +110,10 @@ def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
     for every, names in (("1", {"000002", "000003"}), ("2", {"000001"}), ("9h", set())):
         folder = tmp_path / every
         flags = ("--checkpoint", str(folder), "--checkpoint-every", every)
-        assert train(corpus, tmp_path / f"{every}.bin", *flags) == 0
+        assert train_short(corpus, tmp_path / f"{every}.bin", *flags) == 0
         assert {one.name for one in generations_in(folder)} == names
     often = ("--checkpoint", str(tmp_path / "t"), "--checkpoint-every", "0s")
-    assert train(corpus, tmp_path / "t.bin", *often) == 0
+    assert train_short(corpus, tmp_path / "t.bin", *often) == 0
     assert int(generations_in(tmp_path / "t")[-1].name) >= 3
     found = {(tmp_path / f"{name}.bin").read_bytes() for name in ("1", "2", "9h", "t")}
     assert len(found) == 1
@@ -122,7 +122,7 @@ def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
 def kept_of(tmp_path, corpus, *flags):
     folder = tmp_path / "k"
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "2", *flags)
-    assert train(corpus, tmp_path / "v.bin", *flags) == 0
+    assert train_short(corpus, tmp_path / "v.bin", *flags) == 0
     return str(folder)
 
 
@@ -141,7 +141,7 @@ def kept_of(tmp_path, corpus, *flags):
 )
 def test_changed_options_are_refused(tmp_path, corpus, capsys, flags, said):
     folder = kept_of(tmp_path, corpus)
-    assert train(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
+    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
     assert said in capsys.readouterr().err
 
 
@@ -164,7 +164,7 @@ def test_threads_are_those_of_the_checkpoint(tmp_path, corpus):
 def test_deterministic_goes_on_with_any_threads(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus, "--deterministic", "--threads", "3")
     flags = ("--deterministic", "--threads", "2", "--resume", folder)
-    assert train(corpus, tmp_path / "w.bin", *flags) == 0
+    assert train_short(corpus, tmp_path / "w.bin", *flags) == 0
     assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
 
 
@@ -172,10 +172,10 @@ def test_another_corpus_is_refused(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     text = Path(corpus).read_text().split()
     Path(corpus).write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
-    assert train(corpus, tmp_path / "v.bin", "--resume", folder) == 2
+    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder) == 2
     assert "was made from another corpus" in capsys.readouterr().err
     Path(corpus).write_text(" ".join(text) * 2)
-    assert train(corpus, tmp_path / "v.bin", "--resume", folder, "--quiet") == 2
+    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, "--quiet") == 2
     said = capsys.readouterr().err
     assert f"{len(text):,} tokens" in said and said.count("\n") == 1
 
@@ -183,14 +183,14 @@ def test_another_corpus_is_refused(tmp_path, corpus, capsys):
 def test_a_corpus_that_moved_is_the_same(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus)
     moved = str(Path(corpus).rename(tmp_path / "moved.txt"))
-    assert train(moved, tmp_path / "w.bin", "--resume", folder) == 0
+    assert train_short(moved, tmp_path / "w.bin", "--resume", folder) == 0
     assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
 
 
 def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     before = sorted(Path(folder).iterdir())
-    assert train(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
+    assert train_short(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
     assert f"go on from them with --resume {folder}" in capsys.readouterr().err
     assert sorted(Path(folder).iterdir()) == before
 
@@ -198,26 +198,28 @@ def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
 def test_resuming_what_has_ended_says_so(tmp_path, corpus, capsys):
     folder = tmp_path / "k"
     assert (
-        train(corpus, tmp_path / "a.bin", "--checkpoint", str(folder), "--checkpoint-every", "1")
+        train_short(
+            corpus, tmp_path / "a.bin", "--checkpoint", str(folder), "--checkpoint-every", "1"
+        )
         == 0
     )
     capsys.readouterr()
-    assert train(corpus, tmp_path / "b.bin", "--resume", str(folder)) == 0
+    assert train_short(corpus, tmp_path / "b.bin", "--resume", str(folder)) == 0
     assert "where all is trained" in capsys.readouterr().err
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
 
 
 def test_resume_without_a_checkpoint(tmp_path, corpus, capsys):
     folder, output = str(tmp_path / "k"), tmp_path / "v.bin"
-    assert train(corpus, output, "--resume", folder) == 2
+    assert train_short(corpus, output, "--resume", folder) == 2
     assert "has no checkpoint" in capsys.readouterr().err
-    assert train(corpus, output, "--resume", folder, "--checkpoint", folder) == 0
+    assert train_short(corpus, output, "--resume", folder, "--checkpoint", folder) == 0
 
 
 def test_a_checkpoint_can_be_started_from_with_other_options(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus)
     vectors = generations_in(Path(folder))[-1] / "vectors.npy"
-    assert train(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
+    assert train_short(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
 
 
 def test_a_dry_run_makes_no_folder(tmp_path, corpus):
@@ -237,7 +239,7 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
 
     monkeypatch.setattr(schedule.Keeper, "end_epoch", spoil)
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
-    assert train(corpus, tmp_path / "v.bin", *flags) == 1
+    assert train_short(corpus, tmp_path / "v.bin", *flags) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "--objective ns" in said and "--lr 0.05" in said and "epoch" in said
@@ -271,57 +273,19 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
         shutil.rmtree(gone, ignore_errors=True)
 
     monkeypatch.setattr(schedule.Keeper, "end_epoch", vanish)
-    assert train(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
+    assert train_short(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "cannot be written" in said and f"--resume {folder}" in said
     straight = tmp_path / "a.bin"
-    assert train(corpus, straight) == 0
-    assert train(corpus, tmp_path / "v.bin", "--resume", str(folder)) == 0
+    assert train_short(corpus, straight) == 0
+    assert train_short(corpus, tmp_path / "v.bin", "--resume", str(folder)) == 0
     assert (tmp_path / "v.bin").read_bytes() == straight.read_bytes()
     gone.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert train(corpus, gone / "v.bin", "--quiet") == 1
+    assert train_short(corpus, gone / "v.bin", "--quiet") == 1
     said = capsys.readouterr().err
     rescued = said.rpartition("they are in ")[2].strip()
     assert Path(rescued).read_bytes() == straight.read_bytes()
-
-
-def test_the_second_signal_is_left_to_the_system():
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with noting() as noted:
-        assert noted.number is None
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert noted.number == signal.SIGTERM and noted.name == "SIGTERM"
-        for number in (signal.SIGINT, signal.SIGTERM):
-            assert signal.getsignal(number) == signal.SIG_DFL
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-
-
-def test_a_signal_that_is_to_be_ignored_is(monkeypatch):
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        raise_on_signals()
-        with noting() as noted:
-            os.kill(os.getpid(), signal.SIGINT)
-            assert noted.number is None
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def test_no_signal_is_noted_outside_of_the_main_thread():
-    found = []
-
-    def run():
-        with noting() as noted:
-            found.append(noted.number)
-
-    before = signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert found == [None] and signal.getsignal(signal.SIGINT) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from scipy import sparse
 
 from dcme_w2v.documents.fit import fit_documents
@@ -12,33 +13,8 @@ from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.vectors import Vectors
 
 WORDS = [f"w{i}" for i in range(40)]
-SMALL = ScdvOptions(clusters=5, iterations=20)
-
-
-def word_vectors(dim=7, seed=1):
-    random = np.random.default_rng(seed)
-    centres = random.normal(size=(5, dim)) + 0.5
-    matrix = centres[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
-    return Vectors(Words.from_words(WORDS), matrix.astype(np.float32))
-
-
-def texts(count=80, seed=2):
-    """Documents with known and unknown words; some are empty, or have unknown words only."""
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        length = random.integers(1, 60)
-        words = [f"w{i}" for i in random.zipf(1.4, length) % 45]
-        made.append(" ".join([] if number % 13 == 4 else words).encode())
-    made[7] = b"unknown words only"
-    return made
-
-
-def transform(model, documents, **options):
-    return sparse.vstack(list(model.transform(documents, **options)), format="csr")
 
 
 def dense_scdv(model, train, test, percentage, weights):
@@ -73,8 +49,8 @@ def smooth_idf(model, documents):
 @pytest.mark.parametrize("covariance", ["tied", "spherical", "diag"])
 @pytest.mark.parametrize("percentage", [0.0, 4.0, 40.0])
 def test_vectors_are_those_of_the_paper(covariance, percentage):
-    train, test = texts(), texts(300, seed=5)
-    options = dataclasses.replace(SMALL, covariance=covariance, sparsity=percentage)
+    train, test = make_texts(), make_texts(300, seed=5)
+    options = dataclasses.replace(SMALL_SCDV, covariance=covariance, sparsity=percentage)
     model = fit_documents(train, word_vectors(), options)
     rows = transform(model, test)
     oracle = dense_scdv(model, train, test, percentage, smooth_idf(model, train))
@@ -88,15 +64,15 @@ def test_vectors_are_those_of_the_paper(covariance, percentage):
 
 
 def test_weights_and_term_frequencies():
-    train = texts()
-    options = dataclasses.replace(SMALL, weighting="sif", sparsity=0.0)
+    train = make_texts()
+    options = dataclasses.replace(SMALL_SCDV, weighting="sif", sparsity=0.0)
     model = fit_documents(train, word_vectors(), options)
     counts = np.array([sum(d.split().count(w.encode()) for d in train) for w in model.words])
     np.testing.assert_array_equal(model.counts, counts)
     sif = 1e-3 / (1e-3 + counts / counts.sum())
     oracle = dense_scdv(model, train, train, 0, sif)
     np.testing.assert_allclose(transform(model, train).toarray(), oracle, atol=1e-5)
-    log = dataclasses.replace(SMALL, weighting="none", sparsity=0.0, term_frequency="log")
+    log = dataclasses.replace(SMALL_SCDV, weighting="none", sparsity=0.0, term_frequency="log")
     (row,) = fit_documents(train, word_vectors(), log).transform([b"w1 w2 w1 w1"])
     model = fit_documents(train, word_vectors(), dataclasses.replace(log, term_frequency="count"))
     one, two = transform(model, [b"w1", b"w2"]).toarray()
@@ -105,10 +81,10 @@ def test_weights_and_term_frequencies():
 
 
 def test_averages():
-    train, vectors = texts(), word_vectors()
+    train, vectors = make_texts(), word_vectors()
     unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
     for features in ("average", "weighted-average"):
-        model = fit_documents(train, vectors, dataclasses.replace(SMALL, features=features))
+        model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features=features))
         (row,) = model.transform([b"w1 w2 w1 x"])
         idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
         kept = {word: i for i, word in enumerate(model.words)}
@@ -117,8 +93,8 @@ def test_averages():
 
 
 def test_hard_clusters_with_their_idf():
-    train, vectors = texts(), word_vectors()
-    model = fit_documents(train, vectors, dataclasses.replace(SMALL, features="bowv"))
+    train, vectors = make_texts(), word_vectors()
+    model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features="bowv"))
     assert model.columns == 5 * 8
     unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
     idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
@@ -135,8 +111,8 @@ def test_hard_clusters_with_their_idf():
 
 def test_bags_of_words():
     """They count words that have no vector, too."""
-    train = [*texts(), b"x y w1"]
-    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
+    train = [*make_texts(), b"x y w1"]
+    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="tfidf"))
     kept = {word: i for i, word in enumerate(model.words)}
     (row,) = model.transform([b"w1 x w1 z", b"", b"z"])
     wanted = np.zeros(len(kept))
@@ -144,29 +120,31 @@ def test_bags_of_words():
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-6)
     np.testing.assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
     assert row[1:].nnz == 0
-    bag = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="bag-of-words"))
+    bag = fit_documents(
+        train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="bag-of-words")
+    )
     (row,) = bag.transform([b"w1 w2 w1"])
     assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
 
 
 def test_power_comes_after_the_threshold():
-    train = texts()
-    plain = transform(fit_documents(train, word_vectors(), SMALL), train).toarray()
-    half = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, power=0.5))
+    train = make_texts()
+    plain = transform(fit_documents(train, word_vectors(), SMALL_SCDV), train).toarray()
+    half = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, power=0.5))
     wanted = np.sign(plain) * np.sqrt(np.abs(plain))
     wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-30)
     np.testing.assert_allclose(transform(half, train).toarray(), wanted, atol=1e-6)
     beside = transform(fit_documents(train, word_vectors(),
-                                     dataclasses.replace(SMALL, power=0.5, tfidf=2.0)),
+                                     dataclasses.replace(SMALL_SCDV, power=0.5, tfidf=2.0)),
                        train)  # fmt: skip
     np.testing.assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
 
 
 def test_tfidf_beside_the_vectors():
-    train = texts(700)
-    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, tfidf=0.5))
-    alone = fit_documents(train, word_vectors(), SMALL)
-    tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features="tfidf"))
+    train = make_texts(700)
+    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, tfidf=0.5))
+    alone = fit_documents(train, word_vectors(), SMALL_SCDV)
+    tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="tfidf"))
     wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)]) / 1.25**0.5
     assert abs(transform(beside, train) - wanted).max() < 1e-6
     assert beside.columns == wanted.shape[1]
@@ -175,8 +153,8 @@ def test_tfidf_beside_the_vectors():
 
 def test_centred_word_vectors():
     vectors = word_vectors()
-    options = dataclasses.replace(SMALL, features="average", centre=True, min_df=0)
-    model = fit_documents(texts(), vectors, options)
+    options = dataclasses.replace(SMALL_SCDV, features="average", centre=True, min_df=0)
+    model = fit_documents(make_texts(), vectors, options)
     unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
     wanted = (unit - unit.mean(axis=0))[5]
     (row,) = model.transform([b"w5"])
@@ -184,21 +162,21 @@ def test_centred_word_vectors():
 
 
 def test_statistics_are_of_the_training_documents_only():
-    model = fit_documents(texts(), word_vectors(), SMALL)
+    model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     before = (model.threshold, model.idf.copy())
     transform(model, [b"w1 " * 1000] * 50)
     assert model.threshold == before[0]
     np.testing.assert_array_equal(model.idf, before[1])
     assert set(model.words) < set(WORDS) | {""}
     every = fit_documents([b"w1", b"w2 w3"], word_vectors(),
-                          dataclasses.replace(SMALL, min_df=0))  # fmt: skip
+                          dataclasses.replace(SMALL_SCDV, min_df=0))  # fmt: skip
     assert list(every.words) == WORDS
     assert every.idf[0] == pytest.approx(np.log(3) + 1)
 
 
 def test_documents_without_known_words_are_zero_and_counted():
-    train = texts()
-    model = fit_documents(train, word_vectors(), SMALL)
+    train = make_texts()
+    model = fit_documents(train, word_vectors(), SMALL_SCDV)
     known = {word.encode() for word in model.words}
     zero = [not known & set(text.split()) for text in train]
     assert sum(zero) > 5
@@ -209,8 +187,8 @@ def test_documents_without_known_words_are_zero_and_counted():
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_threads_and_batches_change_nothing(features):
-    train = texts(700)
-    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL, features=features))
+    train = make_texts(700)
+    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features=features))
     rows = transform(model, train, threads=1)
     again = transform(model, train, threads=3)
     one_by_one = sparse.vstack([next(model.transform([text])) for text in train])
@@ -222,18 +200,18 @@ def test_threads_and_batches_change_nothing(features):
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_a_model_that_was_saved(tmp_path, features):
-    options = dataclasses.replace(SMALL, features=features, tfidf=0.5)
-    model = fit_documents(texts(), word_vectors(), options)
+    options = dataclasses.replace(SMALL_SCDV, features=features, tfidf=0.5)
+    model = fit_documents(make_texts(), word_vectors(), options)
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
-    assert (transform(loaded, texts()) != transform(model, texts())).nnz == 0
+    assert (transform(loaded, make_texts()) != transform(model, make_texts())).nnz == 0
     assert loaded.options == options
     assert loaded.facts == model.facts
-    assert loaded.columns == model.columns == transform(model, texts()).shape[1]
+    assert loaded.columns == model.columns == transform(model, make_texts()).shape[1]
 
 
 def test_a_damaged_model_is_refused(tmp_path):
-    model = fit_documents(texts(), word_vectors(), SMALL)
+    model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     for name, value, message in (
         ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics is dam"),
         ("vectors", model.vectors.astype(np.float64), "vectors is float64"),
@@ -253,18 +231,18 @@ def test_a_damaged_model_is_refused(tmp_path):
 def test_what_cannot_be_fitted():
     vectors = word_vectors()
     with pytest.raises(CorpusError, match="there are no documents"):
-        fit_documents([], vectors, SMALL)
+        fit_documents([], vectors, SMALL_SCDV)
     with pytest.raises(CorpusError, match="none of the 3 tokens of the 2 documents has a vector"):
-        fit_documents([b"x y", b"z"], vectors, SMALL)
+        fit_documents([b"x y", b"z"], vectors, SMALL_SCDV)
     with pytest.raises(CorpusError, match="lower --min-df"):
-        fit_documents([b"w1"], vectors, dataclasses.replace(SMALL, min_df=2))
+        fit_documents([b"w1"], vectors, dataclasses.replace(SMALL_SCDV, min_df=2))
     with pytest.raises(UsageError, match="--clusters 5: there are only 2 words"):
-        fit_documents([b"w1 w2"], vectors, SMALL)
+        fit_documents([b"w1 w2"], vectors, SMALL_SCDV)
     with pytest.raises(CorpusError, match="document 2 of 2 has a NUL"):
-        fit_documents([b"w1", b"w1\0"], vectors, SMALL)
+        fit_documents([b"w1", b"w1\0"], vectors, SMALL_SCDV)
     vectors.matrix[3] = np.nan
     with pytest.raises(FormatError, match="vector of 'w3' is NaN"):
-        fit_documents(texts(), vectors, SMALL)
+        fit_documents(make_texts(), vectors, SMALL_SCDV)
     huge = dataclasses.replace(fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1)))
     huge = dataclasses.replace(huge, posteriors=dataclasses.replace(huge.posteriors, count=2**30))
     with pytest.raises(DcmeError, match="fewer --clusters"):

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers import save
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -45,11 +46,6 @@ def vectors(draw):
     words = draw(st.lists(good_words, min_size=1, max_size=6, unique=True))
     shape = (len(words), draw(st.integers(1, 7)))
     return words, draw(arrays(np.float32, shape, elements=finite_floats))
-
-
-def save(path, words, matrix, **options):
-    save_vectors(path, Words.from_words(words), np.asarray(matrix, dtype=np.float32), **options)
-    return path
 
 
 def same_bits(a, b):

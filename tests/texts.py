@@ -30,3 +30,11 @@ def encoded(sentences):
     ids = number[text]
     ids[np.cumsum([len(sentence) for sentence in sentences]) - 1] |= np.uint32(LAST)
     return ids, counts[order].astype(np.int64)
+
+
+def lines(lengths, words=30):
+    """Random words on lines of these lengths; the last line has no end."""
+    random = np.random.default_rng(sum(lengths))
+    ids, counts = encoded([random.zipf(1.4, length) % words for length in lengths])
+    ids[-1] &= np.uint32(LAST - 1)
+    return ids, counts

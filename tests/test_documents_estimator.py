@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_scdv import SMALL, texts, transform, word_vectors
+from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 
 pytest.importorskip("sklearn")
 
@@ -17,12 +17,12 @@ from dcme_w2v.documents.estimator import SCDV
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.errors import UsageError
 
-STRINGS = [text.decode() for text in texts()]
+STRINGS = [text.decode() for text in make_texts()]
 
 
 def test_it_gives_what_the_model_gives():
     rows = SCDV(word_vectors(), clusters=5, iterations=20).fit(STRINGS).transform(STRINGS[:9])
-    wanted = transform(fit_documents(texts(), word_vectors(), SMALL), texts()[:9])
+    wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
     assert (rows != wanted).nnz == 0
 
 

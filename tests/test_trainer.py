@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import MODELS, OBJECTIVES, PAPER, options_of
 from reference import LAST
-from texts import corpus, encoded
+from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
 from dcme_w2v.core import core_options
@@ -20,12 +21,6 @@ from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.trainer import Trainer
 
 HEADER = Path(__file__).parents[1] / "csrc" / "train" / "options.h"
-PAPER = {"objective": "dcme", "dcme_update": "paper"}
-OBJECTIVES = [{"objective": "ns"}, {"objective": "nce"}, {"objective": "dcme"}, PAPER]
-MODELS = [
-    *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed", "linear")],
-    {"model": "skipgram"},
-]
 LINES = {
     "one token": [1],
     "two tokens": [2],
@@ -37,23 +32,11 @@ LINES = {
 }
 
 
-def options_of(options, **more):
-    return resolved(TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1} | options | more))
-
-
-def train(text, options, kernels=None):
+def trained(text, options, kernels=None):
     run = Trainer(*text, options, kernels=kernels)
     for number in range(options.epochs):
         run.epoch(number)
     return run
-
-
-def lines(lengths, words=30):
-    """Random words on lines of these lengths; the last line has no end."""
-    random = np.random.default_rng(sum(lengths))
-    ids, counts = encoded([random.zipf(1.4, length) % words for length in lengths])
-    ids[-1] &= np.uint32(LAST - 1)
-    return ids, counts
 
 
 @pytest.mark.parametrize("kind", LINES)
@@ -63,7 +46,7 @@ def test_every_token_is_accounted_for(kind, sample):
     epochs = 1 if len(text[0]) > 50_000 else 3
     for threads in range(1, 9):
         model = MODELS[threads % len(MODELS)]
-        run = train(text, options_of(model, epochs=epochs, sample=sample, threads=threads))
+        run = trained(text, options_of(model, epochs=epochs, sample=sample, threads=threads))
         found = run.progress()
         assert found.trained + found.subsampled + found.without_context == len(text[0]) * epochs
         assert found.done == len(text[0]) * epochs
@@ -75,7 +58,7 @@ def test_every_token_is_accounted_for(kind, sample):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_seed_decides(objective):
     def table(seed):
-        run = train(corpus(), options_of(objective, seed=seed, epochs=2))
+        run = trained(corpus(), options_of(objective, seed=seed, epochs=2))
         return run.input.tobytes() + run.output.tobytes()
 
     assert table(1) == table(1)
@@ -99,7 +82,7 @@ def test_the_rate_falls_linearly(threads):
 def test_the_rate_starts_at_lr():
     options = options_of({"lr": 0.5}, epochs=2)
     assert Trainer(*corpus(), options).progress().lr == pytest.approx(0.5)
-    assert train(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
+    assert trained(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -123,7 +106,7 @@ def test_subsampling_keeps_its_share():
     share = counts[0] / counts.sum()
     kept = np.sqrt(1e-3 / share) + 1e-3 / share
     options = options_of({}, sample=1e-3, epochs=2)
-    found = train((ids, counts), options).progress().subsampled
+    found = trained((ids, counts), options).progress().subsampled
     wanted, deviation = 2 * counts[0] * (1 - kept), np.sqrt(2 * counts[0] * kept * (1 - kept))
     assert abs(found - wanted) < 6 * deviation
     assert 0.95 < wanted / (2 * counts[0]) < 0.96
@@ -187,7 +170,7 @@ def test_the_watcher_sees_progress(monkeypatch):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_padding_stays_zero(dim, objective):
     for model in MODELS:
-        run = train(corpus(), options_of(objective | model, dim=dim, epochs=2))
+        run = trained(corpus(), options_of(objective | model, dim=dim, epochs=2))
         for view in (run.input, run.output):
             memory, stride = view.base, core.row_stride(len(run.input), dim)
             assert view.strides[0] == 4 * stride >= 4 * dim
@@ -204,7 +187,7 @@ def test_rows_of_large_tables_are_hardly_padded_and_learn_the_same(objective):
     ids, counts = corpus()
     counts = np.concatenate([counts, np.ones(400_000, dtype=np.int64)])  # words that are not met
     options = options_of(objective, dim=3, epochs=1, noise_power=2, beta=1e-3)
-    large = [train((ids, counts), options, kernels) for kernels in ("scalar", None)]
+    large = [trained((ids, counts), options, kernels) for kernels in ("scalar", None)]
     stride = core.row_stride(len(counts), options.dim)
     assert stride == 4 and large[0].input.strides[0] == 4 * stride
     for first, second in zip(*((run.input, run.output) for run in large), strict=True):
@@ -246,7 +229,7 @@ def test_moves_of_top_items_that_threads_gather_are_made(update):
     for threads in (1, 2):
         given = {"objective": "dcme", "dcme_update": update, "threads": threads, **rate}
         options = options_of(given, epochs=100, window_mode="fixed", sample=0.0, negative=0)
-        tables.append(train(text, options).output)
+        tables.append(trained(text, options).output)
     lost = np.linalg.norm(tables[1] - tables[0]) / np.linalg.norm(tables[0])
     assert lost < 0.02
 
@@ -259,7 +242,7 @@ def test_rows_that_threads_have_copies_of_are_joined(objective, words):
     tables = []
     for threads in (1, 2):
         options = options_of({"objective": objective, "threads": threads}, epochs=20, sample=0.0)
-        tables.append(train(text, options).output)
+        tables.append(trained(text, options).output)
     assert np.abs(tables[0]).max() > 0.1
     assert np.allclose(tables[0], tables[1], atol=1e-5)
 
@@ -271,7 +254,7 @@ def test_dcme_beats_the_unigram(model, threads):
     sentence = np.cumsum(ids >> 31) - (ids >> 31)
     held = sentence % 10 == 9
     options = resolved(TrainOptions(model=model, objective="dcme", threads=threads))
-    run = train((ids[~held], counts), options)
+    run = trained((ids[~held], counts), options)
     assert np.isfinite(run.input).all() and np.isfinite(run.output).all()
     unigram = np.log(counts / counts.sum()).astype(np.float32)
     found = likelihood(ids[held], run.input, run.output, options.window, unigram)
@@ -287,7 +270,7 @@ def test_dcme_learns_as_much_from_every_seed(top_items):
     for seed in (1, 2, 3):
         given = {"objective": "dcme", "top_items": top_items, "lr": 0.2, "sample": 0.0}
         options = resolved(TrainOptions(**given, seed=seed, threads=1))
-        run = train((ids, counts), options)
+        run = trained((ids, counts), options)
         found = likelihood(ids, run.input, run.output, options.window, prior)
         gains.append(found.log_probability - prior[ids & (LAST - 1)].mean())
     assert 0 < max(gains) - min(gains) < 0.1 * min(gains)

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from test_training import MODELS, OBJECTIVES, lines, options_of
+from helpers import MODELS, OBJECTIVES, options_of
+from texts import lines
 
 from dcme_w2v.checkpoints.folder import (
     Checkpoint,

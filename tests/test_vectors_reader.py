@@ -5,7 +5,7 @@ import gzip
 
 import numpy as np
 import pytest
-from test_vectors import save
+from helpers import save
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.words.vectors import Vectors

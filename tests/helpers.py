@@ -1,0 +1,187 @@
+"""What several test modules share: texts, options, commands, small models of documents.
+
+Encoded corpora are in texts.py; test modules do not import one another (test_imports.py).
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+
+import numpy as np
+import pytest
+import zstandard
+from scipy import sparse
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.likelihood import LAST, pieces
+from dcme_w2v.words.vectors import Vectors, save_vectors
+
+# ---- options of training ----
+
+PAPER = {"objective": "dcme", "dcme_update": "paper"}
+OBJECTIVES = [{"objective": "ns"}, {"objective": "nce"}, {"objective": "dcme"}, PAPER]
+MODELS = [
+    *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed", "linear")],
+    {"model": "skipgram"},
+]
+
+
+def options_of(options, **more):
+    """Return resolved options of a small training with one thread."""
+    return resolved(TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1} | options | more))
+
+
+# ---- files ----
+
+PACKERS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
+}
+
+
+def write(path, data):
+    """Write bytes, with the folders above; return the path as text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return str(path)
+
+
+# ---- the command `train` ----
+
+
+def write_corpus(path, lines=400, seed=0, end="\n"):
+    """Two topics whose words keep to themselves, common words, rare words and odd lines."""
+    chance = random.Random(seed)
+    topics = [[f"{name}{i}" for i in range(20)] for name in ("fish", "wheel")]
+    common = ["the", "of", "and"]
+    text = []
+    for number in range(lines):
+        words = chance.choices(topics[number % 2] + common, k=chance.randint(0, 14))
+        if number % 50 == 0:
+            words.append(f"rare{number}")
+        text.append(" ".join(words))
+    path.write_text(end.join(text), encoding="utf-8", newline="")
+    return str(path)
+
+
+def train(corpus, output, *flags, quiet=True):
+    """Run `dcme-w2v train` on a file, or on a list of files; return its exit code."""
+    files = corpus if isinstance(corpus, list) else [corpus]
+    fixed = ["--output", str(output), "--dim", "16", *["--quiet"] * quiet]
+    return run(["train", *map(str, files), *fixed, *flags])
+
+
+def manifest(output):
+    """Return the manifest that was written with vectors."""
+    return json.loads(output.with_name(output.name + ".json").read_text())
+
+
+def refused(capsys, code):
+    """Check that there is one line of error, and return it."""
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("error: ") and found.err.count("\n") == 1
+    assert code in (1, 2) and "a bug" not in found.err
+    return found.err
+
+
+def save(path, words, matrix, **options):
+    """Write word vectors from a list of words and numbers of any type; return the path."""
+    save_vectors(path, Words.from_words(words), np.asarray(matrix, dtype=np.float32), **options)
+    return path
+
+
+def lines_of(ids, words):
+    """Return the text of encoded lines."""
+    spelled = list(words)
+    return [
+        [spelled[i] for i in piece & ~LAST] for piece in pieces(np.asarray(ids), 1) if len(piece)
+    ]
+
+
+def split(path, fraction=0.3, seed=1, **more):
+    """Encode a text with lines held out; return it, and the text of both parts."""
+    options = VocabularyOptions(min_count=1)
+    with encode([str(path)], options, holdout=HeldOutLines(fraction, seed), **more) as found:
+        ids = np.array(found.ids)
+    return found, lines_of(ids, found.vocabulary), lines_of(found.held_out, found.vocabulary)
+
+
+# ---- word vectors ----
+
+STEMS = [f"word{i}" for i in range(60)]
+
+
+def word_list():
+    """Sixty words, some of them again in other cases, more rarely."""
+    return STEMS + [s.upper() for s in STEMS[:30]] + [s.capitalize() for s in STEMS[:20]]
+
+
+def analogy_vectors(seed=0, dim=12, spread=0.02):
+    """Structured so that analogies often hold: stem i = pair (i // 2) plus one of two forms."""
+    random = np.random.default_rng(seed)
+    words = word_list()
+    pairs, forms = random.normal(size=(30, dim)), random.normal(size=(2, dim))
+    rows = [
+        pairs[STEMS.index(word.lower()) // 2] + forms[STEMS.index(word.lower()) % 2]
+        for word in words
+    ]
+    matrix = np.array(rows) + spread * random.normal(size=(len(words), dim))
+    matrix *= random.uniform(0.2, 3, size=(len(words), 1))
+    return Vectors(Words.from_words(words), matrix.astype(np.float32))
+
+
+def as_gensim(vectors):
+    models = pytest.importorskip("gensim.models")
+    keyed = models.KeyedVectors(vectors.matrix.shape[1])
+    keyed.add_vectors(list(vectors.words), vectors.matrix)
+    return keyed
+
+
+# ---- document vectors ----
+
+SMALL_SCDV = ScdvOptions(clusters=5, iterations=20)
+
+
+def word_vectors(dim=7, seed=1):
+    """Return vectors of the words w0 to w39, in five groups."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(5, dim)) + 0.5
+    matrix = centres[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
+    words = Words.from_words([f"w{i}" for i in range(40)])
+    return Vectors(words, matrix.astype(np.float32))
+
+
+def make_texts(count=80, seed=2):
+    """Documents with known and unknown words; some are empty, or have unknown words only."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        length = random.integers(1, 60)
+        words = [f"w{i}" for i in random.zipf(1.4, length) % 45]
+        made.append(" ".join([] if number % 13 == 4 else words).encode())
+    made[7] = b"unknown words only"
+    return made
+
+
+def transform(model, documents, **options):
+    """Return the vectors of documents as one matrix."""
+    return sparse.vstack(list(model.transform(documents, **options)), format="csr")
+
+
+def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
+    own = random.integers(clusters, size=count)
+    noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
+    return (centres[own] + noise).astype(np.float32), own

@@ -1,0 +1,88 @@
+"""Compressed files: what is unpacked is what was packed, and what is damaged is named."""
+
+import random
+import sys
+
+import pytest
+from helpers import PACKERS, write
+
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.compression import read_whole
+
+TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
+NOISE = random.Random(1).randbytes(200_000)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a"])
+def test_packing_is_told_by_first_bytes_not_by_name(tmp_path, pack, name):
+    assert read_whole(write(tmp_path / name, pack(TEXT))) == TEXT
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
+def test_plain_text_under_any_name(tmp_path, name):
+    assert read_whole(write(tmp_path / name, TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
+def test_text_that_starts_like_a_packing(tmp_path, start):
+    assert read_whole(write(tmp_path / "a", start)) == start
+
+
+@pytest.mark.parametrize("parts", [2, 40])
+def test_all_members_are_read(tmp_path, pack, parts):
+    texts = [TEXT + b"%d" % i for i in range(parts)]
+    path = write(tmp_path / "a", b"".join(pack(text) for text in texts))
+    assert read_whole(path) == b"".join(texts)
+
+
+def test_padding_of_zeros_is_no_member(tmp_path, pack):
+    data = pack(TEXT) + bytes(8) + pack(TEXT) + bytes(100_000)
+    assert read_whole(write(tmp_path / "a", data)) == 2 * TEXT
+
+
+def test_empty_member(tmp_path, pack):
+    assert read_whole(write(tmp_path / "a", pack(b"") + pack(TEXT) + pack(b""))) == TEXT
+
+
+def test_zstd_frame_to_be_skipped(tmp_path):
+    data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + PACKERS["zst"](TEXT)
+    assert read_whole(write(tmp_path / "a", data)) == TEXT
+
+
+def test_much_from_few_bytes(tmp_path, pack):
+    text = b"word " * 1_000_000
+    assert read_whole(write(tmp_path / "a", pack(text))) == text
+
+
+@pytest.mark.parametrize("left", [0.3, 0.9, -1])
+def test_truncated_file_is_an_error(tmp_path, pack, left):
+    packed = pack(NOISE)
+    cut = packed[: int(len(packed) * left) if left > 0 else left]
+    path = write(tmp_path / "a.txt", cut)
+    with pytest.raises(CorpusError, match=rf"a\.txt: .* breaks off at byte {len(cut)} of the pack"):
+        read_whole(path)
+
+
+def test_truncated_second_member(tmp_path, pack):
+    path = write(tmp_path / "a", pack(TEXT) + pack(TEXT)[:-5])
+    with pytest.raises(CorpusError, match="breaks off at byte"):
+        read_whole(path)
+
+
+def test_damaged_file_is_an_error(tmp_path, pack):
+    packed = bytearray(pack(NOISE))
+    packed[50_000:50_100] = bytes(100)
+    with pytest.raises(CorpusError, match=r"is damaged before byte .* get the file again"):
+        read_whole(write(tmp_path / "a", bytes(packed)))
+
+
+def test_rubbish_behind_a_member_is_an_error(tmp_path, pack):
+    path = write(tmp_path / "a", pack(TEXT) + b"and then some more text")
+    with pytest.raises(CorpusError, match="is damaged before byte"):
+        read_whole(path)
+
+
+def test_missing_zstandard_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(CorpusError, match=r"a: is packed with zstd; pip install 'dcme-w2v\[zst\]'"):
+        read_whole(write(tmp_path / "a", PACKERS["zst"](TEXT)))

@@ -1,0 +1,31 @@
+"""k-means against its definition."""
+
+import numpy as np
+from helpers import cloud
+
+from dcme_w2v.documents.kmeans import kmeans
+
+
+def test_one_component_for_every_point():
+    points, _ = cloud(count=7)
+    centres, nearest = kmeans(points, 7, 1)
+    assert sorted(nearest) == list(range(7))
+    np.testing.assert_allclose(centres[nearest], points, rtol=1e-6)
+
+
+def test_kmeans_assigns_to_the_nearest_centre():
+    points, own = cloud()
+    centres, nearest = kmeans(points, 4, 1)
+    distances = ((points[:, None] - centres) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
+
+
+def test_kmeans_ends_after_so_many_rounds():
+    points, _ = cloud()
+    (early, _), (late, _) = (kmeans(points, 9, 1, rounds=rounds) for rounds in (1, 50))
+    assert not np.array_equal(early, late)
+    again, nearest = kmeans(points, 9, 1, rounds=1)
+    np.testing.assert_array_equal(early, again)
+    means = [points[nearest == k].mean(axis=0) for k in range(9)]
+    np.testing.assert_allclose(again, means, atol=1e-4)

@@ -1,0 +1,86 @@
+"""Held-out lines: which ones they are, and that they are in no count."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers import split, write_corpus
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.options import HoldoutOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.text.split import HeldOutLines
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_corpus(tmp_path / "text.txt")
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_line_is_trained_on_or_held_out(tmp_path, block, threads):
+    # each word on one line only, so that the halves cannot be mistaken
+    lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(" ".join(line) for line in lines))
+    _, whole, _ = split(path)
+    found, trained, held = split(path, threads=threads, _block_bytes=block)
+    counted = Counter(word for line in trained for word in line)
+    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counted
+    assert trained == whole
+    # a word that is only in held-out text is in no vocabulary
+    assert held == []
+    kept = [line for line in lines if line and line[0] in counted]
+    assert trained == kept
+    assert 0.15 < found.held_out_lines / (found.held_out_lines + found.lines) < 0.45
+    tokens = sum(map(len, lines))
+    assert found.tokens == tokens == sum(map(len, trained)) + found.held_out_tokens
+
+
+def test_the_choice_is_the_seeds(text):
+    found = {seed: split(text, seed=seed)[1:] for seed in (1, 2)}
+    assert found[1] != found[2]
+    assert split(text, seed=1, threads=3, _block_bytes=100)[1:] == found[1]
+    whole, trained, held = split(text, 0.5)
+    assert len(held) == pytest.approx(len(trained), rel=0.3)
+    lines = Path(text).read_text().split("\n")
+    assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
+
+
+def test_held_out_words_are_in_no_count(text):
+    found, trained, held = split(text)
+    counts = Counter(word for line in trained for word in line)
+    assert len(held) > 50
+    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counts
+    assert found.types == len(counts)
+    assert found.out_of_vocabulary == 0
+    words = Path(text).read_text().split()
+    assert len(words) == sum(map(len, trained)) + found.held_out_tokens
+
+
+def test_min_count_does_not_see_held_out_lines(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(["a b c", "a rare"] * 100))
+    options = VocabularyOptions(min_count=101)
+    with pytest.raises(CorpusError, match="lower --min-count"):
+        encode([str(path)], options, holdout=HeldOutLines(0.5, 1))
+
+
+def test_no_line_held_out_is_an_error(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b c a b c\n")
+    held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]
+    assert any(held)
+    assert not all(held)
+    with pytest.raises(CorpusError, match="larger share"):
+        split(path, 0.5, held.index(False))
+    with pytest.raises(CorpusError, match="none of the 0"):
+        split(path, 0.5, held.index(True))
+
+
+@pytest.mark.parametrize("wrong", ["0", "1", "-0.5", "nan", "7"])
+def test_a_share_is_between_0_and_1(wrong):
+    with pytest.raises(UsageError, match="--holdout"):
+        HoldoutOptions(wrong)
+    assert HoldoutOptions(f"./{wrong}").file == f"./{wrong}"
