@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v.errors import ResourceError, UsageError
 
@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
-        with io.BufferedWriter(_Aside(number, target)) as file:
+        with io.BufferedWriter(Blaming(number, target)) as file:
             yield cast(BinaryIO, file)
             file.flush()
             with blaming(target):
@@ -56,11 +56,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     sync_folder(target.parent)
 
 
-class _Aside(io.FileIO):
-    """A file under another name than its target's, which is the one to name in an error."""
+class Blaming(io.FileIO):
+    """A descriptor whose errors name what is written by it: a target, or standard output."""
 
-    def __init__(self, number: int, target: Path) -> None:
-        super().__init__(number, "w")
+    def __init__(
+        self, number: int, target: str | os.PathLike[str], *, closefd: bool = True
+    ) -> None:
+        super().__init__(number, "w", closefd)
         self._target = target
 
     def write(self, data: Any) -> int:
@@ -109,6 +111,7 @@ def sync_folder(folder: Path) -> None:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise now, before any work, if `replacing` could not write `path` later."""
     if os.fspath(path) == STANDARD:
+        check_standard_output()
         return
     target = Path(path)
     if target.is_dir():
@@ -117,6 +120,35 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{target}: there is no folder {target.parent}; make it first")
     with blaming(target), tempfile.TemporaryFile(dir=target.parent):
         pass
+
+
+def check_standard_output() -> None:
+    """Raise now, before any work, if nothing could be written to standard output later."""
+    if not _is_open_for(sys.stdout, os.O_WRONLY):
+        raise UsageError("standard output: is closed; redirect it, or name a file")
+
+
+def standard_input() -> BinaryIO:
+    """Return the bytes of standard input.
+
+    Raises
+    ------
+    UsageError
+        It is closed.
+    """
+    if not _is_open_for(sys.stdin, os.O_RDONLY):
+        raise UsageError("standard input: is closed; redirect it, or name a file")
+    return sys.stdin.buffer
+
+
+def _is_open_for(stream: TextIO | None, mode: int) -> bool:
+    if stream is None:
+        return False
+    try:
+        flags = fcntl.fcntl(stream.fileno(), fcntl.F_GETFL)
+    except (OSError, ValueError, AttributeError):  # no file of the system is behind it
+        return not getattr(stream, "closed", False)
+    return flags & os.O_ACCMODE in (mode, os.O_RDWR)
 
 
 def _mode_of(target: Path) -> int:

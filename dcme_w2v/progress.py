@@ -18,7 +18,7 @@ from typing import Any, Protocol, TextIO
 from tqdm import tqdm
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files import STANDARD, check_standard_output
 
 Clock = Callable[[], float]
 
@@ -146,22 +146,32 @@ class JsonLog(Quiet):
 
     Every object has `event` and, but for epochs, whose `seconds` are their own, the seconds since
     the log was opened. A number that is not finite is null. A log that cannot be written any more,
-    on a full disk say, does not stop the training; `close` tells of it, when the vectors are safe.
+    on a full disk say, does not stop the training: `warn` is called with a line that says so, and
+    `close` raises, when the vectors are safe. A reader that goes away, as `head`, is no failure.
     """
 
     def __init__(
-        self, path: str, every: float = 1.0, clock: Clock = time.monotonic, append: bool = False
+        self,
+        path: str,
+        every: float = 1.0,
+        clock: Clock = time.monotonic,
+        append: bool = False,
+        warn: Callable[[str], None] = lambda message: None,
     ) -> None:
-        self._path = path
+        self._name = "standard output" if path == STANDARD else path
         self._file = sys.stdout
-        if path != STANDARD:
+        if path == STANDARD:
+            check_standard_output()
+        else:
             self._file = Path(path).open("a" if append else "w", encoding="utf-8")  # noqa: SIM115 (see close)
         self._every = every
         self._clock = clock
+        self._warn = warn
         self._start = clock()
         self._last = -math.inf
         self._stage = ""
-        self._failure: OSError | None = None
+        self._failure: str | None = None
+        self._ended = False
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """Write `start` with the stage, its total and unit."""
@@ -193,24 +203,39 @@ class JsonLog(Quiet):
         """
         self._write("end", **({"error": error} if error is not None else {}))
         if self._file is not sys.stdout:
-            with contextlib.suppress(OSError):
+            with self._noting_failure():  # some file systems find out here
                 self._file.close()
         if self._failure is not None and error is None:
             raise ResourceError(
-                f"{self._path}: the log breaks off ({self._failure.strerror}); the vectors are"
-                " whole, free some space or log elsewhere next time"
+                f"{self._name}: the log is incomplete ({self._failure}); what was trained is "
+                "saved; free some space, or log elsewhere next time"
             )
 
     def _write(self, event: str, **fields: Any) -> None:
-        if self._failure is not None:
+        if self._ended:
             return
         record = {"event": event, "seconds": round(self._clock() - self._start, 3), **fields}
         plain = {name: _finite(value) for name, value in record.items()}
-        try:
+        with self._noting_failure():
             self._file.write(json.dumps(plain, allow_nan=False) + "\n")
             self._file.flush()
-        except OSError as failure:
-            self._failure = failure
+
+    @contextlib.contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Write no more after an error of the system, the first of which is noted."""
+        try:
+            yield
+        except BrokenPipeError:
+            self._ended = True
+        except (OSError, ResourceError) as error:
+            if self._failure is None and not self._ended:
+                cause = error.__cause__ or error
+                self._failure = getattr(cause, "strerror", None) or str(cause)
+                self._warn(
+                    f"warning: {self._name}: the log cannot be continued ({self._failure}); "
+                    "training goes on"
+                )
+            self._ended = True
 
 
 class Both:
@@ -270,7 +295,9 @@ def reporting(
     shown: Reporter = Quiet()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
-    reporter = Both(shown, JsonLog(log_json, append=append)) if log_json is not None else shown
+    reporter = shown
+    if log_json is not None:
+        reporter = Both(shown, JsonLog(log_json, append=append, warn=shown.talk))
     try:
         yield reporter
     except BaseException as error:

@@ -144,7 +144,7 @@ def test_a_log_that_cannot_be_opened_stops_before_any_work(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_does_not_stop_training_but_is_told_at_the_end():
     worked = []
-    with pytest.raises(ResourceError, match="/dev/full: the log breaks off"):  # noqa: SIM117
+    with pytest.raises(ResourceError, match="/dev/full: the log is incomplete"):  # noqa: SIM117
         with reporting(True, "/dev/full") as reporter:
             reporter.stage("training", 10, "words")
             reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})

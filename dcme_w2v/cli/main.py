@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import click
 
 from dcme_w2v import __version__
 from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.streams import drop_output, prepare_streams
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
@@ -68,7 +68,7 @@ class LazyGroup(Group):
             with _signals_told():
                 return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             return 0
 
 
@@ -82,11 +82,14 @@ def program(traceback_wanted: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 or 143 after a signal."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    prepare_streams()
     try:
         raise_on_signals()
         code = run(arguments)
     except KeyboardInterrupt as error:  # before or after the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
+    if code:  # what standard output has not taken is in the error already
+        drop_output()
     sys.exit(code)
 
 

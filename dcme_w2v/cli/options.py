@@ -12,12 +12,24 @@ from typing import Any, TypeVar
 
 import click
 
+from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import declaration_of, flag_of, types_of
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
+    """Raise before any work if a report could not be printed."""
+    writes_files = any(one.name in ("output", "target") for one in ctx.command.params)
+    if (as_json or not writes_files) and not ctx.resilient_parsing:
+        check_standard_output()
+    return as_json
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_check_reported, help="print JSON"
+)
 quiet_option = click.option("--quiet", is_flag=True, help="print nothing but errors")
 threads_option = click.option(
     "--threads",

@@ -15,6 +15,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
+from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
@@ -58,6 +59,7 @@ def phrases(
         raise UsageError("two outputs cannot go to one place; name a file for each")
     for target in targets:
         check_writable(target)
+    outlive_reader(*targets)
 
     def report(number: int, count: int) -> None:
         if not quiet:

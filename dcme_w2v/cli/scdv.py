@@ -11,6 +11,7 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, json_option, option_of, options_of, threads_option
 from dcme_w2v.cli.plot import plot
 from dcme_w2v.cli.search import search
+from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
@@ -106,6 +107,7 @@ def transform(
     suffix_of(output)
     for target in filter(None, (output, labels)):
         check_writable(target)
+    outlive_reader(output, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors)
     loaded = DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)

@@ -8,7 +8,9 @@ import click
 from click.core import ParameterSource
 
 from dcme_w2v.cli.options import collect, options_of, quiet_option
+from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.errors import ResourceError, UsageError
+from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
     PRESETS,
     CheckpointOptions,
@@ -121,7 +123,10 @@ def _check(job: run.TrainJob) -> None:
         raise UsageError("no corpus; name files or folders, or - for standard input")
     if job.output is None and not job.dry_run:
         raise UsageError("no --output; name the file for the vectors, or give --dry-run")
+    if job.dry_run:
+        check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)
+    outlive_reader(*written, job.checkpoint or job.resume)
     given = [path for path in written if path is not None]
     for path in given:
         if given.count(path) > 1:

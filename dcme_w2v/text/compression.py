@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # read at once from a packed file
 PIECE_BYTES = 1 << 20  # unpacked at once
@@ -247,7 +246,7 @@ def is_address(path: str) -> bool:
 
 def _open_raw(path: str) -> Any:
     if path == STANDARD:
-        return sys.stdin.buffer
+        return standard_input()
     if is_address(path):
         return _open_address(path)
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files import STANDARD, standard_input
 from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile, is_address
 
 BLOCK_BYTES = 4 << 20
@@ -33,6 +33,8 @@ def expand(corpus: Sequence[str]) -> list[str]:
     ------
     CorpusError
         One of them does not exist, or a folder has no files.
+    UsageError
+        Standard input is closed.
     """
     paths = []
     for item in corpus:
@@ -41,7 +43,9 @@ def expand(corpus: Sequence[str]) -> list[str]:
         else:
             paths += _files_below(item)
     for path in paths:
-        if path != STANDARD and not is_address(path) and not Path(path).exists():
+        if path == STANDARD:
+            standard_input()
+        elif not is_address(path) and not Path(path).exists():
             raise CorpusError(f"{path}: there is no such file or folder")
     if not paths:
         raise CorpusError("the corpus has no files; name one, or - for standard input")

@@ -1,0 +1,93 @@
+"""The standard streams of the program, so that no run is lost for a message.
+
+Messages that cannot be written are dropped, and the run goes on. Data that cannot be written is an
+error that names standard output. A closed stream stays unusable, but its number is taken: no file
+that is opened later gets it, and then the messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+from dcme_w2v.files import STANDARD, Blaming
+
+# Opened the wrong way round, so that reading or writing still fails.
+_CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
+
+
+class _Messages(io.FileIO):
+    """Standard error: drops what cannot be written."""
+
+    def write(self, data: Any) -> int:
+        """Write some bytes, or drop all of them."""
+        written = None
+        with contextlib.suppress(OSError):
+            written = super().write(data)  # None where the reader of a pipe is slow
+        return len(data) if written is None else written
+
+
+class _Output(Blaming):
+    """Standard output: an error names it; see `outlive_reader`."""
+
+    outlives_reader = False
+
+    def write(self, data: Any) -> int:
+        """Write some bytes."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            if not self.outlives_reader:
+                raise
+            return len(data)
+
+
+def prepare_streams() -> None:
+    """Guard the standard streams of this process; to be called once, before anything is opened."""
+    _occupy_closed()
+    sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
+    sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
+    sys.stderr.reconfigure(line_buffering=True)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)))
+
+
+def outlive_reader(*targets: str | None) -> None:
+    """Go on without the reader of standard output, as `head`, where files are written, too.
+
+    Without them a command ends as soon as nobody reads what it prints.
+    """
+    given = {target for target in targets if target is not None}
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(raw, _Output):
+        raw.outlives_reader = STANDARD in given and given != {STANDARD}
+
+
+def drop_output() -> None:
+    """Drop what has not been written to standard output, and whatever follows."""
+    number = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(number, sys.stdout.fileno())
+    os.close(number)
+
+
+def _occupy_closed() -> None:
+    for number, mode in enumerate(_CLOSED_MODES):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, mode), True)  # gets the lowest number: this one
+
+
+def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
+    """Return text over `raw` with the encoding of the stream that it replaces."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=getattr(stream, "encoding", "utf-8"),
+        errors=getattr(stream, "errors", "backslashreplace"),
+        line_buffering=getattr(stream, "line_buffering", False),
+        write_through=getattr(stream, "write_through", False),
+    )
