@@ -1,4 +1,4 @@
-"""Build the C core: one extension a room, one object an instruction set.
+"""Build the C core once, as a static library, and link each extension with it.
 
 The kernels are compiled once for each instruction set and chosen at run time, so that one wheel
 fits every machine of an architecture. Everything else about the package is in pyproject.toml.
@@ -6,13 +6,14 @@ fits every machine of an architecture. Everything else about the package is in p
 
 from __future__ import annotations
 
-import platform
+import subprocess
 import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 # Never -march=native or -ffast-math: what is built here is installed elsewhere. No contraction
 # either, so that the scalar kernels round alike on every machine.
@@ -22,61 +23,70 @@ KERNEL_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"],
 }
-ROOMS = {
-    "text": ["text"],
-    "vectors": ["vectors"],
-    "train": ["train", "objectives", "kernels"],
-    "classify": ["classify", "objectives", "train", "kernels"],
-    "documents": ["documents", "vectors", "kernels"],
-}
-
-
-def instruction_set(source: str) -> str | None:
-    """Return the instruction set that a kernel file is written for, by its name."""
-    if platform.machine() not in ("x86_64", "AMD64"):
-        return None
-    return next((name for name in KERNEL_FLAGS if Path(source).stem.endswith(name)), None)
+SOURCES = sorted(map(str, Path("csrc").rglob("*.c")))
+HEADERS = sorted(map(str, Path("csrc").rglob("*.h")))
+MODULES = sorted(map(str, Path("dcme_w2v/_core").glob("*.pyx")))
 
 
 class BuildExtension(build_ext):
-    """Compile the kernel files with the flags of their instruction set."""
+    """Compile every source of the core once, before the extensions that are linked with it."""
 
-    def build_extension(self, ext: Extension) -> None:
-        """Compile kernels apart, the rest as setuptools does, and link all."""
-        special = [source for source in ext.sources if instruction_set(source)]
-        ext.sources = [source for source in ext.sources if source not in special]
-        for source in special:
-            ext.extra_objects += self.compiler.compile(
-                [source],
-                output_dir=self.build_temp,
-                include_dirs=ext.include_dirs,
-                extra_postargs=FLAGS + WARNINGS + KERNEL_FLAGS[instruction_set(source) or ""],
-                depends=ext.depends,
+    def build_extensions(self) -> None:
+        """Build the static library, then the extensions."""
+        target = self.target()
+        objects = [self.object_of(source, kernel_flags(source, target)) for source in SOURCES]
+        library = self.compiler.library_filename("dcme", output_dir=self.build_temp)
+        if self.force or newer_group(objects, library):
+            Path(library).unlink(missing_ok=True)  # ar would keep objects of deleted sources
+            self.compiler.create_static_lib(objects, "dcme", output_dir=self.build_temp)
+        for extension in self.extensions:
+            extension.extra_objects = [library]
+            extension.depends = [*HEADERS, library]
+        super().build_extensions()
+
+    def target(self) -> str:
+        """Name the platform to build for, which may not be the one that builds."""
+        command = [*getattr(self.compiler, "compiler_so", []), "-dumpmachine"]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return str(self.plat_name)
+
+    def object_of(self, source: str, flags: list[str]) -> str:
+        """Compile a source, unless its object is newer than it and all headers."""
+        (name,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        if self.force or newer_group([source, "setup.py", *HEADERS], name):
+            options = FLAGS + WARNINGS + flags
+            self.compiler.compile(
+                [source], self.build_temp, include_dirs=["csrc"], extra_postargs=options
             )
-        super().build_extension(ext)
+        return str(name)
 
 
-def room(name: str, folders: list[str]) -> Extension:
-    """Describe the extension of one room."""
-    sources = [source for folder in folders for source in sorted(Path("csrc", folder).glob("*.c"))]
+def kernel_flags(source: str, target: str) -> list[str]:
+    """Return the flags of the instruction set that a kernel file is named after."""
+    flags = next((f for name, f in KERNEL_FLAGS.items() if Path(source).stem == name), [])
+    if "darwin" in target or "macos" in target:  # one run of the compiler may make both
+        return [option for flag in flags for option in ("-Xarch_x86_64", flag)]
+    return flags if "x86_64" in target or "amd64" in target else []
+
+
+def extension(module: str) -> Extension:
+    """Describe the extension of one binding."""
     return Extension(
-        f"dcme_w2v._core.{name}",
-        [f"dcme_w2v/_core/{name}.pyx", "csrc/status.c", *map(str, sources)],
+        f"dcme_w2v._core.{Path(module).stem}",
+        [module],
         include_dirs=["csrc"],
-        depends=[str(header) for header in Path("csrc").rglob("*.h")],
         extra_compile_args=FLAGS + WARNINGS,
         extra_link_args=["-pthread"] if sys.platform != "win32" else [],
         libraries=["m"] if sys.platform != "win32" else [],
     )
 
 
-existing = {
-    name: folders for name, folders in ROOMS.items() if Path(f"dcme_w2v/_core/{name}.pyx").exists()
-}
 setup(
     cmdclass={"build_ext": BuildExtension},
     ext_modules=cythonize(
-        [room(name, folders) for name, folders in existing.items()],
+        [extension(module) for module in MODULES],
         language_level=3,
         compiler_directives={"boundscheck": False, "wraparound": False, "embedsignature": True},
     ),

@@ -20,7 +20,7 @@ from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.trainer import Trainer
 
-HEADER = Path(__file__).parents[1] / "csrc" / "train" / "options.h"
+HEADER = Path(__file__).parents[1] / "csrc" / "model" / "options.h"
 LINES = {
     "one token": [1],
     "two tokens": [2],

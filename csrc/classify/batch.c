@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t dcme_widest(const dcme_documents *documents) {
+int64_t dcme_widest(const dcme_sparse_rows *documents) {
     int64_t widest = 0;
     for (int64_t d = 0; d < documents->count; d++)
         if (documents->starts[d + 1] - documents->starts[d] > widest)
@@ -56,7 +56,7 @@ void dcme_columns_close(dcme_columns *columns) {
 
 void dcme_batch_clear(dcme_batch *batch) { batch->count = 0; }
 
-void dcme_batch_add(dcme_batch *batch, const dcme_documents *documents, int64_t document,
+void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_t document,
                     int32_t target) {
     int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
     int64_t at = batch->starts[batch->count];
@@ -115,8 +115,8 @@ void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real
         int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
         for (int64_t d = begin; d < end; d++) {
             int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, rows);
-            model->kernels->combine(scores + (d - begin) * model->stride + column, rows,
-                                    batch->values + batch->starts[d], n, width);
+            model->kernels->weighted_sum(scores + (d - begin) * model->stride + column, rows,
+                                         batch->values + batch->starts[d], n, width);
         }
     }
 }

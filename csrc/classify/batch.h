@@ -34,7 +34,7 @@ typedef struct {
 } dcme_columns;
 
 /* Nonzero features of the widest document, the bias included. */
-int64_t dcme_widest(const dcme_documents *documents);
+int64_t dcme_widest(const dcme_sparse_rows *documents);
 
 /* Both are all zeros before; close them even if this fails. */
 dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
@@ -45,7 +45,7 @@ dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, i
 void dcme_columns_close(dcme_columns *columns);
 
 void dcme_batch_clear(dcme_batch *batch);
-void dcme_batch_add(dcme_batch *batch, const dcme_documents *documents, int64_t document,
+void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_t document,
                     int32_t target);
 
 /* Point `rows` to column `column` of the table's rows of instance i; returns how many. The weights

@@ -4,7 +4,7 @@
  * locks: an update may be lost where two meet, which costs less than waiting (Recht et al. 2011).
  */
 #include "classify/objective.h"
-#include "train/random.h"
+#include "common/random.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 /* What a worker has done, published once a batch; nobody else writes to its cache lines. */
 typedef struct {
     _Alignas(DCME_LINE) dcme_classifier *classifier;
-    void *member; /* the objective's part */
+    void *thread; /* the objective's part */
     dcme_batch batch;
     dcme_loss loss;
     int64_t learned, epoch;
@@ -26,7 +26,7 @@ typedef struct {
 
 struct dcme_classifier {
     dcme_classify_options options;
-    dcme_documents documents;
+    dcme_sparse_rows documents;
     dcme_instances instances;
     dcme_linear model;
     dcme_problem problem;
@@ -42,7 +42,7 @@ struct dcme_classifier {
 static const dcme_class_objective *choose(const dcme_classify_options *options) {
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
-        return &dcme_class_gd;
+        return &dcme_class_softmax_sgd;
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:
@@ -72,7 +72,7 @@ static dcme_status open_workers(dcme_classifier *c, dcme_error *error) {
         if (dcme_batch_open(&w->batch, &c->model, c->options.batch, c->problem.widest) != DCME_OK)
             return dcme_fail(error, DCME_NO_MEMORY, c->problem.widest,
                              "a batch of %d documents: lower --batch", c->options.batch);
-        dcme_status status = c->objective->join(&w->member, c->shared, error);
+        dcme_status status = c->objective->thread_open(&w->thread, c->shared, error);
         if (status != DCME_OK)
             return status;
     }
@@ -80,7 +80,7 @@ static dcme_status open_workers(dcme_classifier *c, dcme_error *error) {
 }
 
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
-                                 const dcme_documents *documents, const dcme_instances *instances,
+                                 const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
                                  dcme_error *error) {
     dcme_classifier *c = dcme_allocate_zeros(1, sizeof *c);
@@ -137,9 +137,9 @@ static void learn_batch(worker *w, int64_t number, int64_t begin) {
     for (int64_t i = begin; i < end; i++)
         dcme_batch_add(&w->batch, &c->documents, c->instances.documents[c->order[i]],
                        c->instances.labels[c->order[i]]);
-    c->objective->begin(w->member, dcme_stream((uint64_t)c->options.seed, (uint64_t)w->epoch,
-                                               (uint64_t)number, DCME_NOISE));
-    c->objective->step(w->member, &w->batch, (real)rate, &w->loss);
+    c->objective->seed(w->thread, dcme_stream((uint64_t)c->options.seed, (uint64_t)w->epoch,
+                                              (uint64_t)number, DCME_NOISE));
+    c->objective->step(w->thread, &w->batch, (real)rate, &w->loss);
     w->learned += end - begin;
     publish(w, rate);
     if (!isfinite(w->loss.sum)) {
@@ -236,8 +236,8 @@ void dcme_classifier_close(dcme_classifier *c) {
     if (!c)
         return;
     for (int32_t i = 0; c->workers && i < c->options.threads; i++) {
-        if (c->workers[i].member)
-            c->objective->leave(c->workers[i].member);
+        if (c->workers[i].thread)
+            c->objective->thread_close(c->workers[i].thread);
         dcme_batch_close(&c->workers[i].batch);
     }
     if (c->shared)

@@ -19,7 +19,7 @@ typedef struct {
     const int32_t *features; /* below the model's `features` */
     const real *values;
     int64_t count;
-} dcme_documents;
+} dcme_sparse_rows;
 
 /* What is learned: a document with several labels is an instance for each of them. */
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct dcme_classifier dcme_classifier;
 /* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
  * instruction set, NULL for the fastest. Everything given must outlive the classifier. */
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
-                                 const dcme_documents *documents, const dcme_instances *instances,
+                                 const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
                                  dcme_error *error);
 
@@ -64,13 +64,14 @@ void dcme_classifier_close(dcme_classifier *classifier);
 
 /* scores[d * stride + j] = s_j of the document begin + d, for begin <= . < end. */
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
-                                 const dcme_documents *documents, int64_t begin, int64_t end,
+                                 const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error);
 
 /* The exact problem: *loss = sum of -log p of the instances; gradient (features + 1, classes) =
  * its derivative by the weights. Sums are in double precision and do not depend on `threads`. */
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                   const dcme_documents *documents, const dcme_instances *instances,
-                                   int32_t threads, dcme_error *error);
+                                   const dcme_sparse_rows *documents,
+                                   const dcme_instances *instances, int32_t threads,
+                                   dcme_error *error);
 
 #endif

@@ -1,17 +1,17 @@
 /* Dual-clustering maximum entropy with a bound that is tight where it matters.
  *
  * In the paper one centre alpha_z stands for the dual distribution mu of a document in (5). Here
- * each cluster's centre is a distribution over some neighbouring classes of its own (groups.h), and
- * mu is free to share itself out among the clusters; within the Q clusters of the greatest bounds
- * and the target's it is free altogether: the head. Only in the tail, the other clusters, it is in
- * proportion to the centre. Maximising (5) over these mu gives in closed form
- *     log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail)
- * with the maximiser p_j, p_k in proportion to the summands. The gap is what a tail cluster's
- * classes have beyond their centre's bound, one of them a high score, say; left alone it grows,
- * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
- * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
- * sum: without bias, and small where the bound is good. All C classes move at every document, by
- * the gradient of s_i less that logarithm:
+ * each cluster's centre is a distribution over some neighbouring classes of its own (clusters.h),
+ * and mu is free to share itself out among the clusters; within the Q clusters of the greatest
+ * bounds and the target's it is free altogether: the head. Only in the tail, the other clusters, it
+ * is in proportion to the centre. Maximising (5) over these mu gives in closed form log Z >=
+ * log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with the maximiser
+ * p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes have beyond
+ * their centre's bound, one of them a high score, say; left alone it grows, since nothing pushes
+ * such a class down. So S clusters d are drawn from the T of the tail and scored, and (T / S) (sum
+ * of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the sum: without bias, and
+ * small where the bound is good. All C classes move at every document, by the gradient of s_i less
+ * that logarithm:
  *
  *     the head      w_j += rate (1[j = i] - p_j) x
  *     the tail      w_j -= rate p_k alpha_kj x, as one column owed_k a cluster
@@ -24,9 +24,9 @@
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
  * time. The caller numbers the classes so that similar ones are neighbours.
  */
-#include "classify/groups.h"
-#include "objectives/select.h"
-#include "train/random.h"
+#include "classify/class_clusters.h"
+#include "common/random.h"
+#include "common/top_k.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@
 static const real LOWEST = -87; /* next to nothing beside the largest, exp(0) */
 
 typedef struct {
-    dcme_groups groups;
+    dcme_class_clusters clusters;
     int64_t top;          /* Q, at most K - 1 */
     int64_t draws;        /* S, at most what is left */
     int64_t interval;     /* documents from one offline update to the next */
@@ -48,28 +48,28 @@ typedef struct {
     uint64_t stream;
     int64_t scored;         /* clusters whose classes are scored: the head and those drawn */
     int32_t *head;          /* (top + 1 + draws) the target's, the top ones, those drawn */
-    real *products, *moved; /* (2 stride) each, as a row of the groups' table */
+    real *products, *moved; /* (2 stride) each, as a row of the clusters' table */
     real *bounds, *shares;  /* (stride) */
     real *scores, *steps;   /* ((top + 1 + draws) width) */
     real *rates;            /* (widest) */
     real *scratch;          /* (width) */
-} member_state;
+} thread_state;
 
 static void close_shared(void *shared) {
-    dcme_groups_close(&((shared_state *)shared)->groups);
+    dcme_class_clusters_close(&((shared_state *)shared)->clusters);
     free(shared);
 }
 
 static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
     const dcme_classify_options *options = problem->options;
     shared_state *s = dcme_allocate_zeros(1, sizeof *s);
-    if (!s || dcme_groups_open(&s->groups, problem) != DCME_OK) {
+    if (!s || dcme_class_clusters_open(&s->clusters, problem) != DCME_OK) {
         if (s)
             close_shared(s);
         return dcme_clusters_want(error, problem);
     }
-    int64_t others = s->groups.count - 1;
-    double interval = options->beta * (double)problem->model->classes / (double)s->groups.count;
+    int64_t others = s->clusters.count - 1;
+    double interval = options->beta * (double)problem->model->classes / (double)s->clusters.count;
     s->top = options->top_items < others ? options->top_items : others;
     s->draws = options->draws < others - s->top ? options->draws : others - s->top;
     s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
@@ -77,19 +77,19 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
     return DCME_OK;
 }
 
-static void leave(void *member) {
-    member_state *me = member;
+static void thread_close(void *thread) {
+    thread_state *me = thread;
     if (!me)
         return;
     free(me->head), free(me->products), free(me->moved), free(me->bounds), free(me->shares);
     free(me->scores), free(me->steps), free(me->rates), free(me->scratch), free(me);
 }
 
-static dcme_status join(void **member, void *shared, dcme_error *error) {
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     shared_state *s = shared;
-    int64_t stride = s->groups.stride, width = s->groups.width, scored = s->top + 1 + s->draws,
+    int64_t stride = s->clusters.stride, width = s->clusters.width, scored = s->top + 1 + s->draws,
             head = scored * width;
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     if (me) {
         me->shared = s;
         me->head = dcme_allocate(scored, sizeof *me->head);
@@ -99,23 +99,23 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
         me->shares = dcme_allocate(stride, sizeof *me->shares);
         me->scores = dcme_allocate(head, sizeof *me->scores);
         me->steps = dcme_allocate(head, sizeof *me->steps);
-        me->rates = dcme_allocate(s->groups.problem->widest, sizeof *me->rates);
+        me->rates = dcme_allocate(s->clusters.problem->widest, sizeof *me->rates);
         me->scratch = dcme_allocate(width, sizeof *me->scratch);
     }
     if (!me || !me->head || !me->products || !me->moved || !me->bounds || !me->shares ||
         !me->scores || !me->steps || !me->rates || !me->scratch) {
-        leave(me);
-        return dcme_clusters_want(error, s->groups.problem);
+        thread_close(me);
+        return dcme_clusters_want(error, s->clusters.problem);
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
 
 /* Draw clusters of the tail, each at most once. */
-static void draw(member_state *me) {
-    const dcme_groups *g = &me->shared->groups;
+static void draw(thread_state *me) {
+    const dcme_class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
         int64_t left = dcme_below(dcme_random(&me->stream), g->count - me->scored), k = 0;
@@ -132,11 +132,11 @@ static void draw(member_state *me) {
 
 /* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
  * those drawn, whose bounds stay. */
-static void choose(member_state *me, const dcme_batch *batch, int64_t d) {
-    const dcme_groups *g = &me->shared->groups;
+static void choose(thread_state *me, const dcme_batch *batch, int64_t d) {
+    const dcme_class_clusters *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
-    dcme_select_heaviest(me->head + 1, me->shared->top, me->bounds, g->count);
+    dcme_top_k(me->head + 1, me->shared->top, me->bounds, g->count);
     for (int64_t i = 1; i <= me->shared->top; i++)
         me->bounds[me->head[i]] = -INFINITY;
     draw(me);
@@ -148,16 +148,16 @@ static void choose(member_state *me, const dcme_batch *batch, int64_t d) {
 }
 
 /* Scores of the classes of these clusters, -INFINITY in the padding. */
-static void score(member_state *me, dcme_batch *batch, int64_t d) {
-    const dcme_groups *g = &me->shared->groups;
+static void score(thread_state *me, dcme_batch *batch, int64_t d) {
+    const dcme_class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     memset(me->scores, 0, (size_t)(me->scored * g->width) * sizeof *me->scores);
     for (int64_t i = 0; i < me->scored; i++) {
-        int64_t k = me->head[i], column = k * g->width, classes = dcme_group_classes(g, k);
+        int64_t k = me->head[i], column = k * g->width, classes = dcme_class_cluster_classes(g, k);
         real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, batch->rows);
-        model->kernels->combine(scores, batch->rows, batch->values + batch->starts[d], n,
-                                dcme_group_columns(g, k));
+        model->kernels->weighted_sum(scores, batch->rows, batch->values + batch->starts[d], n,
+                                     dcme_class_cluster_columns(g, k));
         for (int64_t j = 0; j < classes; j++)
             scores[j] -= owed * g->alpha[column + j];
         for (int64_t j = classes; j < g->width; j++)
@@ -184,8 +184,8 @@ static double exponentials(const dcme_kernels *kernels, real *out, const real *x
 
 /* Where a drawn cluster's classes have more than its bound, make their summands the correction in
  * the head of this file, else 0; returns by how much the sum changes. */
-static double correct(member_state *me) {
-    const dcme_groups *g = &me->shared->groups;
+static double correct(thread_state *me) {
+    const dcme_class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     real factor = (real)(g->count - first) / (real)(me->shared->draws > 0 ? me->shared->draws : 1);
     double change = 0;
@@ -198,15 +198,15 @@ static double correct(member_state *me) {
         /* it may have less while another thread is renewing the centre */
         real factor_here = sum > (double)bound ? factor : 0;
         change += (double)factor_here * (sum - (double)bound) - sum;
-        for (int64_t j = 0; j < dcme_group_columns(g, me->head[i]); j++)
+        for (int64_t j = 0; j < dcme_class_cluster_columns(g, me->head[i]); j++)
             steps[j] = factor_here * (steps[j] - bound * alpha[j]);
     }
     return change;
 }
 
 /* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
-static double weigh(member_state *me, const dcme_batch *batch, int64_t d) {
-    const dcme_groups *g = &me->shared->groups;
+static double weigh(thread_state *me, const dcme_batch *batch, int64_t d) {
+    const dcme_class_clusters *g = &me->shared->clusters;
     const dcme_kernels *kernels = batch->model->kernels;
     int64_t count = me->scored * g->width, target = batch->targets[d] % g->width;
     real largest = -INFINITY;
@@ -226,8 +226,8 @@ static double weigh(member_state *me, const dcme_batch *batch, int64_t d) {
     return (double)largest + log(total) - (double)me->scores[target];
 }
 
-static void push(member_state *me, dcme_batch *batch, int64_t d, real rate) {
-    dcme_groups *g = &me->shared->groups;
+static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
+    dcme_class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     int64_t begin = batch->starts[d], n = batch->starts[d + 1] - begin;
     for (int64_t r = 0; r < n; r++)
@@ -238,37 +238,45 @@ static void push(member_state *me, dcme_batch *batch, int64_t d, real rate) {
         g->weight[k] += rate * me->shares[k];
     }
     for (int64_t i = 0; i < me->scored; i++) {
-        int64_t k = me->head[i], columns = dcme_group_columns(g, k);
+        int64_t k = me->head[i], columns = dcme_class_cluster_columns(g, k);
         real *steps = me->steps + i * g->width, *alpha = g->alpha + k * g->width;
         model->kernels->dots(&me->moved[k], steps, &alpha, 1, columns);
         dcme_batch_rows(batch, d, model->weights, model->stride, k * g->width, batch->rows);
-        model->kernels->push(batch->rows, me->rates, steps, n, columns);
+        model->kernels->rank1_update(batch->rows, me->rates, steps, n, columns);
     }
     dcme_batch_rows(batch, d, g->table, 2 * g->stride, 0, batch->rows);
-    model->kernels->push(batch->rows, me->rates, me->moved, n, 2 * g->stride);
+    model->kernels->rank1_update(batch->rows, me->rates, me->moved, n, 2 * g->stride);
 }
 
-static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
-    member_state *me = member;
+static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
+    thread_state *me = thread;
     shared_state *s = me->shared;
     for (int64_t d = 0; d < batch->count; d++) {
-        dcme_groups_bounds(&s->groups, batch, d, me->products, me->bounds);
+        dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
         dcme_loss_add(loss, weigh(me, batch, d));
-        push(me, batch, d, rate);
+        update(me, batch, d, rate);
         if (++me->instances % s->interval == 0)
-            dcme_group_update(&s->groups, atomic_fetch_add(&s->turn, 1) % s->groups.count,
-                              me->scratch);
+            dcme_class_cluster_update(
+                &s->clusters, atomic_fetch_add(&s->turn, 1) % s->clusters.count, me->scratch);
     }
 }
 
-static void settle(void *shared) { dcme_groups_fold(&((shared_state *)shared)->groups); }
+static void settle(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
 
 static void shrink(void *shared, real factor) {
-    dcme_groups_shrink(&((shared_state *)shared)->groups, factor);
+    dcme_class_clusters_shrink(&((shared_state *)shared)->clusters, factor);
 }
 
 const dcme_class_objective dcme_class_dcme = {
-    "dcme", open_shared, close_shared, join, leave, begin, step, settle, shrink,
+    .name = "dcme",
+    .open = open_shared,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .step = step,
+    .settle = settle,
+    .shrink = shrink,
 };

@@ -8,99 +8,99 @@
  *     w_j -= alpha_zj (sum of rate x) for all other classes j                    (16b)
  *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; start anew          (14)
  */
-#include "classify/centres.h"
+#include "classify/paper_clusters.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    dcme_centres *centres;
-    dcme_sums *sums; /* (K) */
-    real *values;    /* (stride of u) */
-    real *weights;   /* (stride of W) */
-    real *scores;    /* (stride of W) */
-} member_state;
+    dcme_paper_clusters *paper;
+    dcme_paper_sums *sums; /* (K) */
+    real *values;          /* (stride of u) */
+    real *weights;         /* (stride of W) */
+    real *scores;          /* (stride of W) */
+} thread_state;
 
 static void close_shared(void *shared) {
-    dcme_centres_close(shared);
+    dcme_paper_clusters_close(shared);
     free(shared);
 }
 
 static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
-    dcme_centres *centres = dcme_allocate_zeros(1, sizeof *centres);
-    if (!centres || dcme_centres_open(centres, problem) != DCME_OK) {
-        if (centres)
-            close_shared(centres);
+    dcme_paper_clusters *paper = dcme_allocate_zeros(1, sizeof *paper);
+    if (!paper || dcme_paper_clusters_open(paper, problem) != DCME_OK) {
+        if (paper)
+            close_shared(paper);
         return dcme_clusters_want(error, problem);
     }
-    *shared = centres;
+    *shared = paper;
     return DCME_OK;
 }
 
-static void leave(void *member) {
-    member_state *me = member;
+static void thread_close(void *thread) {
+    thread_state *me = thread;
     if (!me)
         return;
-    dcme_sums_close(me->sums, me->centres->count);
+    dcme_paper_sums_close(me->sums, me->paper->count);
     free(me->values), free(me->weights), free(me->scores), free(me);
 }
 
-static dcme_status join(void **member, void *shared, dcme_error *error) {
-    dcme_centres *centres = shared;
-    const dcme_linear *model = centres->problem->model;
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
+    dcme_paper_clusters *paper = shared;
+    const dcme_linear *model = paper->problem->model;
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     dcme_status status = DCME_NO_MEMORY;
     if (me) {
-        me->centres = centres;
-        me->values = dcme_allocate(centres->stride, sizeof *me->values);
+        me->paper = paper;
+        me->values = dcme_allocate(paper->stride, sizeof *me->values);
         me->weights = dcme_allocate_zeros(model->stride, sizeof *me->weights);
         me->scores = dcme_allocate(model->stride, sizeof *me->scores);
-        status = dcme_sums_open(&me->sums, centres->count, centres->features);
+        status = dcme_paper_sums_open(&me->sums, paper->count, paper->features);
     }
     if (status != DCME_OK || !me->values || !me->weights || !me->scores) {
-        leave(me);
-        return dcme_clusters_want(error, centres->problem);
+        thread_close(me);
+        return dcme_clusters_want(error, paper->problem);
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) {
-    (void)member, (void)stream; /* nothing is drawn */
+static void seed(void *thread, uint64_t stream) {
+    (void)thread, (void)stream; /* nothing is drawn */
 }
 
-static void update_offline(member_state *me, int64_t z) {
-    dcme_centres *centres = me->centres;
-    dcme_cluster *cluster = &centres->clusters[z];
-    int64_t classes = centres->problem->model->classes;
+static void update_offline(thread_state *me, int64_t z) {
+    dcme_paper_clusters *paper = me->paper;
+    dcme_cluster *cluster = &paper->clusters[z];
+    int64_t classes = paper->problem->model->classes;
     if (!dcme_cluster_take(cluster))
         return; /* another thread is at it: try again with the next instance */
     for (int64_t j = 0; j < classes; j++)
         me->weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
-    dcme_sums_apply(&me->sums[z], centres, me->weights, me->scores);
-    dcme_centres_move(centres, z, me->scores);
+    dcme_paper_sums_apply(&me->sums[z], paper, me->weights, me->scores);
+    dcme_paper_clusters_move(paper, z, me->scores);
     dcme_cluster_release(cluster);
-    dcme_sums_clear(&me->sums[z], centres->features);
+    dcme_paper_sums_clear(&me->sums[z], paper->features);
 }
 
 /* Term (a), and term (b) of the top classes; u_z moves with them. */
-static void update_online(const member_state *me, dcme_batch *batch, int64_t d, int64_t z,
+static void update_online(const thread_state *me, dcme_batch *batch, int64_t d, int64_t z,
                           real rate) {
     const dcme_linear *model = batch->model;
-    const dcme_cluster *cluster = &me->centres->clusters[z];
+    const dcme_cluster *cluster = &me->paper->clusters[z];
     const real *values = batch->values + batch->starts[d];
     int32_t target = batch->targets[d];
     int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
     real follow = cluster->alpha[target];
-    for (int64_t q = 0; q < me->centres->top_items; q++)
+    for (int64_t q = 0; q < me->paper->top_items; q++)
         follow -= cluster->alpha[cluster->top[q]] * cluster->alpha[cluster->top[q]];
     for (int64_t r = 0; r < n; r++) {
         real step = rate * values[r], *row = batch->rows[r];
         row[target] += step;
-        for (int64_t q = 0; q < me->centres->top_items; q++)
+        for (int64_t q = 0; q < me->paper->top_items; q++)
             row[cluster->top[q]] -= step * cluster->alpha[cluster->top[q]];
-        me->centres->u[batch->features[batch->starts[d] + r] * me->centres->stride + z] +=
+        me->paper->u[batch->features[batch->starts[d] + r] * me->paper->stride + z] +=
             step * follow;
     }
 }
@@ -115,28 +115,35 @@ static double loss_of(dcme_batch *batch, int64_t d, double bound) {
     return bound;
 }
 
-static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
-    member_state *me = member;
-    dcme_centres *centres = me->centres;
+static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
+    thread_state *me = thread;
+    dcme_paper_clusters *paper = me->paper;
     for (int64_t d = 0; d < batch->count; d++) {
-        dcme_centres_bounds(centres, batch, d, me->values);
-        int64_t z = dcme_cluster_best(centres->clusters, me->values, centres->count);
+        dcme_paper_clusters_bounds(paper, batch, d, me->values);
+        int64_t z = dcme_cluster_best(paper->clusters, me->values, paper->count);
         if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
             dcme_loss_add(loss, loss_of(batch, d, (double)me->values[z]));
         update_online(me, batch, d, z, rate);
-        dcme_sums_add(&me->sums[z], batch, d, rate);
-        if ((double)me->sums[z].count >= centres->threshold)
+        dcme_paper_sums_add(&me->sums[z], batch, d, rate);
+        if ((double)me->sums[z].count >= paper->threshold)
             update_offline(me, z);
     }
 }
 
 static void shrink(void *shared, real factor) {
-    dcme_centres *centres = shared;
-    int64_t count = (centres->features - 1) * centres->stride;
+    dcme_paper_clusters *paper = shared;
+    int64_t count = (paper->features - 1) * paper->stride;
     for (int64_t i = 0; i < count; i++)
-        centres->u[i] *= factor;
+        paper->u[i] *= factor;
 }
 
 const dcme_class_objective dcme_class_dcme_paper = {
-    "dcme", open_shared, close_shared, join, leave, begin, step, NULL, shrink,
+    .name = "dcme",
+    .open = open_shared,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .step = step,
+    .shrink = shrink,
 };

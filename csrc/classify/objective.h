@@ -21,19 +21,19 @@ typedef struct {
     const char *name;
     dcme_status (*open)(void **shared, const dcme_problem *problem, dcme_error *error);
     void (*close)(void *shared);
-    dcme_status (*join)(void **member, void *shared, dcme_error *error);
-    void (*leave)(void *member);
+    dcme_status (*thread_open)(void **thread, void *shared, dcme_error *error);
+    void (*thread_close)(void *thread);
     /* Name the stream of random numbers for the next batch. */
-    void (*begin)(void *member, uint64_t stream);
+    void (*seed)(void *thread, uint64_t stream);
     /* Learn the batch's instances at a rate. */
-    void (*step)(void *member, dcme_batch *batch, real rate, dcme_loss *loss);
+    void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
     /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
     void (*settle)(void *shared);
     /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
     void (*shrink)(void *shared, real factor);
 } dcme_class_objective;
 
-extern const dcme_class_objective dcme_class_gd, dcme_class_dcme, dcme_class_dcme_paper,
+extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
     dcme_class_nce, dcme_class_ns;
 
 /* Say that memory does not suffice for --clusters. */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Values of --objective, in the order of the `choices` of the Python declaration; those of
- * --dcme-update are in train/options.h. */
+ * --dcme-update are in ../model/options.h. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
 typedef struct {

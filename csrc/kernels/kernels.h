@@ -50,14 +50,15 @@ typedef struct {
     void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);
 
     /* rows[i] += scale x */
-    void (*spread)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
+    void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
 
     /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
-    void (*combine)(real *out, real *const *rows, const real *weights, int64_t count, int64_t size);
+    void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
+                         int64_t size);
 
     /* rows[i] += weights[i] x */
-    void (*push)(real *const *rows, const real *weights, const real *x, int64_t count,
-                 int64_t size);
+    void (*rank1_update)(real *const *rows, const real *weights, const real *x, int64_t count,
+                         int64_t size);
 
     /* y += a x */
     void (*axpy)(real *y, real a, const real *x, int64_t size);

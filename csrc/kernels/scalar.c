@@ -34,21 +34,21 @@ static void mean(real *out, real scale, real *const *rows, int64_t count, int64_
     }
 }
 
-static void spread(real *const *rows, real scale, const real *x, int64_t count, int64_t size) {
+static void add_to_rows(real *const *rows, real scale, const real *x, int64_t count, int64_t size) {
     for (int64_t i = 0; i < count; i++)
         for (int64_t d = 0; d < size; d++)
             rows[i][d] += scale * x[d];
 }
 
-static void combine(real *out, real *const *rows, const real *weights, int64_t count,
-                    int64_t size) {
+static void weighted_sum(real *out, real *const *rows, const real *weights, int64_t count,
+                         int64_t size) {
     for (int64_t i = 0; i < count; i++)
         for (int64_t d = 0; d < size; d++)
             out[d] += weights[i] * rows[i][d];
 }
 
-static void push(real *const *rows, const real *weights, const real *x, int64_t count,
-                 int64_t size) {
+static void rank1_update(real *const *rows, const real *weights, const real *x, int64_t count,
+                         int64_t size) {
     for (int64_t i = 0; i < count; i++)
         for (int64_t d = 0; d < size; d++)
             rows[i][d] += weights[i] * x[d];
@@ -70,5 +70,6 @@ static void residuals(real *out, const real *x, int64_t count) {
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar", dots, update, mean, spread, combine, push, axpy, exponential, residuals,
+    "scalar",     dots,         update, mean,        add_to_rows,
+    weighted_sum, rank1_update, axpy,   exponential, residuals,
 };

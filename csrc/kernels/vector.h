@@ -140,8 +140,8 @@ static void axpy(float *y, float a, const float *x, int64_t size) {
     FOR_BLOCKS(size, axpy_block, y, a, x);
 }
 
-INLINE void spread_block(float *const *rows, float scale, const float *x, int64_t count, int64_t d,
-                         int chunks, int64_t n) {
+INLINE void add_to_rows_block(float *const *rows, float scale, const float *x, int64_t count,
+                              int64_t d, int chunks, int64_t n) {
     vec step[BLOCK];
     EACH_CHUNK (c)
         step[c] = mul(set1(scale), get(x + d + c * LANES, n));
@@ -152,12 +152,13 @@ INLINE void spread_block(float *const *rows, float scale, const float *x, int64_
     }
 }
 
-static void spread(float *const *rows, float scale, const float *x, int64_t count, int64_t size) {
-    FOR_BLOCKS(size, spread_block, rows, scale, x, count);
+static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
+                        int64_t size) {
+    FOR_BLOCKS(size, add_to_rows_block, rows, scale, x, count);
 }
 
-INLINE void push_block(float *const *rows, const float *weights, const float *x, int64_t count,
-                       int64_t d, int chunks, int64_t n) {
+INLINE void rank1_update_block(float *const *rows, const float *weights, const float *x,
+                               int64_t count, int64_t d, int chunks, int64_t n) {
     vec step[BLOCK];
     EACH_CHUNK (c)
         step[c] = get(x + d + c * LANES, n);
@@ -169,13 +170,13 @@ INLINE void push_block(float *const *rows, const float *weights, const float *x,
     }
 }
 
-static void push(float *const *rows, const float *weights, const float *x, int64_t count,
-                 int64_t size) {
-    FOR_BLOCKS(size, push_block, rows, weights, x, count);
+static void rank1_update(float *const *rows, const float *weights, const float *x, int64_t count,
+                         int64_t size) {
+    FOR_BLOCKS(size, rank1_update_block, rows, weights, x, count);
 }
 
-INLINE void combine_block(float *out, float *const *rows, const float *weights, int64_t count,
-                          int64_t d, int chunks, int64_t n) {
+INLINE void weighted_sum_block(float *out, float *const *rows, const float *weights, int64_t count,
+                               int64_t d, int chunks, int64_t n) {
     vec a[BLOCK];
     EACH_CHUNK (c)
         a[c] = get(out + d + c * LANES, n);
@@ -189,9 +190,9 @@ INLINE void combine_block(float *out, float *const *rows, const float *weights, 
         put(out + d + c * LANES, n, a[c]);
 }
 
-static void combine(float *out, float *const *rows, const float *weights, int64_t count,
-                    int64_t size) {
-    FOR_BLOCKS(size, combine_block, out, rows, weights, count);
+static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
+                         int64_t size) {
+    FOR_BLOCKS(size, weighted_sum_block, out, rows, weights, count);
 }
 
 static void exponential(float *out, const float *x, int64_t count) {
@@ -208,5 +209,5 @@ static void residuals(float *out, const float *x, int64_t count) {
 }
 
 const dcme_kernels KERNELS = {
-    NAME, dots, update, mean, spread, combine, push, axpy, exponential, residuals,
+    NAME, dots, update, mean, add_to_rows, weighted_sum, rank1_update, axpy, exponential, residuals,
 };

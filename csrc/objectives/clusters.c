@@ -22,7 +22,7 @@ static void settle(dcme_clusters *clusters, int64_t k, real entropy) {
     for (int64_t j = 0; j < clusters->model->items; j++)
         prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
     clusters->entropy[k] = entropy + (real)prior;
-    dcme_cluster_choose_top(cluster, clusters->model->items, clusters->top_items);
+    dcme_cluster_choose_top(cluster, cluster->alpha, clusters->model->items, clusters->top_items);
 }
 
 /* The first centre of cluster k; the rows may be those of an earlier run. */
@@ -34,18 +34,18 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     memset(u, 0, (size_t)model->stride * sizeof *u);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
-        model->kernels->combine(u, rows, cluster->alpha + j, n, model->stride);
+        model->kernels->weighted_sum(u, rows, cluster->alpha + j, n, model->stride);
     }
     settle(clusters, k, dcme_entropy(cluster->alpha, model->items));
 }
 
 /* v_j -= alpha_j owed for n items from j on, but not the top ones (17b). */
-static void push_rows(const dcme_clusters *clusters, const dcme_cluster *cluster, const real *owed,
-                      real *const *rows, int64_t j, int64_t n) {
+static void update_rows(const dcme_clusters *clusters, const dcme_cluster *cluster,
+                        const real *owed, real *const *rows, int64_t j, int64_t n) {
     real weights[ROWS];
     for (int64_t i = 0; i < n; i++)
         weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
-    clusters->model->kernels->push(rows, weights, owed, n, clusters->model->stride);
+    clusters->model->kernels->rank1_update(rows, weights, owed, n, clusters->model->stride);
 }
 
 /* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
@@ -58,24 +58,24 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
     if (scores[best] > before)
         model->kernels->mean(u, (real)exp((double)(before - scores[best])), &u, 1, model->stride);
     dcme_exponentials(model->kernels, weights, scores + j, scores[best], n);
-    model->kernels->combine(u, rows, weights, n, model->stride);
+    model->kernels->weighted_sum(u, rows, weights, n, model->stride);
     return best;
 }
 
 /* All that is done with rows is done while a few of them are in the cache: one pass over memory. */
-void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_pending *pending,
-                       const real *owed, dcme_workshop *workshop) {
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
+                       const real *owed, dcme_scratch *scratch) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];
-    real *rows[ROWS], *scores = workshop->scores, *mean = workshop->mean, *u = workshop->u;
+    real *rows[ROWS], *scores = scratch->scores, *mean = scratch->mean, *u = scratch->u;
     int64_t best = 0;
     memset(mean, 0, (size_t)model->stride * sizeof *mean);
     memset(u, 0, (size_t)model->stride * sizeof *u);
-    model->kernels->axpy(mean, (real)(1 / pending->weight), pending->h, model->stride);
+    model->kernels->axpy(mean, (real)(1 / sums->weight), sums->h, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
         if (owed)
-            push_rows(clusters, cluster, owed, rows, j, n);
+            update_rows(clusters, cluster, owed, rows, j, n);
         model->kernels->dots(scores + j, mean, rows, n, model->stride);
         for (int64_t i = j; i < j + n; i++)
             scores[i] += clusters->prior[i];
@@ -87,17 +87,17 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_pending *p
     settle(clusters, k, entropy);
 }
 
-dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model) {
-    workshop->scores = dcme_allocate(model->items, sizeof *workshop->scores);
-    workshop->mean = dcme_allocate(model->stride, sizeof *workshop->mean);
-    workshop->u = dcme_allocate(model->stride, sizeof *workshop->u);
-    return workshop->scores && workshop->mean && workshop->u ? DCME_OK : DCME_NO_MEMORY;
+dcme_status dcme_scratch_open(dcme_scratch *scratch, const dcme_model *model) {
+    scratch->scores = dcme_allocate(model->items, sizeof *scratch->scores);
+    scratch->mean = dcme_allocate(model->stride, sizeof *scratch->mean);
+    scratch->u = dcme_allocate(model->stride, sizeof *scratch->u);
+    return scratch->scores && scratch->mean && scratch->u ? DCME_OK : DCME_NO_MEMORY;
 }
 
-void dcme_workshop_close(dcme_workshop *workshop) {
-    free(workshop->scores);
-    free(workshop->mean);
-    free(workshop->u);
+void dcme_scratch_close(dcme_scratch *scratch) {
+    free(scratch->scores);
+    free(scratch->mean);
+    free(scratch->u);
 }
 
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
@@ -142,14 +142,14 @@ dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                           "lower --clusters or --max-vocab");
 }
 
-int64_t dcme_member_bytes(const dcme_clusters *clusters) {
+int64_t dcme_thread_bytes(const dcme_clusters *clusters) {
     int64_t sums = 4 * clusters->count * clusters->model->stride;
     return (sums + 3 * clusters->model->items) * (int64_t)sizeof(real);
 }
 
-dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride) {
-    dcme_pending *p = dcme_allocate_zeros(clusters, sizeof *p);
-    *pending = p;
+dcme_status dcme_cluster_sums_open(dcme_cluster_sums **sums, int64_t clusters, int64_t stride) {
+    dcme_cluster_sums *p = dcme_allocate_zeros(clusters, sizeof *p);
+    *sums = p;
     for (int64_t k = 0; p && k < clusters; k++) {
         p[k].h = dcme_allocate_zeros(stride, sizeof *p[k].h);
         if (!p[k].h)
@@ -158,22 +158,23 @@ dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t 
     return p ? DCME_OK : DCME_NO_MEMORY;
 }
 
-void dcme_pending_close(dcme_pending *pending, int64_t clusters) {
-    for (int64_t k = 0; pending && k < clusters; k++)
-        free(pending[k].h);
-    free(pending);
+void dcme_cluster_sums_close(dcme_cluster_sums *sums, int64_t clusters) {
+    for (int64_t k = 0; sums && k < clusters; k++)
+        free(sums[k].h);
+    free(sums);
 }
 
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real weight) {
-    model->kernels->axpy(pending->h, weight, h, model->stride);
-    pending->weight += weight;
-    pending->count++;
+void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
+                           real weight) {
+    model->kernels->axpy(sums->h, weight, h, model->stride);
+    sums->weight += weight;
+    sums->count++;
 }
 
-void dcme_pending_clear(dcme_pending *pending, const dcme_model *model) {
-    memset(pending->h, 0, (size_t)model->stride * sizeof *pending->h);
-    pending->weight = 0;
-    pending->count = 0;
+void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model) {
+    memset(sums->h, 0, (size_t)model->stride * sizeof *sums->h);
+    sums->weight = 0;
+    sums->count = 0;
 }
 
 void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state) {
@@ -189,12 +190,12 @@ void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state) {
     }
 }
 
-void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride,
-                        dcme_state *state) {
+void dcme_cluster_sums_state(dcme_cluster_sums *sums, int64_t clusters, int64_t stride,
+                             dcme_state *state) {
     for (int64_t k = 0; k < clusters; k++) {
-        dcme_state_add(state, &pending[k].count, 1, sizeof pending[k].count);
-        dcme_state_add(state, &pending[k].weight, 1, sizeof pending[k].weight);
-        dcme_state_add(state, pending[k].h, stride, sizeof *pending[k].h);
+        dcme_state_add(state, &sums[k].count, 1, sizeof sums[k].count);
+        dcme_state_add(state, &sums[k].weight, 1, sizeof sums[k].weight);
+        dcme_state_add(state, sums[k].h, stride, sizeof *sums[k].h);
     }
 }
 

@@ -4,7 +4,7 @@
  * K cluster centres alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
  * costs one product with u_k = sum_j alpha_kj v_j (11); the prior's part is a constant of a centre.
  *
- * Threads share the centres without waiting. Each has pending sums of its own (dcme_pending); the
+ * Threads share the centres without waiting. Each has sums of its own (dcme_cluster_sums); the
  * one whose sums are full holds the cluster's lock while it updates it, and the others use their
  * next best cluster for that time.
  *
@@ -13,7 +13,7 @@
 #ifndef DCME_CLUSTERS_H
 #define DCME_CLUSTERS_H
 
-#include "objectives/centre.h"
+#include "objectives/cluster.h"
 #include "objectives/objective.h"
 #include "objectives/prior.h"
 
@@ -33,14 +33,14 @@ typedef struct {
     int64_t count;
     double weight; /* sum of the weights that instances came with */
     real *h;       /* (stride) sum of weight h */
-} dcme_pending;
+} dcme_cluster_sums;
 
 /* Memory of one thread for making centres. */
 typedef struct {
     real *scores; /* (N) */
     real *mean;   /* (stride) */
     real *u;      /* (stride) */
-} dcme_workshop;
+} dcme_scratch;
 
 /* Centres start as the unigram distribution, each disturbed at random so that they differ. */
 dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
@@ -52,16 +52,18 @@ dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                                const dcme_train_options *options);
 
 /* Roughly what a thread has beside the clusters. */
-int64_t dcme_member_bytes(const dcme_clusters *clusters);
+int64_t dcme_thread_bytes(const dcme_clusters *clusters);
 
-dcme_status dcme_pending_open(dcme_pending **pending, int64_t clusters, int64_t stride);
-void dcme_pending_close(dcme_pending *pending, int64_t clusters);
-void dcme_pending_add(dcme_pending *pending, const dcme_model *model, const real *h, real weight);
-void dcme_pending_clear(dcme_pending *pending, const dcme_model *model);
+dcme_status dcme_cluster_sums_open(dcme_cluster_sums **sums, int64_t clusters, int64_t stride);
+void dcme_cluster_sums_close(dcme_cluster_sums *sums, int64_t clusters);
+void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
+                           real weight);
+void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 
-/* List what changes in the clusters, and in pending sums. */
+/* List what changes in the clusters, and in the sums of one thread. */
 void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state);
-void dcme_pending_state(dcme_pending *pending, int64_t clusters, int64_t stride, dcme_state *state);
+void dcme_cluster_sums_state(dcme_cluster_sums *sums, int64_t clusters, int64_t stride,
+                             dcme_state *state);
 
 /* Write the centre of cluster k to alpha (N). */
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
@@ -70,13 +72,13 @@ void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha)
  * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
-dcme_status dcme_workshop_open(dcme_workshop *workshop, const dcme_model *model);
-void dcme_workshop_close(dcme_workshop *workshop);
+dcme_status dcme_scratch_open(dcme_scratch *scratch, const dcme_model *model);
+void dcme_scratch_close(dcme_scratch *scratch);
 
 /* v_j -= alpha_kj owed for all but the top items (17b), unless `owed` is NULL; then alpha_k =
- * softmax(V h + prior) (15) at the mean of the pending h, u_k, H_k and the top items. What other
+ * softmax(V h + prior) (15) at the mean h of the sums, u_k, H_k and the top items. What other
  * threads read of the cluster is replaced only by finished values. */
-void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_pending *pending,
-                       const real *owed, dcme_workshop *workshop);
+void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
+                       const real *owed, dcme_scratch *scratch);
 
 #endif

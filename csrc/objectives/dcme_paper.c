@@ -10,43 +10,30 @@
  *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; start anew           (15)
  * where the mean weighs h by its rate, which hardly changes meanwhile: one sum does for both.
  *
- * Several threads gather the moves of top items and of u_z: as late.h does, but the top items of a
- * cluster all move by its sum of rate h, so that there is one row to add to.
+ * Several threads defer the moves of top items and of u_z, see deferred_updates.h: the top items of
+ * a cluster all move along its sum of rate h, so that there is one row to add to.
  *
  * Nothing holds the rows back in directions that no cluster mean has, so this form diverges at
  * rates above some thousandths; dcme.c is the form to use.
  */
-#include "objectives/clusters.h"
+#include "objectives/deferred_updates.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     dcme_clusters clusters;
     int32_t threads;
 } shared_state;
 
-/* Instances of a cluster whose moves of top items a thread makes together. */
-enum { GATHERED = 8 };
-
-/* Those moves, of one thread and one cluster. */
-typedef struct {
-    int64_t count; /* instances so far */
-    int32_t *top;  /* (Q) top items when the first came */
-    real *alpha;   /* (Q) and their shares */
-    real *step;    /* (stride) sum of rate h */
-    real *u_step;  /* (stride) what u_k moves by */
-} gathered;
-
 typedef struct {
     dcme_clusters *clusters;
-    dcme_pending *pending; /* (K) */
-    gathered *gathered;    /* (K), or NULL for a single thread, which moves top items at once */
-    real **rows;           /* (Q + 1) that move by an instance's h, */
-    real *weights;         /* (Q + 1) times these */
-    real *scores;          /* (K) */
-    dcme_workshop workshop;
-} member_state;
+    dcme_cluster_sums *sums; /* (K) */
+    dcme_deferred *deferred; /* (K), or NULL for a single thread, which moves top items at once */
+    real **rows;             /* (Q + 1) that move by an instance's h, */
+    real *weights;           /* (Q + 1) times these */
+    real *scores;            /* (K) */
+    dcme_scratch scratch;
+} thread_state;
 
 static void close_shared(void *shared) {
     dcme_clusters_close(&((shared_state *)shared)->clusters);
@@ -66,147 +53,95 @@ static dcme_status open_shared(void **shared, const dcme_model *model,
     return DCME_OK;
 }
 
-static void close_gathered(gathered *all, int64_t clusters) {
-    for (int64_t k = 0; all && k < clusters; k++) {
-        free(all[k].top);
-        free(all[k].alpha);
-        free(all[k].step);
-    }
-    free(all);
-}
-
-static dcme_status open_gathered(gathered **all, const dcme_clusters *clusters) {
-    int64_t stride = clusters->model->stride;
-    gathered *g = *all = dcme_allocate_zeros(clusters->count, sizeof *g);
-    for (int64_t k = 0; g && k < clusters->count; k++) {
-        g[k].top = dcme_allocate_zeros(clusters->top_items, sizeof *g[k].top);
-        g[k].alpha = dcme_allocate_zeros(clusters->top_items, sizeof *g[k].alpha);
-        g[k].step = dcme_allocate_zeros(2 * stride, sizeof *g[k].step);
-        if (!g[k].top || !g[k].alpha || !g[k].step)
-            return DCME_NO_MEMORY;
-        g[k].u_step = g[k].step + stride;
-    }
-    return g ? DCME_OK : DCME_NO_MEMORY;
-}
-
-static void leave(void *member) {
-    member_state *me = member;
+static void thread_close(void *thread) {
+    thread_state *me = thread;
     if (!me)
         return;
-    dcme_pending_close(me->pending, me->clusters->count);
-    close_gathered(me->gathered, me->clusters->count);
+    dcme_cluster_sums_close(me->sums, me->clusters->count);
+    dcme_deferred_close(me->deferred, me->clusters->count);
     free(me->rows);
     free(me->weights);
     free(me->scores);
-    dcme_workshop_close(&me->workshop);
+    dcme_scratch_close(&me->scratch);
     free(me);
 }
 
-static dcme_status open_member(member_state *me, shared_state *s) {
+static dcme_status open_thread(thread_state *me, shared_state *s) {
     const dcme_clusters *c = me->clusters = &s->clusters;
     me->rows = dcme_allocate(c->top_items + 1, sizeof *me->rows);
     me->weights = dcme_allocate(c->top_items + 1, sizeof *me->weights);
     me->scores = dcme_allocate(c->count, sizeof *me->scores);
     if (!me->rows || !me->weights || !me->scores ||
-        dcme_workshop_open(&me->workshop, c->model) != DCME_OK)
+        dcme_scratch_open(&me->scratch, c->model) != DCME_OK)
         return DCME_NO_MEMORY;
-    if (s->threads > 1 && c->top_items > 0 && open_gathered(&me->gathered, c) != DCME_OK)
+    if (s->threads > 1 && c->top_items > 0 && dcme_deferred_open(&me->deferred, c, 1) != DCME_OK)
         return DCME_NO_MEMORY;
-    return dcme_pending_open(&me->pending, c->count, c->model->stride);
+    return dcme_cluster_sums_open(&me->sums, c->count, c->model->stride);
 }
 
-static dcme_status join(void **member, void *shared, dcme_error *error) {
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (!me || open_member(me, shared) != DCME_OK) {
-        leave(me);
-        return dcme_no_memory(error, dcme_member_bytes(&((shared_state *)shared)->clusters),
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
+    if (!me || open_thread(me, shared) != DCME_OK) {
+        thread_close(me);
+        return dcme_no_memory(error, dcme_thread_bytes(&((shared_state *)shared)->clusters),
                               "a thread's cluster sums",
                               "lower --threads, --clusters or --max-vocab");
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) {
-    (void)member, (void)stream; /* nothing is drawn */
+static void seed(void *thread, uint64_t stream) {
+    (void)thread, (void)stream; /* nothing is drawn */
 }
 
-static void announce(void *member, int32_t target) {
-    const dcme_model *model = ((member_state *)member)->clusters->model;
+static void prefetch(void *thread, int32_t target) {
+    const dcme_model *model = ((thread_state *)thread)->clusters->model;
     dcme_prefetch(model->output + target * model->stride, model->stride);
 }
 
-static void update_offline(member_state *me, int64_t z) {
+static void update_offline(thread_state *me, int64_t z) {
     dcme_clusters *clusters = me->clusters;
     dcme_cluster *cluster = &clusters->clusters[z];
-    dcme_pending *pending = &me->pending[z];
-    if (!(pending->weight > 0) || !dcme_cluster_take(cluster))
+    dcme_cluster_sums *sums = &me->sums[z];
+    if (!(sums->weight > 0) || !dcme_cluster_take(cluster))
         return; /* nothing is owed, or another thread is at it: try again with the next instance */
-    dcme_cluster_move(clusters, z, pending, pending->h, &me->workshop);
+    dcme_cluster_move(clusters, z, sums, sums->h, &me->scratch);
     dcme_cluster_release(cluster);
-    dcme_pending_clear(pending, clusters->model);
+    dcme_cluster_sums_clear(sums, clusters->model);
 }
 
-/* Make the moves that were gathered for cluster z. */
-static void make_moves(member_state *me, int64_t z) {
-    gathered *g = &me->gathered[z];
-    const dcme_model *model = me->clusters->model;
-    for (int64_t q = 0; q < me->clusters->top_items; q++) {
-        me->rows[q] = model->output + g->top[q] * model->stride;
-        me->weights[q] = -g->alpha[q];
-    }
-    model->kernels->push(me->rows, me->weights, g->step, me->clusters->top_items, model->stride);
-    model->kernels->axpy(me->clusters->u_rows[z], 1, g->u_step, model->stride);
-    memset(g->step, 0, (size_t)(2 * model->stride) * sizeof *g->step);
-    g->count = 0;
-}
-
-/* What is gathered is for the top items of cluster z as they are now. */
-static void begin_moves(member_state *me, int64_t z) {
-    gathered *g = &me->gathered[z];
-    const dcme_cluster *cluster = &me->clusters->clusters[z];
-    int64_t top_items = me->clusters->top_items;
-    size_t size = (size_t)top_items * sizeof *g->top;
-    if (g->count > 0 && memcmp(g->top, cluster->top, size) != 0)
-        make_moves(me, z);
-    if (g->count++ > 0)
-        return;
-    memcpy(g->top, cluster->top, size);
-    for (int64_t q = 0; q < top_items; q++)
-        g->alpha[q] = cluster->alpha[g->top[q]];
-}
-
-/* (17b) for the top items, and u_z with them, or what gathers these moves. */
-static void move_tops(member_state *me, int64_t z, const dcme_instance *instance) {
+/* (17b) for the top items, and u_z with them, at once or deferred. */
+static void move_tops(thread_state *me, int64_t z, const dcme_instance *instance) {
     const dcme_clusters *clusters = me->clusters;
     const dcme_cluster *cluster = &clusters->clusters[z];
-    gathered *g = me->gathered ? &me->gathered[z] : NULL;
-    int64_t n = 0;
-    real follow = 0;
-    if (g)
-        begin_moves(me, z);
+    int64_t n = 0, stride = clusters->model->stride;
+    real follow = 0, *u = clusters->u_rows[z];
+    if (me->deferred)
+        dcme_deferred_begin(&me->deferred[z], clusters, z, me->rows);
     for (int64_t q = 0; q < clusters->top_items; q++) {
         int32_t top = cluster->top[q];
         real alpha = cluster->alpha[top];
         follow += alpha * ((top == instance->target) - alpha);
-        if (!g) {
-            me->rows[n] = clusters->model->output + top * clusters->model->stride;
+        if (!me->deferred) {
+            me->rows[n] = clusters->model->output + top * stride;
             me->weights[n++] = -instance->rate * alpha;
         }
     }
-    if (g) {
-        me->rows[n] = g->step;
+    if (me->deferred) {
+        me->rows[n] = me->deferred[z].sums;
         me->weights[n++] = instance->rate;
+        u = me->deferred[z].sums + stride;
     }
-    me->rows[n] = g ? g->u_step : clusters->u_rows[z];
+    me->rows[n] = u;
     me->weights[n++] = instance->rate * follow;
-    clusters->model->kernels->push(me->rows, me->weights, instance->h, n, clusters->model->stride);
-    if (g && g->count >= GATHERED)
-        make_moves(me, z);
+    clusters->model->kernels->rank1_update(me->rows, me->weights, instance->h, n, stride);
+    if (me->deferred)
+        dcme_deferred_end(&me->deferred[z], clusters, z, me->rows);
 }
 
-static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
-    member_state *me = member;
+static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
+    thread_state *me = thread;
     dcme_clusters *clusters = me->clusters;
     const dcme_model *model = clusters->model;
     const dcme_kernels *kernels = model->kernels;
@@ -222,26 +157,20 @@ static void step(void *member, const dcme_instance *instance, dcme_loss *loss) {
     kernels->axpy(instance->gradient, -1, clusters->u_rows[z], stride);
     if (clusters->top_items > 0)
         move_tops(me, z, instance);
-    dcme_pending_add(&me->pending[z], model, instance->h, instance->rate);
-    if ((double)me->pending[z].count >= clusters->threshold)
+    dcme_cluster_sums_add(&me->sums[z], model, instance->h, instance->rate);
+    if ((double)me->sums[z].count >= clusters->threshold)
         update_offline(me, z);
 }
 
-static void shared_state_of(void *shared, dcme_state *state) {
+static void list_shared_state(void *shared, dcme_state *state) {
     dcme_clusters_state(&((shared_state *)shared)->clusters, state);
 }
 
-static void member_state_of(void *member, dcme_state *state) {
-    member_state *me = member;
+static void list_thread_state(void *thread, dcme_state *state) {
+    thread_state *me = thread;
     const dcme_clusters *c = me->clusters;
-    dcme_pending_state(me->pending, c->count, c->model->stride, state);
-    for (int64_t k = 0; me->gathered && k < c->count; k++) {
-        gathered *g = &me->gathered[k];
-        dcme_state_add(state, &g->count, 1, sizeof g->count);
-        dcme_state_add(state, g->top, c->top_items, sizeof *g->top);
-        dcme_state_add(state, g->alpha, c->top_items, sizeof *g->alpha);
-        dcme_state_add(state, g->step, 2 * c->model->stride, sizeof *g->step); /* and u_step */
-    }
+    dcme_cluster_sums_state(me->sums, c->count, c->model->stride, state);
+    dcme_deferred_state(me->deferred, c, state);
 }
 
 static void centre_of(const void *shared, int64_t k, real *alpha) {
@@ -249,6 +178,15 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 }
 
 const dcme_objective dcme_objective_dcme_paper = {
-    "dcme", open_shared,     close_shared,    join,      leave, begin, announce, step,
-    NULL,   shared_state_of, member_state_of, centre_of,
+    .name = "dcme",
+    .open = open_shared,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .prefetch = prefetch,
+    .step = step,
+    .shared_state = list_shared_state,
+    .thread_state = list_thread_state,
+    .centre = centre_of,
 };

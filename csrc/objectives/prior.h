@@ -7,7 +7,7 @@
 #ifndef DCME_PRIOR_H
 #define DCME_PRIOR_H
 
-#include "train/model.h"
+#include "model/model.h"
 
 /* prior[j] = log(count_j^power / sum of all), so that the exponentials add up to 1. */
 void dcme_prior_fill(real *prior, const dcme_model *model, double power);

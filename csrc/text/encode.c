@@ -14,7 +14,7 @@ typedef struct {
     int64_t borders[2 * ROOM]; /* start, end, start, end, ... as offsets into the block */
     int64_t n;                 /* of borders; odd inside of a word */
     uint64_t hashes[ROOM];
-    uint32_t last[ROOM]; /* DCME_LAST where a line ends behind the word */
+    uint32_t last[ROOM]; /* DCME_SENTENCE_END where a line ends behind the word */
 } batch;
 
 typedef struct {
@@ -110,11 +110,11 @@ static void end_line(encoder *e, int64_t words) {
     dcme_encoded *block = e->block;
     block->newlines++;
     if (words > 0)
-        e->batch.last[words - 1] = DCME_LAST;
+        e->batch.last[words - 1] = DCME_SENTENCE_END;
     else if (block->tokens == 0)
         block->newline_first = 1;
     else if (e->ids)
-        e->ids[block->tokens - 1] |= DCME_LAST;
+        e->ids[block->tokens - 1] |= DCME_SENTENCE_END;
 }
 
 /* Add the borders of words in the 64 bytes at `base`, of which the masks tell. */

@@ -59,7 +59,7 @@ static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end)
 }
 
 /* A bijection that spreads every bit: xor-shifts and odd multipliers. */
-static inline uint64_t dcme_spread(uint64_t x) {
+static inline uint64_t dcme_hash_mix(uint64_t x) {
     x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
     x = (x ^ (x >> 32)) * UINT64_C(0xa0761d6478bd642f);
     return x ^ (x >> 32);
@@ -67,11 +67,11 @@ static inline uint64_t dcme_spread(uint64_t x) {
 
 static inline uint64_t dcme_hash(const char *word, int64_t length, const char *end) {
     if (length <= DCME_SHORT)
-        return dcme_spread(dcme_load_tail(word, length, end) | (uint64_t)length << 56);
+        return dcme_hash_mix(dcme_load_tail(word, length, end) | (uint64_t)length << 56);
     uint64_t hash = (uint64_t)length;
     for (; length > 8; word += 8, length -= 8)
-        hash = dcme_spread(hash ^ dcme_load(word));
-    return dcme_spread(hash ^ dcme_load_tail(word, length, end));
+        hash = dcme_hash_mix(hash ^ dcme_load(word));
+    return dcme_hash_mix(hash ^ dcme_load_tail(word, length, end));
 }
 
 static inline uint32_t dcme_short_length(int64_t length) {

@@ -7,10 +7,9 @@
 #ifndef DCME_TEXT_H
 #define DCME_TEXT_H
 
+#include "common/token.h"
 #include "dcme.h"
 
-/* Bit 31 of an id marks the last word of a line. */
-#define DCME_LAST UINT32_C(0x80000000)
 /* In a map of ids: the word has none. */
 #define DCME_NONE UINT32_MAX
 /* Ids have 31 bits. */
@@ -63,26 +62,26 @@ typedef struct {
 typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
 
 /* Count the words of a block that starts and ends outside of words, and write their ids, the last
- * one of a line with DCME_LAST, to `ids` ((length + 1) / 2), which may be NULL. What is refused is
- * DCME_BAD_ENCODING, with block->bad. */
+ * one of a line with DCME_SENTENCE_END, to `ids` ((length + 1) / 2), which may be NULL. What is
+ * refused is DCME_BAD_ENCODING, with block->bad. */
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                         dcme_refusal refuse, uint32_t *ids, dcme_encoded *block, dcme_error *error);
 
-/* The state of a compaction, see dcme_compaction_start(). */
+/* The state of a renumbering, see dcme_renumber_start(). */
 typedef struct {
     int64_t lines; /* lines that had a token, kept or not */
     uint32_t
         held;     /* last kept word of the current line, which may turn out its end; or DCME_NONE */
     int32_t open; /* the current line has had a token */
-} dcme_compaction;
+} dcme_renumbering;
 
-void dcme_compaction_start(dcme_compaction *state);
+void dcme_renumber_start(dcme_renumbering *state);
 
 /* Go on with the ids `from` (n): write map[id] to `to` (n + 1), leave out where that is DCME_NONE;
  * returns how many were written. `newline` tells that a line ends before `from`. A word is written
  * once it is known whether it ends its line, so what is written lags behind by one. */
-int64_t dcme_compact(dcme_compaction *state, uint32_t *to, const uint32_t *from, int64_t n,
-                     const uint32_t *map, int32_t newline);
+int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
+                      const uint32_t *map, int32_t newline);
 
 /* Read lines "word count" into a vocabulary; a row </s> is left out. DCME_BAD_FORMAT: the message
  * starts with the line's number. */

@@ -15,47 +15,47 @@ static real share(const dcme_train_options *options, real total) {
 
 static void prefetch_input(const dcme_worker *worker, int64_t i) {
     const dcme_model *model = &worker->trainer->model;
-    if (i < worker->passage.length)
-        dcme_prefetch(model->input + worker->passage.words[i] * model->stride, model->stride);
+    if (i < worker->batch.length)
+        dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
 }
 
-static void announce(dcme_worker *worker, int64_t i) {
-    if (i < worker->passage.length)
-        worker->trainer->objective->announce(worker->member, worker->passage.words[i]);
+static void prefetch_target(dcme_worker *worker, int64_t i) {
+    if (i < worker->batch.length)
+        worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
 }
 
-static void announce_first(dcme_worker *worker) {
+static void prefetch_first(dcme_worker *worker) {
     for (int64_t i = 0; i < DCME_AHEAD; i++)
-        announce(worker, i);
+        prefetch_target(worker, i);
 }
 
 void dcme_learn_cbow(dcme_worker *worker) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_model *model = &trainer->model;
     const dcme_kernels *kernels = model->kernels;
-    const dcme_passage *passage = &worker->passage;
+    const dcme_sentence_batch *batch = &worker->batch;
     int64_t ahead = trainer->options.window + 1 + DCME_AHEAD;
 
     for (int64_t i = 0; i < ahead; i++)
         prefetch_input(worker, i);
-    announce_first(worker);
-    for (int64_t i = 0; i < passage->length; i++) {
+    prefetch_first(worker);
+    for (int64_t i = 0; i < batch->length; i++) {
         int64_t half = dcme_half_window(worker), count = 0;
-        int64_t from = i - half > passage->begin[i] ? i - half : passage->begin[i];
-        int64_t to = i + half + 1 < passage->end[i] ? i + half + 1 : passage->end[i];
+        int64_t from = i - half > batch->begin[i] ? i - half : batch->begin[i];
+        int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];
         prefetch_input(worker, i + ahead);
-        announce(worker, i + DCME_AHEAD);
+        prefetch_target(worker, i + DCME_AHEAD);
         for (int64_t j = from; j < to; j++)
             if (j != i)
-                worker->rows[count++] = model->input + passage->words[j] * model->stride;
+                worker->rows[count++] = model->input + batch->words[j] * model->stride;
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
-        dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->member, &instance, &worker->loss);
-        kernels->spread(worker->rows,
-                        worker->input_scale * passage->rate * share(&trainer->options, (real)count),
-                        worker->gradient, count, model->stride);
+        dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
+        trainer->objective->step(worker->thread, &instance, &worker->loss);
+        kernels->add_to_rows(
+            worker->rows, worker->input_scale * batch->rate * share(&trainer->options, (real)count),
+            worker->gradient, count, model->stride);
     }
-    worker->trained += passage->length;
+    worker->trained += batch->length;
 }
 
 /* Sum of the weights of `count` words on one side. */
@@ -67,10 +67,10 @@ static int64_t side_weight(int64_t count, int64_t window, int linear) {
 
 /* The row that left the window last gets the sum of the directions it is owed. */
 static void settle(dcme_worker *worker, int64_t i) {
-    const dcme_passage *passage = &worker->passage;
+    const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
-    dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * passage->rate);
-    model->kernels->axpy(model->input + passage->words[i] * model->stride, 1, worker->moved,
+    dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * batch->rate);
+    model->kernels->axpy(model->input + batch->words[i] * model->stride, 1, worker->moved,
                          model->stride);
 }
 
@@ -79,7 +79,7 @@ static void settle(dcme_worker *worker, int64_t i) {
 static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_model *model = &trainer->model;
-    const dcme_passage *passage = &worker->passage;
+    const dcme_sentence_batch *batch = &worker->batch;
     int64_t c = trainer->options.window;
     int linear = worker->contexts.linear, exact = trainer->options.gradient == DCME_EXACT;
 
@@ -89,15 +89,15 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         int64_t i = p - c;
         prefetch_input(worker, p + 2);
         dcme_sliding_push(&worker->contexts,
-                          p < end ? model->input + passage->words[p] * model->stride : NULL, 1);
+                          p < end ? model->input + batch->words[p] * model->stride : NULL, 1);
         if (i < begin)
             continue;
         real total =
             (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
-        announce(worker, i + DCME_AHEAD);
+        prefetch_target(worker, i + DCME_AHEAD);
         dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
-        dcme_instance instance = {passage->words[i], passage->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->member, &instance, &worker->loss);
+        dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
+        trainer->objective->step(worker->thread, &instance, &worker->loss);
         real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
         dcme_sliding_push(&worker->gradients, worker->gradient, scale);
         if (i - c >= begin)
@@ -112,9 +112,9 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
 }
 
 void dcme_learn_cbow_sliding(dcme_worker *worker) {
-    const dcme_passage *passage = &worker->passage;
-    announce_first(worker);
-    for (int64_t begin = 0; begin < passage->length; begin = passage->end[begin])
-        learn_sentence(worker, begin, passage->end[begin]);
-    worker->trained += passage->length;
+    const dcme_sentence_batch *batch = &worker->batch;
+    prefetch_first(worker);
+    for (int64_t begin = 0; begin < batch->length; begin = batch->end[begin])
+        learn_sentence(worker, begin, batch->end[begin]);
+    worker->trained += batch->length;
 }

@@ -1,9 +1,9 @@
-/* What the files of this folder share: the trainer, its workers and their passages. */
+/* What the files of this folder share: the trainer, its workers and their sentence batches. */
 #ifndef DCME_TRAIN_INTERNAL_H
 #define DCME_TRAIN_INTERNAL_H
 
+#include "common/random.h"
 #include "objectives/objective.h"
-#include "train/random.h"
 #include "train/sliding.h"
 #include "train/train.h"
 
@@ -13,8 +13,8 @@
  * cut for training. Small corpora have smaller shards, so that every thread has some. */
 enum { DCME_SHARD_MAX = 32768, DCME_SHARD_MIN = 512, DCME_SHARDS_WANTED = 64 };
 
-/* A passage ends with the first sentence that gives it at least this many words. */
-enum { DCME_PASSAGE = 1024 };
+/* A batch ends with the first sentence that gives it at least this many words. */
+enum { DCME_BATCH_WORDS = 1024 };
 
 /* Subsampled sentences, one after the other. */
 typedef struct {
@@ -23,9 +23,9 @@ typedef struct {
     int32_t *begin; /* (length) where the word's sentence begins in `words` */
     int32_t *end;   /* (length) and ends */
     real rate;      /* learning rate, of output rows */
-} dcme_passage;
+} dcme_sentence_batch;
 
-/* What a worker has done, published once a passage; nobody else writes to its cache lines. */
+/* What a worker has done, published once a batch; nobody else writes to its cache lines. */
 typedef struct {
     _Alignas(DCME_LINE) _Atomic int64_t trained;
     _Atomic int64_t subsampled, without_context, losses;
@@ -36,11 +36,11 @@ typedef struct {
 typedef struct {
     _Alignas(DCME_LINE) dcme_trainer *trainer; /* no other worker in its cache lines */
     dcme_counters *counters;
-    void *member; /* the objective's part */
+    void *thread; /* the objective's part */
     int64_t epoch;
     int64_t position, end; /* next id, and end of the shard at hand */
     uint64_t subsample_stream, window_stream;
-    dcme_passage passage;
+    dcme_sentence_batch batch;
     real *h, *gradient, *moved;       /* (stride) each */
     real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* (2 window) rows of a context */
@@ -63,20 +63,20 @@ struct dcme_trainer {
     dcme_counters *counters;                        /* (threads) */
     dcme_worker *workers;                           /* (threads) */
     _Alignas(DCME_LINE) _Atomic int64_t next_shard; /* taken once a shard */
-    _Alignas(DCME_LINE) _Atomic int stop;           /* read once a passage */
+    _Alignas(DCME_LINE) _Atomic int stop;           /* read once a batch */
     _Atomic int diverged;
 };
 
 /* shards.c */
 dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus);
 
-/* passage.c */
-dcme_status dcme_passage_open(dcme_passage *passage);
-void dcme_passage_close(dcme_passage *passage);
-/* Read sentences from id `position` on until the passage is full or `end` is reached. */
-int64_t dcme_passage_read(dcme_worker *worker, int64_t position, int64_t end);
+/* sentence_batch.c */
+dcme_status dcme_sentence_batch_open(dcme_sentence_batch *batch);
+void dcme_sentence_batch_close(dcme_sentence_batch *batch);
+/* Read sentences from id `position` on until the batch is full or `end` is reached. */
+int64_t dcme_sentence_batch_read(dcme_worker *worker, int64_t position, int64_t end);
 
-/* cbow.c and skipgram.c: learn from a worker's passage. */
+/* cbow.c and skipgram.c: learn from a worker's batch. */
 void dcme_learn_cbow(dcme_worker *worker);
 void dcme_learn_cbow_sliding(dcme_worker *worker);
 void dcme_learn_skipgram(dcme_worker *worker);
@@ -86,7 +86,7 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
 void dcme_worker_close(dcme_worker *worker);
 /* Learn from the shard at hand, then take others until there are none, or the trainer stops. */
 void dcme_worker_epoch(dcme_worker *worker, int64_t epoch);
-/* List what passages have changed. */
+/* List what sentence batches have changed. */
 void dcme_worker_state(dcme_worker *worker, dcme_state *state);
 /* Let the counters say what the worker has done. */
 void dcme_worker_publish(dcme_worker *worker);

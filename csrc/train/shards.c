@@ -14,7 +14,7 @@ static int64_t shard_size(int64_t length) {
 static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
     int64_t shards = 0, begin = 0, sentence = 0;
     for (int64_t i = 0; i < corpus->length; i++) {
-        int last = (corpus->ids[i] & DCME_LAST) != 0;
+        int last = (corpus->ids[i] & DCME_SENTENCE_END) != 0;
         if (i + 1 - sentence >= size)
             last = 1;
         if (!last)
@@ -39,7 +39,7 @@ static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
 static int has_words_only(const dcme_corpus *corpus) {
     uint32_t largest = 0;
     for (int64_t i = 0; i < corpus->length; i++) {
-        uint32_t word = corpus->ids[i] & ~DCME_LAST;
+        uint32_t word = corpus->ids[i] & ~DCME_SENTENCE_END;
         largest = word > largest ? word : largest;
     }
     return (int64_t)largest < corpus->items;

@@ -7,13 +7,11 @@
 #ifndef DCME_TRAIN_H
 #define DCME_TRAIN_H
 
+#include "common/state.h"
+#include "common/token.h"
 #include "dcme.h"
 #include "kernels/kernels.h"
-#include "train/options.h"
-#include "train/state.h"
-
-/* Bit 31 of an id marks the last word of a sentence. */
-#define DCME_LAST UINT32_C(0x80000000)
+#include "model/options.h"
 
 typedef struct {
     const uint32_t *ids;   /* (length) word numbers, by descending frequency */
@@ -43,11 +41,11 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               const char *kernels, dcme_error *error);
 
 /* Train one epoch, 0 <= epoch < options.epochs, or go on with the one that was stopped.
- * DCME_STOPPED after dcme_trainer_stop(), at the end of each thread's passage; DCME_DIVERGED if a
+ * DCME_STOPPED after dcme_trainer_stop(), at the end of each thread's batch; DCME_DIVERGED if a
  * loss that was looked at, or in the end a row, is not finite. */
 dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error);
 
-/* What the threads have done since the trainer was opened; may lag by a passage. */
+/* What the threads have done since the trainer was opened; may lag by a batch. */
 void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress);
 
 /* May come before the epoch has begun, which then ends at once. */

@@ -1,4 +1,4 @@
-/* One thread of training: takes shards, reads passages, learns, publishes counts. */
+/* One thread of training: takes shards, reads sentence batches, learns, publishes counts. */
 #include "train/internal.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
     const dcme_train_options *options = &trainer->options;
     int64_t stride = trainer->model.stride;
     int linear = options->window_mode == DCME_LINEAR;
-    dcme_status status = dcme_passage_open(&worker->passage);
+    dcme_status status = dcme_sentence_batch_open(&worker->batch);
     if (status == DCME_OK)
         status = dcme_sliding_open(&worker->contexts, trainer->model.kernels, options->window,
                                    linear, stride);
@@ -25,13 +25,13 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
     worker->gradient = worker->h + stride;
     worker->moved = worker->gradient + stride;
     worker->input_scale = (real)options->input_rate;
-    return trainer->objective->join(&worker->member, trainer->shared, error);
+    return trainer->objective->thread_open(&worker->thread, trainer->shared, error);
 }
 
 void dcme_worker_close(dcme_worker *worker) {
-    if (worker->member)
-        worker->trainer->objective->leave(worker->member);
-    dcme_passage_close(&worker->passage);
+    if (worker->thread)
+        worker->trainer->objective->thread_close(worker->thread);
+    dcme_sentence_batch_close(&worker->batch);
     dcme_sliding_close(&worker->contexts);
     dcme_sliding_close(&worker->gradients);
     free(worker->h);
@@ -45,7 +45,7 @@ void dcme_worker_publish(dcme_worker *worker) {
     atomic_store_explicit(&c->without_context, worker->without_context, memory_order_relaxed);
     atomic_store_explicit(&c->losses, worker->loss.count, memory_order_relaxed);
     atomic_store_explicit(&c->loss, worker->loss.sum, memory_order_relaxed);
-    atomic_store_explicit(&c->rate, worker->passage.rate, memory_order_relaxed);
+    atomic_store_explicit(&c->rate, worker->batch.rate, memory_order_relaxed);
 }
 
 static void take_shard(dcme_worker *worker, int64_t shard) {
@@ -55,21 +55,20 @@ static void take_shard(dcme_worker *worker, int64_t shard) {
     worker->end = trainer->starts[shard + 1];
     worker->subsample_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_SUBSAMPLE);
     worker->window_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_WINDOW);
-    trainer->objective->begin(worker->member,
-                              dcme_stream(seed, epoch, (uint64_t)shard, DCME_NOISE));
+    trainer->objective->seed(worker->thread, dcme_stream(seed, epoch, (uint64_t)shard, DCME_NOISE));
 }
 
 static int stopped(dcme_trainer *trainer) {
     return atomic_load_explicit(&trainer->stop, memory_order_relaxed);
 }
 
-/* Learn passage by passage; where it is stopped, the worker can go on later. */
+/* Learn batch by batch; where it is stopped, the worker can go on later. */
 static void learn_shard(dcme_worker *worker) {
     dcme_trainer *trainer = worker->trainer;
     const dcme_train_options *options = &trainer->options;
     int sliding = options->window_mode != DCME_SHRINK;
     while (worker->position < worker->end && !stopped(trainer)) {
-        worker->position = dcme_passage_read(worker, worker->position, worker->end);
+        worker->position = dcme_sentence_batch_read(worker, worker->position, worker->end);
         if (options->model == DCME_SKIPGRAM)
             dcme_learn_skipgram(worker);
         else if (sliding)
@@ -102,8 +101,8 @@ void dcme_worker_epoch(dcme_worker *worker, int64_t epoch) {
     const dcme_objective *objective = worker->trainer->objective;
     worker->epoch = epoch;
     learn(worker);
-    if (objective->rest)
-        objective->rest(worker->member);
+    if (objective->flush)
+        objective->flush(worker->thread);
 }
 
 void dcme_worker_state(dcme_worker *worker, dcme_state *state) {
@@ -111,11 +110,11 @@ void dcme_worker_state(dcme_worker *worker, dcme_state *state) {
     dcme_state_add(state, &worker->end, 1, sizeof worker->end);
     dcme_state_add(state, &worker->subsample_stream, 1, sizeof worker->subsample_stream);
     dcme_state_add(state, &worker->window_stream, 1, sizeof worker->window_stream);
-    dcme_state_add(state, &worker->passage.rate, 1, sizeof worker->passage.rate);
+    dcme_state_add(state, &worker->batch.rate, 1, sizeof worker->batch.rate);
     dcme_state_add(state, &worker->loss, 1, sizeof worker->loss);
     dcme_state_add(state, &worker->trained, 1, sizeof worker->trained);
     dcme_state_add(state, &worker->subsampled, 1, sizeof worker->subsampled);
     dcme_state_add(state, &worker->without_context, 1, sizeof worker->without_context);
-    if (worker->trainer->objective->member_state)
-        worker->trainer->objective->member_state(worker->member, state);
+    if (worker->trainer->objective->thread_state)
+        worker->trainer->objective->thread_state(worker->thread, state);
 }

@@ -33,7 +33,7 @@ cdef extern from "kernels/kernels.h" nogil:
 
 
 cdef extern from "classify/classify.h" nogil:
-    ctypedef struct dcme_documents:
+    ctypedef struct dcme_sparse_rows:
         const int64_t *starts
         const int32_t *features
         const float *values
@@ -63,7 +63,7 @@ cdef extern from "classify/classify.h" nogil:
 
     dcme_status dcme_classifier_open(
         dcme_classifier **classifier, const dcme_classify_options *options,
-        const dcme_documents *documents, const dcme_instances *instances, const int64_t *counts,
+        const dcme_sparse_rows *documents, const dcme_instances *instances, const int64_t *counts,
         const dcme_linear *model, dcme_error *error
     )
     dcme_status dcme_classifier_epoch(
@@ -73,11 +73,11 @@ cdef extern from "classify/classify.h" nogil:
     void dcme_classifier_stop(dcme_classifier *classifier)
     void dcme_classifier_close(dcme_classifier *classifier)
     dcme_status dcme_classify_scores(
-        float *scores, const dcme_linear *model, const dcme_documents *documents, int64_t begin,
+        float *scores, const dcme_linear *model, const dcme_sparse_rows *documents, int64_t begin,
         int64_t end, int32_t threads, dcme_error *error
     )
     dcme_status dcme_classify_gradient(
-        double *loss, double *gradient, const dcme_linear *model, const dcme_documents *documents,
+        double *loss, double *gradient, const dcme_linear *model, const dcme_sparse_rows *documents,
         const dcme_instances *instances, int32_t threads, dcme_error *error
     )
 
@@ -85,7 +85,7 @@ cdef extern from "classify/classify.h" nogil:
 cdef class Documents:
     """Sparse rows, checked, as the core reads them."""
 
-    cdef dcme_documents core
+    cdef dcme_sparse_rows core
     cdef int64_t features
     cdef object kept
 

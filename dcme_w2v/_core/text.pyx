@@ -15,7 +15,7 @@ from dcme_w2v._core.status cimport (
 
 
 cdef extern from "text/text.h" nogil:
-    const uint32_t DCME_LAST
+    const uint32_t DCME_SENTENCE_END
     const uint32_t DCME_NONE
     const int DCME_COUNT_MAX
 
@@ -40,7 +40,7 @@ cdef extern from "text/text.h" nogil:
         int32_t newline_first
         int64_t bad
 
-    ctypedef struct dcme_compaction:
+    ctypedef struct dcme_renumbering:
         int64_t lines
 
     dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error)
@@ -65,9 +65,9 @@ cdef extern from "text/text.h" nogil:
         dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_refusal refuse,
         uint32_t *ids, dcme_encoded *block, dcme_error *error
     )
-    void dcme_compaction_start(dcme_compaction *state)
-    int64_t dcme_compact(
-        dcme_compaction *state, uint32_t *to, const uint32_t *ids, int64_t n,
+    void dcme_renumber_start(dcme_renumbering *state)
+    int64_t dcme_renumber(
+        dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
         const uint32_t *map, int32_t newline
     )
     dcme_status dcme_counts_parse(
@@ -78,7 +78,7 @@ cdef extern from "text/text.h" nogil:
     )
 
 
-LAST = DCME_LAST
+LAST = DCME_SENTENCE_END
 REFUSE_NONE, REFUSE_NUL, REFUSE_BROKEN = DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN
 NONE = DCME_NONE
 
@@ -182,13 +182,13 @@ cdef class Table:
         return np.asarray(text), np.asarray(offsets)
 
 
-cdef class Compaction:
+cdef class Renumbering:
     """Final ids take the place of provisional ones, block by block; see csrc/text/text.h."""
 
-    cdef dcme_compaction state
+    cdef dcme_renumbering state
 
     def __init__(self):
-        dcme_compaction_start(&self.state)
+        dcme_renumber_start(&self.state)
 
     @property
     def lines(self):
@@ -204,7 +204,7 @@ cdef class Compaction:
         if to.shape[0] <= ids.shape[0]:
             raise ValueError("to has no room for the ids and the one before")
         with nogil:
-            written = dcme_compact(
+            written = dcme_renumber(
                 &self.state, &to[0], first, ids.shape[0], numbers, newline)
         return written
 

@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free
 from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
 
 
-cdef extern from "train/options.h" nogil:
+cdef extern from "model/options.h" nogil:
     ctypedef struct dcme_train_options:
         int32_t model
         int32_t objective
@@ -145,7 +145,7 @@ cdef class Trainer:
         return progress
 
     def stop(self):
-        """Ask the threads to stop after their passage."""
+        """Ask the threads to stop after their batch."""
         dcme_trainer_stop(self.trainer)
 
     def state(self):

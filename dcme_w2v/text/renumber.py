@@ -61,7 +61,7 @@ def compact(
     ranks = np.append(ranks, np.uint32(core.NONE))
     final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
     to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)
-    trained, apart = core.Compaction(), core.Compaction()
+    trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
     held_out = [to[:0].copy()]
     position = length = 0

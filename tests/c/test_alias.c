@@ -3,8 +3,8 @@
  * A table's cells are equally likely, so what it draws is known exactly: each cell gives its own
  * item with probability threshold / 2^32, and the other one with the rest.
  */
-#include "objectives/select.h"
-#include "train/alias.h"
+#include "common/alias.h"
+#include "common/top_k.h"
 #include "train/internal.h"
 
 #include <math.h>
@@ -99,7 +99,7 @@ static void check_select(int64_t count, int64_t items, int64_t values) {
     int32_t heaviest[ITEMS];
     for (int64_t i = 0; i < items; i++) /* few values: many are equal */
         weights[i] = (real)dcme_below(dcme_random(&stream), values);
-    dcme_select_heaviest(heaviest, count, weights, items);
+    dcme_top_k(heaviest, count, weights, items);
     int64_t behind = 0;
     for (int64_t i = 1; i < count; i++)
         expect(before(weights, heaviest[i - 1], heaviest[i]), "heaviest items out of order", i);
@@ -113,7 +113,7 @@ static void make_corpus(uint32_t *ids, int64_t length, int64_t longest) {
     for (int64_t i = 0; i < length; i++) {
         ids[i] = (uint32_t)(i % 50);
         if (longest > 0 && dcme_below(dcme_random(&stream), longest) == 0)
-            ids[i] |= DCME_LAST;
+            ids[i] |= DCME_SENTENCE_END;
     }
 }
 
@@ -140,7 +140,7 @@ static void check_shards(int64_t length, int64_t longest) {
             sentence = i;
             k++;
         }
-        if (ids[i] & DCME_LAST)
+        if (ids[i] & DCME_SENTENCE_END)
             sentence = i + 1;
     }
     free(starts);

@@ -3,9 +3,9 @@
  *
  * Compiled with DCME_REAL=double; see test_gradient_double.c, which does the same for word vectors.
  */
-#include "classify/centres.h"
-#include "classify/groups.h"
-#include "train/random.h"
+#include "classify/class_clusters.h"
+#include "classify/paper_clusters.h"
+#include "common/random.h"
 
 #include "differences.h"
 
@@ -22,7 +22,7 @@ static const int32_t FEATURE[] = {0, 2, 5, 1, 1, 3, 4, 0, 5, 2, 3, 4, 1, 2};
 static const double VALUE[] = {1, -2, .5, 2, .7, 1, -1, .3, 1.5, 2, -.4, .6, 1, 1};
 static const int64_t DOCUMENT[DOCUMENTS] = {0, 1, 2, 3, 4, 5, 6};
 static const int32_t LABEL[DOCUMENTS] = {3, 17, 36, 0, 17, 30, 8};
-static const dcme_documents CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
+static const dcme_sparse_rows CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
 static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS};
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     dcme_problem problem;
     dcme_batch batch;
     const dcme_class_objective *objective;
-    void *shared, *member;
+    void *shared, *thread;
     double alpha[CLASSES]; /* of surrogate() */
     int64_t first, last;   /* documents of a step */
 } setting;
@@ -66,14 +66,14 @@ static void start(setting *s, const dcme_class_objective *objective) {
 
 static void stop(setting *s) { dcme_batch_close(&s->batch); }
 
-static void join(setting *s) {
+static void open_objective(setting *s) {
     if (s->objective->open(&s->shared, &s->problem, NULL) != DCME_OK ||
-        s->objective->join(&s->member, s->shared, NULL) != DCME_OK)
+        s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
         abort();
 }
 
-static void leave(setting *s) {
-    s->objective->leave(s->member);
+static void close_objective(setting *s) {
+    s->objective->thread_close(s->thread);
     s->objective->close(s->shared);
 }
 
@@ -83,8 +83,8 @@ static double step(setting *s, double rate) {
     dcme_batch_clear(&s->batch);
     for (int64_t d = s->first; d < s->last; d++)
         dcme_batch_add(&s->batch, &CORPUS, d, LABEL[d]);
-    s->objective->begin(s->member, 17);
-    s->objective->step(s->member, &s->batch, rate, &loss);
+    s->objective->seed(s->thread, 17);
+    s->objective->step(s->thread, &s->batch, rate, &loss);
     if (s->objective->settle)
         s->objective->settle(s->shared);
     return loss.sum;
@@ -94,9 +94,9 @@ static double step(setting *s, double rate) {
 static double ascended(setting *s) {
     double kept[TABLE];
     memcpy(kept, s->weights, sizeof kept);
-    join(s);
+    open_objective(s);
     double loss = step(s, 0);
-    leave(s);
+    close_objective(s);
     memcpy(s->weights, kept, sizeof kept);
     return -loss;
 }
@@ -119,9 +119,9 @@ static void direction_of(setting *s, double *direction) {
     const double rate = 0.25;
     double before[TABLE];
     memcpy(before, s->weights, sizeof before);
-    join(s);
+    open_objective(s);
     step(s, rate);
-    leave(s);
+    close_objective(s);
     for (int64_t i = 0; i < TABLE; i++)
         direction[i] = (s->weights[i] - before[i]) / rate;
     memcpy(s->weights, before, sizeof before);
@@ -151,46 +151,46 @@ static void check_step(const char *what, const dcme_class_objective *objective, 
     stop(&s);
 }
 
-static void check_exact_gradient(int32_t threads) {
+static void check_full_gradient(int32_t threads) {
     setting s;
     double gradient[(FEATURES + 1) * CLASSES], found[TABLE] = {0}, wanted[TABLE], loss;
-    start(&s, &dcme_class_gd);
+    start(&s, &dcme_class_softmax_sgd);
     if (dcme_classify_gradient(&loss, gradient, &s.model, &CORPUS, &INSTANCES, threads, NULL))
         abort();
     for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
         found[i / CLASSES * STRIDE + i % CLASSES] = -gradient[i];
     double value = -log_likelihood(&s);
-    expect("exact: loss", threads, &loss, &value, 1);
+    expect("full gradient: loss", threads, &loss, &value, 1);
     differentiate(wanted, log_likelihood, &s);
-    expect("exact: gradient", threads, found, wanted, TABLE);
+    expect("full gradient", threads, found, wanted, TABLE);
     stop(&s);
 }
 
 /* u and owed follow the weights: after some steps they give the products of the folded weights. */
-static void check_groups_follow(void) {
+static void check_class_clusters_follow(void) {
     setting s;
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
     start(&s, &dcme_class_dcme);
     s.options.draws = 1;
     s.options.beta = 0.2; /* a new centre at every other document or so */
-    join(&s);
-    dcme_groups *groups = s.shared;
+    open_objective(&s);
+    dcme_class_clusters *clusters = s.shared;
     dcme_class_objective one = *s.objective;
     one.settle = NULL;
     s.objective = &one;
     step(&s, 0.3);
-    dcme_groups_bounds(groups, &s.batch, 0, before, bounds);
-    for (int64_t k = 0; k < groups->count; k++)
-        found[k] = bounds[k] - groups->entropy[k];
-    dcme_groups_fold(groups);
-    dcme_groups_bounds(groups, &s.batch, 0, after, bounds);
+    dcme_class_clusters_bounds(clusters, &s.batch, 0, before, bounds);
+    for (int64_t k = 0; k < clusters->count; k++)
+        found[k] = bounds[k] - clusters->entropy[k];
+    dcme_class_clusters_fold(clusters);
+    dcme_class_clusters_bounds(clusters, &s.batch, 0, after, bounds);
     for (int64_t f = 0; f < 4; f++) /* document 0 has three features and the bias */
         for (int64_t j = 0; j < CLASSES; j++)
-            wanted[j / groups->width] +=
-                s.batch.values[f] * groups->alpha[j] * s.weights[s.batch.features[f] * STRIDE + j];
-    expect("groups: u less what is owed", 0, found, wanted, groups->count);
-    expect("groups: u after folding", 0, after, wanted, groups->count);
-    leave(&s);
+            wanted[j / clusters->width] += s.batch.values[f] * clusters->alpha[j] *
+                                           s.weights[s.batch.features[f] * STRIDE + j];
+    expect("clusters: u less what is owed", 0, found, wanted, clusters->count);
+    expect("clusters: u after folding", 0, after, wanted, clusters->count);
+    close_objective(&s);
     stop(&s);
 }
 
@@ -206,10 +206,10 @@ static double surrogate(setting *s) {
     return value + score[LABEL[s->first]];
 }
 
-static int64_t decode(const dcme_centres *centres, dcme_batch *batch, int64_t d) {
+static int64_t decode(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t d) {
     double values[DCME_PAD];
-    dcme_centres_bounds(centres, batch, d, values);
-    return dcme_cluster_best(centres->clusters, values, centres->count);
+    dcme_paper_clusters_bounds(paper, batch, d, values);
+    return dcme_cluster_best(paper->clusters, values, paper->count);
 }
 
 /* Algorithm 1: with beta C below 1 every class gets its part of the gradient within the step. */
@@ -219,11 +219,11 @@ static void check_paper(int64_t document, int32_t top_items) {
     start(&s, &dcme_class_dcme_paper);
     s.first = document, s.last = document + 1;
     s.options.beta = 0.01, s.options.top_items = top_items;
-    join(&s);
+    open_objective(&s);
     dcme_batch_add(&s.batch, &CORPUS, document, LABEL[document]);
-    const dcme_centres *centres = s.shared;
-    memcpy(s.alpha, centres->clusters[decode(centres, &s.batch, 0)].alpha, sizeof s.alpha);
-    leave(&s);
+    const dcme_paper_clusters *paper = s.shared;
+    memcpy(s.alpha, paper->clusters[decode(paper, &s.batch, 0)].alpha, sizeof s.alpha);
+    close_objective(&s);
     double value = surrogate(&s), loss = -ascended(&s);
     expect("paper: loss", (int)document, &loss, (double[]){-value}, 1);
     direction_of(&s, direction);
@@ -239,19 +239,19 @@ static void load_all(setting *s) {
 }
 
 /* Move cluster k's centre to the mean of the documents that have `assigned` k. */
-static void move(dcme_centres *centres, const setting *s, const int64_t *assigned, int64_t k) {
-    dcme_sums *sums;
+static void move(dcme_paper_clusters *paper, const setting *s, const int64_t *assigned, int64_t k) {
+    dcme_paper_sums *sums;
     double zeros[STRIDE] = {0}, scores[STRIDE];
-    if (dcme_sums_open(&sums, 1, centres->features) != DCME_OK)
+    if (dcme_paper_sums_open(&sums, 1, paper->features) != DCME_OK)
         abort();
     for (int64_t d = 0; d < DOCUMENTS; d++)
         if (assigned[d] == k)
-            dcme_sums_add(sums, &s->batch, d, 0);
+            dcme_paper_sums_add(sums, &s->batch, d, 0);
     if (sums->count > 0) {
-        dcme_sums_apply(sums, centres, zeros, scores);
-        dcme_centres_move(centres, k, scores);
+        dcme_paper_sums_apply(sums, paper, zeros, scores);
+        dcme_paper_clusters_move(paper, k, scores);
     }
-    dcme_sums_close(sums, 1);
+    dcme_paper_sums_close(sums, 1);
 }
 
 /* Theorem 4.2's limit: a centre for each instance makes Algorithm 1's step that of exact maximum
@@ -261,7 +261,7 @@ static void check_limit(int64_t document) {
     double before[TABLE], direction[TABLE], wanted[TABLE];
     start(&s, &dcme_class_dcme_paper);
     s.options.clusters = DOCUMENTS, s.options.beta = 0.01;
-    join(&s);
+    open_objective(&s);
     load_all(&s);
     for (int64_t d = 0; d < DOCUMENTS; d++)
         move(s.shared, &s, DOCUMENT, d);
@@ -273,7 +273,7 @@ static void check_limit(int64_t document) {
     memcpy(s.weights, before, sizeof before);
     differentiate(wanted, log_likelihood, &s);
     expect("limit: exact maximum entropy", (int)document, direction, wanted, TABLE);
-    leave(&s);
+    close_objective(&s);
     stop(&s);
 }
 
@@ -282,7 +282,8 @@ static double divergence(setting *s, const int64_t *assigned) {
     double sum = 0;
     for (int64_t d = 0; d < DOCUMENTS; d++) {
         s->first = d, s->last = d + 1;
-        memcpy(s->alpha, ((dcme_centres *)s->shared)->clusters[assigned[d]].alpha, sizeof s->alpha);
+        memcpy(s->alpha, ((dcme_paper_clusters *)s->shared)->clusters[assigned[d]].alpha,
+               sizeof s->alpha);
         sum += surrogate(s) - log_likelihood(s);
     }
     return sum;
@@ -293,7 +294,7 @@ static void check_alternation(void) {
     setting s;
     int64_t assigned[DOCUMENTS] = {0};
     start(&s, &dcme_class_dcme_paper);
-    join(&s);
+    open_objective(&s);
     load_all(&s);
     double first = divergence(&s, assigned), last = first;
     for (int round = 0; round < 8; round++) {
@@ -312,14 +313,14 @@ static void check_alternation(void) {
         printf("alternation: %g at the end, %g at first\n", last, first);
         failures++;
     }
-    leave(&s);
+    close_objective(&s);
     stop(&s);
 }
 
 int main(void) {
-    check_step("gd", &dcme_class_gd, 0, DOCUMENTS, 1, 0, log_likelihood);
+    check_step("softmax SGD", &dcme_class_softmax_sgd, 0, DOCUMENTS, 1, 0, log_likelihood);
     for (int32_t threads = 1; threads < 5; threads++)
-        check_exact_gradient(threads);
+        check_full_gradient(threads);
     for (int64_t d = 0; d < DOCUMENTS; d++) {
         check_step("ns", &dcme_class_ns, d, d + 1, 1, 0, ascended);
         check_step("nce", &dcme_class_nce, d, d + 1, 1, 0, ascended);
@@ -332,7 +333,7 @@ int main(void) {
         check_paper(d, 4);
         check_limit(d);
     }
-    check_groups_follow();
+    check_class_clusters_follow();
     check_alternation();
     return failures > 0;
 }

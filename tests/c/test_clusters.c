@@ -1,7 +1,7 @@
 /* Softmax, entropy and the pass that makes a new centre, against plain sums in double, with every
  * instruction set. */
+#include "common/random.h"
 #include "objectives/clusters.h"
-#include "train/random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,11 +33,11 @@ static void plain_softmax(double *alpha, const real *scores, int64_t items) {
         alpha[j] /= total;
 }
 
-static void check_softmax(const dcme_kernels *kernels, int64_t items, real spread) {
+static void check_softmax(const dcme_kernels *kernels, int64_t items, real range) {
     real scores[ITEMS], alpha[ITEMS];
     double wanted[ITEMS], entropy = 0;
     for (int64_t j = 0; j < items; j++)
-        scores[j] = spread * number();
+        scores[j] = range * number();
     plain_softmax(wanted, scores, items);
     real found = dcme_soften(kernels, alpha, scores, items);
     for (int64_t j = 0; j < items; j++) {
@@ -57,8 +57,8 @@ static void make_rows(real *output, real slope) {
 
 /* What a new centre is made of, in double: first the moves that rows are owed, if any, then the
  * softmax at the mean, whose likeliest items are the top ones. */
-static void plain_move(const dcme_clusters *clusters, const dcme_pending *pending, const real *owed,
-                       double *rows, double *alpha, double *u) {
+static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums,
+                       const real *owed, double *rows, double *alpha, double *u) {
     const dcme_cluster *cluster = &clusters->clusters[0];
     real scores[ITEMS];
     for (int64_t j = 0; j < ITEMS; j++) {
@@ -66,7 +66,7 @@ static void plain_move(const dcme_clusters *clusters, const dcme_pending *pendin
         double share = owed && !cluster->is_top[j] ? cluster->alpha[j] : 0;
         for (int64_t d = 0; d < STRIDE; d++) {
             row[d] = clusters->model->output[j * STRIDE + d] - (owed ? share * owed[d] : 0);
-            score += row[d] * pending->h[d] / pending->weight;
+            score += row[d] * sums->h[d] / sums->weight;
         }
         scores[j] = (real)score;
     }
@@ -98,19 +98,19 @@ static void check_move(const dcme_kernels *kernels, const int64_t *counts, real 
     dcme_train_options options = {.clusters = 1, .top_items = TOP, .beta = 1, .prior = 1};
     real h[STRIDE] = {1};
     double u[STRIDE];
-    dcme_pending pending = {.count = 2, .weight = 0.5, .h = h};
+    dcme_cluster_sums sums = {.count = 2, .weight = 0.5, .h = h};
     dcme_clusters clusters = {0};
-    dcme_workshop workshop = {0};
+    dcme_scratch scratch = {0};
     make_rows(output, slope);
     for (int64_t d = 1; d < STRIDE; d++)
         h[d] = number();
     if (dcme_clusters_open(&clusters, &model, &options) != DCME_OK ||
-        dcme_workshop_open(&workshop, &model) != DCME_OK)
+        dcme_scratch_open(&scratch, &model) != DCME_OK)
         abort();
-    plain_move(&clusters, &pending, owes ? h : NULL, rows, alpha, u);
-    dcme_cluster_move(&clusters, 0, &pending, owes ? h : NULL, &workshop);
+    plain_move(&clusters, &sums, owes ? h : NULL, rows, alpha, u);
+    dcme_cluster_move(&clusters, 0, &sums, owes ? h : NULL, &scratch);
     compare_move(&clusters, rows, alpha, u);
-    dcme_workshop_close(&workshop);
+    dcme_scratch_close(&scratch);
     dcme_clusters_close(&clusters);
 }
 
@@ -122,8 +122,8 @@ int main(void) {
     for (int k = 0; k < 4; k++) {
         const dcme_kernels *kernels = dcme_kernels_choose(names[k]);
         for (int64_t items = 1; kernels && items <= ITEMS; items += 1 + items / 3)
-            for (real spread = 0.1f; spread < 300; spread *= 7)
-                check_softmax(kernels, items, spread);
+            for (real range = 0.1f; range < 300; range *= 7)
+                check_softmax(kernels, items, range);
         for (int owes = 0; kernels && owes < 2; owes++)
             for (real slope = -100; slope <= 100; slope += 50) /* the best item first, or last */
                 check_move(kernels, counts, slope, owes);

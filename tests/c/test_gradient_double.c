@@ -3,8 +3,8 @@
  * Compiled with DCME_REAL=double: differences are good to about ten digits. Random numbers do not
  * depend on the tables, so with the same stream a loss can be differentiated by the tables.
  */
-#include "objectives/cluster_noise.h"
-#include "train/alias.h"
+#include "common/alias.h"
+#include "objectives/proposal.h"
 #include "train/internal.h"
 
 #include "differences.h"
@@ -23,7 +23,7 @@ typedef struct {
     dcme_model model;
     dcme_train_options options;
     const dcme_objective *objective;
-    void *shared, *member;
+    void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
     int32_t target;
     double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
@@ -59,12 +59,12 @@ static void start(setting *s, dcme_train_options options, int32_t target) {
     s->model = (dcme_model){ITEMS, STRIDE, s->input, s->output, COUNTS, &dcme_kernels_scalar};
     s->objective = dcme_objective_choose(&s->options);
     if (s->objective->open(&s->shared, &s->model, &s->options, NULL) != DCME_OK ||
-        s->objective->join(&s->member, s->shared, NULL) != DCME_OK)
+        s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
         abort();
 }
 
 static void stop(setting *s) {
-    s->objective->leave(s->member);
+    s->objective->thread_close(s->thread);
     s->objective->close(s->shared);
 }
 
@@ -72,9 +72,9 @@ static void stop(setting *s) {
 static double step(setting *s, uint64_t stream, double rate, double *gradient) {
     dcme_loss loss = {0, 0, 0};
     dcme_instance instance = {s->target, rate, s->h, gradient};
-    s->objective->begin(s->member, stream);
-    s->objective->announce(s->member, s->target);
-    s->objective->step(s->member, &instance, &loss);
+    s->objective->seed(s->thread, stream);
+    s->objective->prefetch(s->thread, s->target);
+    s->objective->step(s->thread, &instance, &loss);
     return loss.sum;
 }
 
@@ -140,7 +140,7 @@ static double surrogate(setting *s) {
 }
 
 /* u = V alpha */
-static void combine(double *u, const setting *s, const double *alpha) {
+static void weighted_sum(double *u, const setting *s, const double *alpha) {
     memset(u, 0, STRIDE * sizeof *u);
     for (int64_t i = 0; i < TABLE; i++)
         u[i % STRIDE] += alpha[i / STRIDE] * s->output[i];
@@ -156,7 +156,7 @@ static void expect_settled(const setting *s, int64_t z) {
         alpha[j] /= total;
         entropy -= alpha[j] * (log(alpha[j]) - prior(s, j));
     }
-    combine(u, s, alpha);
+    weighted_sum(u, s, alpha);
     expect("paper: centre", (int)z, clusters->clusters[z].alpha, alpha, ITEMS);
     expect("paper: u", (int)z, clusters->u_rows[z], u, STRIDE);
     expect("paper: entropy", (int)z, &clusters->entropy[z], &entropy, 1);
@@ -195,7 +195,7 @@ static void check_paper_online(void) {
     dcme_clusters *clusters = s.shared;
     int64_t z = dcme_clusters_decode(clusters, s.h, scores);
     step(&s, 1, 0.7, gradient);
-    combine(u, &s, clusters->clusters[z].alpha);
+    weighted_sum(u, &s, clusters->clusters[z].alpha);
     expect("paper: u after a step online", 0, clusters->u_rows[z], u, STRIDE);
     stop(&s);
 }
@@ -203,7 +203,7 @@ static void check_paper_online(void) {
 /* The robust form's: NCE with nu draws from the noise in `weights`, in expectation, without those
  * of the target. */
 static double expected_noise(setting *s) {
-    double value = 0, nu = ((const dcme_noisy_clusters *)s->shared)->virtual_draws;
+    double value = 0, nu = ((const dcme_proposals *)s->shared)->virtual_draws;
     for (int64_t j = 0; j < ITEMS; j++) {
         double x = score(s, j) - log(nu * s->weights[j]);
         value -= j == s->target ? log1p(exp(-x)) : nu * s->weights[j] * log1p(exp(x));
@@ -222,19 +222,20 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
     }
     fill(s->h, 1, 3);
     s->target = target;
-    const dcme_noisy_clusters *noisy = s->shared; /* the first part of what the threads share */
-    const dcme_clusters *clusters = &noisy->clusters;
-    const dcme_cluster *cluster = &clusters->clusters[dcme_clusters_decode(clusters, s->h, scores)];
-    memcpy(s->weights, cluster->alpha, sizeof s->weights);
-    return cluster;
+    const dcme_proposals *proposals = s->shared; /* the first part of what the threads share */
+    const dcme_clusters *clusters = &proposals->clusters;
+    int64_t z = dcme_clusters_decode(clusters, s->h, scores);
+    for (int64_t j = 0; j < ITEMS; j++)
+        s->weights[j] = dcme_proposal_of(proposals, z, j);
+    return &clusters->clusters[z];
 }
 
-/* The word that a step with this stream draws: its noise is the centre outside the top items. */
-static int32_t drawn(const dcme_cluster *cluster, uint64_t stream) {
+/* The word that a step with this stream draws: its noise is `q` outside the top items. */
+static int32_t drawn(const dcme_cluster *cluster, const double *q, uint64_t stream) {
     dcme_alias cells[ITEMS];
     double weights[ITEMS];
     for (int64_t j = 0; j < ITEMS; j++)
-        weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
+        weights[j] = cluster->is_top[j] ? 0 : q[j];
     if (dcme_alias_build(cells, weights, ITEMS) != DCME_OK)
         abort();
     return dcme_alias_draw(cells, ITEMS, &stream);
@@ -266,12 +267,12 @@ static void check_robust(int32_t top_items, int32_t target) {
     const dcme_cluster *cluster = start_robust(&s, options, target);
     for (int64_t j = 0; j < ITEMS; j++)
         if (!cluster->is_top[j])
-            mass += cluster->alpha[j], missing++;
+            mass += s.weights[j], missing++;
     for (uint64_t stream = 1; missing > 0 && stream < 100000; stream++) {
-        int32_t word = drawn(cluster, stream);
+        int32_t word = drawn(cluster, s.weights, stream);
         if (seen[word]++)
             continue;
-        add_step(options, target, stream, cluster->alpha[word] / mass, gradient, rows);
+        add_step(options, target, stream, s.weights[word] / mass, gradient, rows);
         missing--;
     }
     differentiate(wanted, s.h, STRIDE, expected_noise, &s);
@@ -297,7 +298,8 @@ static void check_robust_exact(int32_t target) {
 }
 
 enum { WORDS = 11 };
-static const uint32_t TEXT[WORDS] = {0, 1, 2, 1, 3, 4, 8 | DCME_LAST, 5, 0, 7, 2 | DCME_LAST};
+static const uint32_t TEXT[WORDS] = {
+    0, 1, 2, 1, 3, 4, 8 | DCME_SENTENCE_END, 5, 0, 7, 2 | DCME_SENTENCE_END};
 
 /* The objective under test, its losses summed up; `times` is how often a target's loss counts. */
 static struct {
@@ -306,9 +308,9 @@ static struct {
     const double *times;
 } recorder;
 
-static void recorded_step(void *member, const dcme_instance *instance, dcme_loss *loss) {
+static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     dcme_loss one = {0, 0, 0};
-    recorder.real->step(member, instance, &one);
+    recorder.real->step(thread, instance, &one);
     double weight = instance->rate / TINY_RATE; /* below 1 for the distant pairs of skip-gram */
     recorder.sum += weight * one.sum;
     recorder.weighted += weight * one.sum * (recorder.times ? recorder.times[loss->seen++] : 1);

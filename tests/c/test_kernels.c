@@ -6,8 +6,8 @@
  *     |found - wanted| <= 2^-23 (n + 3) magnitude,  n = size for dots, = count for the others.
  * Buffers are allocated to the byte, so that the sanitizers see what is read or written beyond.
  */
+#include "common/random.h"
 #include "kernels/kernels.h"
-#include "train/random.h"
 
 #include <float.h>
 #include <math.h>
@@ -69,7 +69,8 @@ static void copy(arguments *to, const arguments *from, int absolute) {
 }
 
 enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, PUSH, AXPY, KINDS };
-static const char *const NAMES[] = {"dots", "update", "mean", "spread", "combine", "push", "axpy"};
+static const char *const NAMES[] = {"dots",         "update",       "mean", "add_to_rows",
+                                    "weighted_sum", "rank1_update", "axpy"};
 
 /* What a kernel writes goes to the table, to y, or, for dots, to the weights. */
 static void call(const dcme_kernels *k, int kind, arguments *a) {
@@ -84,13 +85,13 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
         k->mean(a->y, a->scale, a->rows, a->count, a->size);
         break;
     case SPREAD:
-        k->spread(a->rows, a->scale, a->x, a->count, a->size);
+        k->add_to_rows(a->rows, a->scale, a->x, a->count, a->size);
         break;
     case COMBINE:
-        k->combine(a->y, a->rows, a->weights, a->count, a->size);
+        k->weighted_sum(a->y, a->rows, a->weights, a->count, a->size);
         break;
     case PUSH:
-        k->push(a->rows, a->weights, a->x, a->count, a->size);
+        k->rank1_update(a->rows, a->weights, a->x, a->count, a->size);
         break;
     default:
         k->axpy(a->y, a->scale, a->x, a->size);

@@ -85,7 +85,7 @@ static int check_training(void) {
     if (posix_memalign((void **)&tables, DCME_LINE, (size_t)size * sizeof *tables) != 0)
         return 0;
     for (int64_t i = 0; i < LENGTH; i++) {
-        ids[i] = (uint32_t)(i * i % ITEMS) | (i % 20 == 19 ? DCME_LAST : 0);
+        ids[i] = (uint32_t)(i * i % ITEMS) | (i % 20 == 19 ? DCME_SENTENCE_END : 0);
         counts[i * i % ITEMS]++;
     }
     for (int64_t i = 0; i < ITEMS; i++)

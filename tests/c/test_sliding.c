@@ -4,7 +4,7 @@
  * anew, at most 256 positions ago; a linear window's sums hold sums that do the same. So the error
  * is in relation to the largest vectors since then, not to those of the window.
  */
-#include "train/random.h"
+#include "common/random.h"
 #include "train/sliding.h"
 
 #include <math.h>

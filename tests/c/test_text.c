@@ -32,7 +32,7 @@ static int64_t encode_slowly(dcme_vocabulary *v, const char *text, int64_t lengt
             tokens++;
         while (i < length && separates(text[i]))
             if (text[i++] == '\n' && tokens)
-                ids[tokens - 1] |= DCME_LAST;
+                ids[tokens - 1] |= DCME_SENTENCE_END;
     }
     return tokens;
 }

@@ -85,7 +85,7 @@ int main(void) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uint32_t a = (uint32_t)(random >> 33) % ITEMS, b = (uint32_t)(random >> 40) % ITEMS;
         uint32_t word = a < b ? a : b;
-        ids[i] = word | (i % 17 == 16 ? DCME_LAST : 0);
+        ids[i] = word | (i % 17 == 16 ? DCME_SENTENCE_END : 0);
         counts[word]++;
     }
     for (int32_t objective = 0; objective < 4; objective++)

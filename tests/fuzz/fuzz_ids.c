@@ -50,8 +50,8 @@ static void train(const dcme_train_options *options, const dcme_corpus *corpus, 
     int64_t size = ITEMS * dcme_stride(options->dim), largest = 0;
     memset(tables, 0, (size_t)(2 * size) * sizeof *tables);
     for (int64_t i = 0; i < corpus->length; i++)
-        if ((int64_t)(corpus->ids[i] & ~DCME_LAST) > largest)
-            largest = corpus->ids[i] & ~DCME_LAST;
+        if ((int64_t)(corpus->ids[i] & ~DCME_SENTENCE_END) > largest)
+            largest = corpus->ids[i] & ~DCME_SENTENCE_END;
     dcme_status status =
         dcme_trainer_open(&trainer, options, corpus, tables, tables + size, "scalar", NULL);
     FUZZ_REQUIRE((status == DCME_OK) == (largest < ITEMS));
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         memcpy(ids, data + HEAD, (size_t)length * sizeof *ids);
         for (int64_t i = 0; i < length; i++) /* mostly words that there are */
             if (ids[i] % 64 != 63)
-                ids[i] = (ids[i] & DCME_LAST) | (ids[i] & ~DCME_LAST) % ITEMS;
+                ids[i] = (ids[i] & DCME_SENTENCE_END) | (ids[i] & ~DCME_SENTENCE_END) % ITEMS;
         for (int i = 0; i < ITEMS; i++)
             counts[i] = 100 / (i + 1) + 1;
         dcme_corpus corpus = {ids, length, counts, ITEMS};

@@ -36,14 +36,14 @@ static int separates(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 static void compact(const uint32_t *ids, int64_t tokens, const uint32_t *map, int64_t types,
                     int newline) {
-    dcme_compaction state;
+    dcme_renumbering state;
     uint32_t *to = malloc((size_t)(tokens + 1) * sizeof *to);
-    dcme_compaction_start(&state);
+    dcme_renumber_start(&state);
     if (to) {
-        int64_t written = dcme_compact(&state, to, ids, tokens, map, newline);
+        int64_t written = dcme_renumber(&state, to, ids, tokens, map, newline);
         FUZZ_REQUIRE(written >= 0 && written <= tokens + 1);
         for (int64_t i = 0; i < written; i++)
-            FUZZ_REQUIRE((int64_t)(to[i] & ~DCME_LAST) < types);
+            FUZZ_REQUIRE((int64_t)(to[i] & ~DCME_SENTENCE_END) < types);
     }
     free(to);
 }
@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (status == DCME_BAD_ENCODING)
             FUZZ_REQUIRE(refuse != DCME_REFUSE_NONE && !separates((uint8_t)text[block.bad]));
         for (int64_t i = 0; i < block.tokens; i++)
-            FUZZ_REQUIRE((int64_t)(ids[i] & ~DCME_LAST) < dcme_vocabulary_types(vocabulary));
+            FUZZ_REQUIRE((int64_t)(ids[i] & ~DCME_SENTENCE_END) <
+                         dcme_vocabulary_types(vocabulary));
         absorb(vocabulary, ids, block.tokens, block.newline_first,
                data[0] & 4 ? DCME_REPLACE : DCME_SKIP);
     }

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 
 /* A shard shorter than twice DCME_SHARD_MAX holds any sentence; see shards.c. */
-enum { CAPACITY = DCME_PASSAGE + 2 * DCME_SHARD_MAX };
+enum { CAPACITY = DCME_BATCH_WORDS + 2 * DCME_SHARD_MAX };
 
-dcme_status dcme_passage_open(dcme_passage *passage) {
-    passage->words = dcme_allocate(CAPACITY, sizeof *passage->words);
-    passage->begin = dcme_allocate(CAPACITY, sizeof *passage->begin);
-    passage->end = dcme_allocate(CAPACITY, sizeof *passage->end);
-    return passage->words && passage->begin && passage->end ? DCME_OK : DCME_NO_MEMORY;
+dcme_status dcme_sentence_batch_open(dcme_sentence_batch *batch) {
+    batch->words = dcme_allocate(CAPACITY, sizeof *batch->words);
+    batch->begin = dcme_allocate(CAPACITY, sizeof *batch->begin);
+    batch->end = dcme_allocate(CAPACITY, sizeof *batch->end);
+    return batch->words && batch->begin && batch->end ? DCME_OK : DCME_NO_MEMORY;
 }
 
-void dcme_passage_close(dcme_passage *passage) {
-    free(passage->words);
-    free(passage->begin);
-    free(passage->end);
+void dcme_sentence_batch_close(dcme_sentence_batch *batch) {
+    free(batch->words);
+    free(batch->begin);
+    free(batch->end);
 }
 
 /* Linear in the share of all training that lies behind this position of this epoch. */
@@ -30,36 +30,36 @@ static real rate_at(const dcme_trainer *trainer, double position) {
 /* Append the kept words of one sentence; return the position after it. */
 static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
-    dcme_passage *passage = &worker->passage;
-    int64_t begin = passage->length, length = begin;
+    dcme_sentence_batch *batch = &worker->batch;
+    int64_t begin = batch->length, length = begin;
     uint32_t id;
     do {
         id = trainer->corpus.ids[position++];
-        uint32_t word = id & ~DCME_LAST;
+        uint32_t word = id & ~DCME_SENTENCE_END;
         if (trainer->keep &&
             (uint32_t)(dcme_random(&worker->subsample_stream) >> 32) > trainer->keep[word])
             worker->subsampled++;
         else
-            passage->words[length++] = (int32_t)word;
-    } while (!(id & DCME_LAST) && position < end);
+            batch->words[length++] = (int32_t)word;
+    } while (!(id & DCME_SENTENCE_END) && position < end);
     if (length - begin == 1) {
         worker->without_context++;
         length = begin;
     }
     for (int64_t i = begin; i < length; i++) {
-        passage->begin[i] = (int32_t)begin;
-        passage->end[i] = (int32_t)length;
+        batch->begin[i] = (int32_t)begin;
+        batch->end[i] = (int32_t)length;
     }
-    passage->length = length;
+    batch->length = length;
     return position;
 }
 
-int64_t dcme_passage_read(dcme_worker *worker, int64_t position, int64_t end) {
+int64_t dcme_sentence_batch_read(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
-    worker->passage.length = 0;
-    worker->passage.rate =
+    worker->batch.length = 0;
+    worker->batch.rate =
         rate_at(trainer, (double)worker->epoch * (double)trainer->corpus.length + (double)position);
-    while (position < end && worker->passage.length < DCME_PASSAGE)
+    while (position < end && worker->batch.length < DCME_BATCH_WORDS)
         position = read_sentence(worker, position, end);
     return position;
 }

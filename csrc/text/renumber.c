@@ -1,35 +1,35 @@
-/* Gives the ids of the cache their final numbers and closes the gaps. */
+/* Gives the ids of the cache their final numbers and closes the gaps that dropped words leave. */
 #include "text/text.h"
 
-void dcme_compaction_start(dcme_compaction *state) {
-    *state = (dcme_compaction){.held = DCME_NONE};
+void dcme_renumber_start(dcme_renumbering *state) {
+    *state = (dcme_renumbering){.held = DCME_NONE};
 }
 
 /* Write the word that ends a line, if one was kept; return how many were written. */
-static inline int64_t end_line(dcme_compaction *state, uint32_t *to) {
+static inline int64_t end_line(dcme_renumbering *state, uint32_t *to) {
     int64_t written = state->held != DCME_NONE;
     if (written)
-        *to = state->held | DCME_LAST;
+        *to = state->held | DCME_SENTENCE_END;
     state->held = DCME_NONE;
     state->lines++;
     return written;
 }
 
-int64_t dcme_compact(dcme_compaction *state, uint32_t *to, const uint32_t *from, int64_t n,
-                     const uint32_t *map, int32_t newline) {
+int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
+                      const uint32_t *map, int32_t newline) {
     int64_t written = newline && state->open ? end_line(state, to) : 0;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t id = from[i], mapped = map[id & ~DCME_LAST];
+        uint32_t id = from[i], mapped = map[id & ~DCME_SENTENCE_END];
         if (mapped != DCME_NONE) {
             if (state->held != DCME_NONE)
                 to[written++] = state->held;
             state->held = mapped;
         }
-        if (id & DCME_LAST)
+        if (id & DCME_SENTENCE_END)
             written += end_line(state, to + written);
     }
     if (n > 0)
-        state->open = !(from[n - 1] & DCME_LAST);
+        state->open = !(from[n - 1] & DCME_SENTENCE_END);
     else if (newline)
         state->open = 0;
     return written;

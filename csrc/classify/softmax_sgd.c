@@ -12,7 +12,7 @@ typedef struct {
     const dcme_problem *problem;
     dcme_columns columns;
     real *errors; /* (batch, stride) */
-} member_state;
+} thread_state;
 
 static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
     (void)error;
@@ -22,8 +22,8 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
 
 static void close_shared(void *shared) { (void)shared; /* nothing of its own */ }
 
-static void leave(void *member) {
-    member_state *me = member;
+static void thread_close(void *thread) {
+    thread_state *me = thread;
     if (!me)
         return;
     dcme_columns_close(&me->columns);
@@ -31,10 +31,10 @@ static void leave(void *member) {
     free(me);
 }
 
-static dcme_status join(void **member, void *shared, dcme_error *error) {
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     const dcme_problem *problem = shared;
     int64_t batch = problem->options->batch;
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     dcme_status status = DCME_NO_MEMORY;
     if (me) {
         me->problem = problem;
@@ -42,16 +42,16 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
         status = dcme_columns_open(&me->columns, problem->model, batch, problem->widest);
     }
     if (status != DCME_OK || !me->errors) {
-        leave(me);
+        thread_close(me);
         return dcme_fail(error, DCME_NO_MEMORY, batch, "a batch of %lld documents: lower --batch",
                          (long long)batch);
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) {
-    (void)member, (void)stream; /* nothing is drawn */
+static void seed(void *thread, uint64_t stream) {
+    (void)thread, (void)stream; /* nothing is drawn */
 }
 
 /* Probabilities become errors 1[j = i] - p_j; returns log p_i. */
@@ -65,7 +65,7 @@ static double to_errors(real *scores, int32_t target, const dcme_linear *model) 
 }
 
 /* W += rate X^T E */
-static void push_back(member_state *me, real rate) {
+static void update(thread_state *me, real rate) {
     const dcme_linear *model = me->problem->model;
     dcme_columns *columns = &me->columns;
     int64_t total = columns->starts[columns->count];
@@ -78,22 +78,29 @@ static void push_back(member_state *me, real rate) {
             for (int64_t i = 0; i < n; i++)
                 columns->rows[i] =
                     me->errors + columns->documents[begin + i] * model->stride + column;
-            model->kernels->combine(model->weights + columns->feature[c] * model->stride + column,
-                                    columns->rows, columns->values + begin, n, width);
+            model->kernels->weighted_sum(model->weights + columns->feature[c] * model->stride +
+                                             column,
+                                         columns->rows, columns->values + begin, n, width);
         }
     }
 }
 
-static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
-    member_state *me = member;
+static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
+    thread_state *me = thread;
     const dcme_linear *model = batch->model;
     dcme_batch_scores(batch, 0, batch->count, me->errors, batch->rows);
     for (int64_t d = 0; d < batch->count; d++)
         dcme_loss_add(loss, -to_errors(me->errors + d * model->stride, batch->targets[d], model));
     dcme_columns_fill(&me->columns, batch);
-    push_back(me, rate);
+    update(me, rate);
 }
 
-const dcme_class_objective dcme_class_gd = {
-    "gd", open_shared, close_shared, join, leave, begin, step, NULL, NULL,
+const dcme_class_objective dcme_class_softmax_sgd = {
+    .name = "gd",
+    .open = open_shared,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .step = step,
 };

@@ -2,8 +2,8 @@
 #ifndef DCME_ALIAS_H
 #define DCME_ALIAS_H
 
+#include "common/random.h"
 #include "dcme.h"
-#include "train/random.h"
 
 /* One cell: below `threshold` (of 2^32) the draw is the cell itself, else `other`. */
 typedef struct {
@@ -21,7 +21,8 @@ static inline int64_t dcme_alias_cell(uint64_t random, int64_t count) {
 }
 
 static inline int32_t dcme_alias_pick(const dcme_alias *cells, int64_t cell, uint64_t random) {
-    int32_t self = -((uint32_t)random < cells[cell].threshold); /* no branch: it would be a coin */
+    int32_t self =
+        -((uint32_t)random < cells[cell].threshold); /* no branch: it would be unpredictable */
     return (int32_t)(((int32_t)cell & self) | (cells[cell].other & ~self));
 }
 

@@ -66,7 +66,7 @@ static void *add_gradient(void *argument) {
             for (int64_t i = 0; i < n; i++)
                 s->rows[i] = p->scores + columns->documents[begin + i] * p->model->stride + j;
             memset(sums, 0, sizeof sums);
-            p->model->kernels->combine(sums, s->rows, columns->values + begin, n, width);
+            p->model->kernels->weighted_sum(sums, s->rows, columns->values + begin, n, width);
             for (int64_t i = 0; i < width && j + i < p->model->classes; i++)
                 row[j + i] += (double)sums[i];
         }
@@ -118,7 +118,7 @@ static dcme_status open_all(piece *p, share **shares, const dcme_linear *model, 
 }
 
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
-                                 const dcme_documents *documents, int64_t begin, int64_t end,
+                                 const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error) {
     piece p = {0};
     share *shares = NULL;
@@ -138,7 +138,7 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                : dcme_fail(error, status, widest, "documents of %lld features", (long long)widest);
 }
 
-static void take_piece(piece *p, share *shares, int32_t threads, const dcme_documents *documents,
+static void take_piece(piece *p, share *shares, int32_t threads, const dcme_sparse_rows *documents,
                        const dcme_instances *instances, int64_t begin) {
     dcme_batch_clear(&p->batch);
     for (int64_t i = begin; i < instances->count && i < begin + PIECE; i++)
@@ -151,8 +151,9 @@ static void take_piece(piece *p, share *shares, int32_t threads, const dcme_docu
 }
 
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                   const dcme_documents *documents, const dcme_instances *instances,
-                                   int32_t threads, dcme_error *error) {
+                                   const dcme_sparse_rows *documents,
+                                   const dcme_instances *instances, int32_t threads,
+                                   dcme_error *error) {
     piece p = {.gradient = gradient};
     share *shares = NULL;
     int64_t widest = dcme_widest(documents);

@@ -1,10 +1,10 @@
 /* One dual cluster: its centre, a distribution over the items, and who is at work on it.
  *
  * What follows from a centre alone, whatever the model's layout: used by the clusters of word
- * vectors (clusters.c) and of classes (../classify/centres.c).
+ * vectors (clusters.c) and of classes (../classify/paper_clusters.c).
  */
-#ifndef DCME_CENTRE_H
-#define DCME_CENTRE_H
+#ifndef DCME_CLUSTER_H
+#define DCME_CLUSTER_H
 
 #include "dcme.h"
 #include "kernels/kernels.h"
@@ -37,8 +37,9 @@ void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *score
  * overwritten. */
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items);
 
-/* Select the heaviest items as the top ones. */
-void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);
+/* Make the items of the greatest weights (N) the top ones. */
+void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
+                             int64_t top_items);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);

@@ -7,9 +7,9 @@
  * and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j . x learn
  * log p_j - log(k q_j).
  */
-#include "objectives/noise.h"
+#include "objectives/negative_sampling.h"
 #include "classify/objective.h"
-#include "train/alias.h"
+#include "common/alias.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ typedef struct {
     int32_t *classes; /* (negative + 1), the target first */
     real *scores;     /* dcme_stride(negative + 1) */
     real *weights;    /* dcme_stride(negative + 1) */
-} member_state;
+} thread_state;
 
 static void close_shared(void *shared) {
     noise_state *noise = shared;
@@ -79,17 +79,17 @@ static dcme_status open_nce(void **shared, const dcme_problem *problem, dcme_err
     return open_noise(shared, problem, 1, error);
 }
 
-static void leave(void *member) {
-    member_state *me = member;
+static void thread_close(void *thread) {
+    thread_state *me = thread;
     if (!me)
         return;
     free(me->classes), free(me->scores), free(me->weights), free(me);
 }
 
-static dcme_status join(void **member, void *shared, dcme_error *error) {
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     const noise_state *noise = shared;
     int64_t n = noise->problem->options->negative + 1;
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     if (me) {
         me->noise = noise;
         me->classes = dcme_allocate(n, sizeof *me->classes);
@@ -97,17 +97,17 @@ static dcme_status join(void **member, void *shared, dcme_error *error) {
         me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
     }
     if (!me || !me->classes || !me->scores || !me->weights) {
-        leave(me);
+        thread_close(me);
         return dcme_fail(error, DCME_NO_MEMORY, n, "a thread's %lld samples", (long long)n);
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-static void begin(void *member, uint64_t stream) { ((member_state *)member)->stream = stream; }
+static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
 
 /* The target and the draws. */
-static void draw(member_state *me, int32_t target) {
+static void draw(thread_state *me, int32_t target) {
     const dcme_problem *problem = me->noise->problem;
     me->classes[0] = target;
     for (int32_t k = 1; k <= problem->options->negative; k++)
@@ -115,17 +115,17 @@ static void draw(member_state *me, int32_t target) {
 }
 
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
-static void weigh(member_state *me, int64_t count, dcme_loss *loss) {
+static void weigh(thread_state *me, int64_t count, dcme_loss *loss) {
     const noise_state *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-        dcme_loss_add(loss, dcme_noise_loss(me->scores, count));
+        dcme_loss_add(loss, dcme_logistic_loss(me->scores, count));
     noise->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 
-static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
-    member_state *me = member;
+static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
+    thread_state *me = thread;
     const dcme_linear *model = batch->model;
     int64_t count = me->noise->problem->options->negative + 1;
     for (int64_t d = 0; d < batch->count; d++) {
@@ -144,9 +144,21 @@ static void step(void *member, dcme_batch *batch, real rate, dcme_loss *loss) {
 }
 
 const dcme_class_objective dcme_class_nce = {
-    "nce", open_nce, close_shared, join, leave, begin, step, NULL, NULL,
+    .name = "nce",
+    .open = open_nce,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .step = step,
 };
 
 const dcme_class_objective dcme_class_ns = {
-    "ns", open_ns, close_shared, join, leave, begin, step, NULL, NULL,
+    .name = "ns",
+    .open = open_ns,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .step = step,
 };

@@ -1,11 +1,11 @@
 /* The heaviest items of a distribution. */
-#ifndef DCME_SELECT_H
-#define DCME_SELECT_H
+#ifndef DCME_TOP_K_H
+#define DCME_TOP_K_H
 
 #include "kernels/kernels.h"
 
 /* Write the numbers of the `count` heaviest of `items` weights, heaviest first (of equal ones the
  * lower number); count <= items. Costs items + count log count, more where weights ascend. */
-void dcme_select_heaviest(int32_t *heaviest, int64_t count, const real *weights, int64_t items);
+void dcme_top_k(int32_t *heaviest, int64_t count, const real *weights, int64_t items);
 
 #endif

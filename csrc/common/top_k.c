@@ -1,5 +1,5 @@
 /* Selection by a heap of the heaviest so far, whose root is the lightest of them. */
-#include "objectives/select.h"
+#include "common/top_k.h"
 
 /* Whether item a comes after item b in the order of the result. */
 static int lighter(const real *weights, int32_t a, int32_t b) {
@@ -18,7 +18,7 @@ static void sift_down(int32_t *heap, int64_t size, int64_t i, const real *weight
     heap[i] = item;
 }
 
-void dcme_select_heaviest(int32_t *heaviest, int64_t count, const real *weights, int64_t items) {
+void dcme_top_k(int32_t *heaviest, int64_t count, const real *weights, int64_t items) {
     if (count == 0)
         return;
     for (int64_t i = 0; i < count; i++)

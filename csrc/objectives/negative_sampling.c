@@ -1,9 +1,14 @@
-/* Draw noise words, score them with the target, move the rows. See noise.h.
+/* Negative sampling (Mikolov et al. 2013) and noise-contrastive estimation (Gutmann & Hyvarinen
+ * 2010; Mnih & Teh 2012): a target is told from noise words drawn from q.
  *
  * For context h, target i and noise words j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
  *     log sigma(s_i) + sum_j log sigma(-s_j):
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
+ *
+ * Negative sampling has no offsets. For NCE they are log(k q_j) - prior_j: the model's scores are
+ * v_j . h + prior_j, see prior.h, and the partition function is taken as 1; with v_j . h alone,
+ * whose partition function starts at N, NCE first spends an epoch finding it.
  *
  * Waiting for rows from memory is what this loop costs. A pool spares most of it: it holds the last
  * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
@@ -12,16 +17,26 @@
  * quality, unlike words shared by a block of neighbouring targets (figures in the README). For NCE
  * it costs likelihood, 0.04 nats and more: there all k words are drawn afresh.
  */
-#include "objectives/noise.h"
+#include "objectives/negative_sampling.h"
 
-#include "objectives/hot.h"
+#include "common/alias.h"
+#include "objectives/objective.h"
 #include "objectives/prior.h"
+#include "objectives/row_replicas.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { POOL = 256 };  /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
+
+typedef struct {
+    const dcme_model *model;
+    int32_t draws; /* k noise words a target */
+    int32_t threads;
+    dcme_alias *alias; /* (items) the noise distribution q, in proportion to count^power */
+    real *offset;      /* (items) taken off the scores, or NULL for none */
+} noise_state;
 
 /* A target and its noise words, drawn ahead so that their rows can be fetched. */
 typedef struct {
@@ -31,16 +46,16 @@ typedef struct {
 } sample;
 
 typedef struct {
-    const dcme_noise *noise;
+    const noise_state *noise;
     uint64_t stream;
     uint64_t drawn; /* random number of the next draw; its cell has been asked for */
     int32_t pool[POOL];
-    uint32_t announced, taken; /* samples so far; the one of number n is samples[n % SAMPLES] */
+    uint32_t prefetched, taken; /* samples so far; the one of number n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
-    dcme_hot hot;  /* rows of the most frequent words */
-    real *scores;  /* dcme_stride(draws + 1) */
-    real *weights; /* dcme_stride(draws + 1) */
-} member_state;
+    dcme_row_replicas replicas; /* rows of the most frequent words */
+    real *scores;               /* dcme_stride(draws + 1) */
+    real *weights;              /* dcme_stride(draws + 1) */
+} thread_state;
 
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
     double total = 0;
@@ -52,14 +67,14 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
 /* log(1 + exp(x)) = -log sigma(-x); exp() overflows long before a score does. */
 static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 
-double dcme_noise_loss(const real *scores, int64_t count) {
+double dcme_logistic_loss(const real *scores, int64_t count) {
     double loss = softplus(-(double)scores[0]);
     for (int64_t i = 1; i < count; i++)
         loss += softplus((double)scores[i]);
     return loss;
 }
 
-static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, int with_offset,
+static dcme_status fill(noise_state *noise, const dcme_train_options *options, int with_offset,
                         double *weights) {
     const dcme_model *model = noise->model;
     double total = dcme_noise_weights(weights, model->counts, model->items, options->noise_power);
@@ -70,9 +85,19 @@ static dcme_status fill(dcme_noise *noise, const dcme_train_options *options, in
     return dcme_alias_build(noise->alias, weights, model->items);
 }
 
-dcme_status dcme_noise_open(void **shared, const dcme_model *model,
-                            const dcme_train_options *options, int with_offset, dcme_error *error) {
-    dcme_noise *noise = dcme_allocate_zeros(1, sizeof *noise);
+static void close_noise(void *shared) {
+    noise_state *noise = shared;
+    if (!noise)
+        return;
+    free(noise->alias);
+    free(noise->offset);
+    free(noise);
+}
+
+static dcme_status open_noise(void **shared, const dcme_model *model,
+                              const dcme_train_options *options, int with_offset,
+                              dcme_error *error) {
+    noise_state *noise = dcme_allocate_zeros(1, sizeof *noise);
     double *weights = dcme_allocate(model->items, sizeof *weights);
     dcme_status status = DCME_NO_MEMORY;
     if (noise && weights) {
@@ -86,7 +111,7 @@ dcme_status dcme_noise_open(void **shared, const dcme_model *model,
     }
     free(weights);
     if (status != DCME_OK) {
-        dcme_noise_close(noise);
+        close_noise(noise);
         if (status == DCME_BAD_ARGUMENT)
             return dcme_fail(error, status, 0, "no noise can be drawn by counts to this power");
         return dcme_no_memory(error,
@@ -97,19 +122,24 @@ dcme_status dcme_noise_open(void **shared, const dcme_model *model,
     return DCME_OK;
 }
 
-void dcme_noise_close(void *shared) {
-    dcme_noise *noise = shared;
-    if (!noise)
+static void thread_close(void *thread) {
+    thread_state *me = thread;
+    if (!me)
         return;
-    free(noise->alias);
-    free(noise->offset);
-    free(noise);
+    for (int i = 0; i < SAMPLES; i++) {
+        free(me->samples[i].words);
+        free(me->samples[i].rows);
+    }
+    dcme_replicas_close(&me->replicas);
+    free(me->scores);
+    free(me->weights);
+    free(me);
 }
 
-dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
-    const dcme_noise *noise = shared;
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
+    const noise_state *noise = shared;
     int64_t n = noise->draws + 1;
-    member_state *me = dcme_allocate_zeros(1, sizeof *me);
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     int whole = me != NULL;
     for (int i = 0; whole && i < SAMPLES; i++) {
         me->samples[i].words = dcme_allocate(n, sizeof *me->samples[i].words);
@@ -120,35 +150,21 @@ dcme_status dcme_noise_join(void **member, void *shared, dcme_error *error) {
         me->noise = noise;
         me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
         me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-        whole = dcme_hot_open(&me->hot, noise->model, noise->threads) == DCME_OK && me->scores &&
-                me->weights;
+        whole = dcme_replicas_open(&me->replicas, noise->model, noise->threads) == DCME_OK &&
+                me->scores && me->weights;
     }
     if (!whole) {
-        dcme_noise_leave(me);
+        thread_close(me);
         return dcme_no_memory(error, SAMPLES * n * (int64_t)sizeof(real *),
                               "a thread's noise words", "lower --threads or --negative");
     }
-    *member = me;
+    *thread = me;
     return DCME_OK;
 }
 
-void dcme_noise_leave(void *member) {
-    member_state *me = member;
-    if (!me)
-        return;
-    for (int i = 0; i < SAMPLES; i++) {
-        free(me->samples[i].words);
-        free(me->samples[i].rows);
-    }
-    dcme_hot_close(&me->hot);
-    free(me->scores);
-    free(me->weights);
-    free(me);
-}
-
 /* The word whose cell was asked for last time; asks for the next one's. */
-static int32_t draw(member_state *me) {
-    const dcme_noise *noise = me->noise;
+static int32_t draw(thread_state *me) {
+    const noise_state *noise = me->noise;
     int64_t items = noise->model->items;
     uint64_t random = me->drawn;
     me->drawn = dcme_random(&me->stream);
@@ -156,80 +172,80 @@ static int32_t draw(member_state *me) {
     return dcme_alias_pick(noise->alias, dcme_alias_cell(random, items), random);
 }
 
-void dcme_noise_begin(void *member, uint64_t stream) {
-    member_state *me = member;
+static void seed(void *thread, uint64_t stream) {
+    thread_state *me = thread;
     me->stream = stream;
-    dcme_hot_take_turns(&me->hot, stream);
-    me->announced = me->taken = 0;
+    dcme_replicas_seed(&me->replicas, stream);
+    me->prefetched = me->taken = 0;
     me->drawn = dcme_random(&me->stream);
     for (int32_t i = 0; i < POOL; i++)
         me->pool[i] = draw(me);
 }
 
-/* Between passages no target waits, so that the samples themselves need not be kept. */
-void dcme_noise_state(void *member, dcme_state *state) {
-    member_state *me = member;
+/* Between sentence batches no target waits, so that the samples themselves need not be kept. */
+static void list_thread_state(void *thread, dcme_state *state) {
+    thread_state *me = thread;
     dcme_state_add(state, &me->stream, 1, sizeof me->stream);
     dcme_state_add(state, &me->drawn, 1, sizeof me->drawn);
     dcme_state_add(state, me->pool, POOL, sizeof *me->pool);
-    dcme_state_add(state, &me->announced, 1, sizeof me->announced);
+    dcme_state_add(state, &me->prefetched, 1, sizeof me->prefetched);
     dcme_state_add(state, &me->taken, 1, sizeof me->taken);
 }
 
-static void add(sample *s, const dcme_hot *hot, int32_t word) {
+static void add(sample *s, const dcme_row_replicas *replicas, int32_t word) {
     s->words[s->count] = word;
-    s->rows[s->count++] = dcme_hot_row(hot, word);
+    s->rows[s->count++] = dcme_replica_row(replicas, word);
 }
 
-static void fetch(const dcme_hot *hot, int32_t word) {
-    dcme_prefetch(dcme_hot_row(hot, word), hot->model->stride);
+static void fetch(const dcme_row_replicas *replicas, int32_t word) {
+    dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
 }
 
 /* A word whose row is still in memory. */
-static void add_far(sample *s, const dcme_hot *hot, int32_t word) {
-    fetch(hot, word);
-    add(s, hot, word);
+static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word) {
+    fetch(replicas, word);
+    add(s, replicas, word);
 }
 
-/* The sample of a target that has been announced, with nothing but the target in it. */
-static sample *new_sample(member_state *me, int32_t target) {
-    sample *s = &me->samples[me->announced++ % SAMPLES];
+/* The sample of a target that is prefetched, with nothing but the target in it. */
+static sample *new_sample(thread_state *me, int32_t target) {
+    sample *s = &me->samples[me->prefetched++ % SAMPLES];
     s->count = 0;
-    dcme_hot_begin(&me->hot);
-    add_far(s, &me->hot, target);
+    dcme_replicas_begin(&me->replicas);
+    add_far(s, &me->replicas, target);
     return s;
 }
 
-void dcme_noise_announce(void *member, int32_t target) {
-    member_state *me = member;
+static void prefetch_drawn(void *thread, int32_t target) {
+    thread_state *me = thread;
     sample *s = new_sample(me, target);
     for (int32_t k = 0; k < me->noise->draws; k++) {
         int32_t word = draw(me);
         if (word != target)
-            add_far(s, &me->hot, word);
+            add_far(s, &me->replicas, word);
     }
 }
 
-void dcme_noise_announce_pooled(void *member, int32_t target) {
-    member_state *me = member;
+static void prefetch_pooled(void *thread, int32_t target) {
+    thread_state *me = thread;
     int32_t fresh = draw(me);
     uint64_t random = 0;
 
-    me->pool[me->announced % POOL] = fresh;
+    me->pool[me->prefetched % POOL] = fresh;
     sample *s = new_sample(me, target);
-    fetch(&me->hot, fresh);
+    fetch(&me->replicas, fresh);
     for (int32_t k = 0; k < me->noise->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
         if (word != target) /* its row is in the cache: to ask for it again costs 6 % */
-            add(s, &me->hot, word);
+            add(s, &me->replicas, word);
     }
 }
 
-void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *loss) {
-    member_state *me = member;
-    const dcme_noise *noise = me->noise;
+static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
+    thread_state *me = thread;
+    const noise_state *noise = me->noise;
     const dcme_kernels *kernels = noise->model->kernels;
     const sample *s = &me->samples[me->taken++ % SAMPLES];
     int64_t stride = noise->model->stride;
@@ -238,11 +254,47 @@ void dcme_noise_step(void *member, const dcme_instance *instance, dcme_loss *los
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
-        dcme_loss_add(loss, dcme_noise_loss(me->scores, s->count));
+        dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);
     kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
                     stride);
-    dcme_hot_step(&me->hot);
+    dcme_replicas_step(&me->replicas);
 }
 
-void dcme_noise_rest(void *member) { dcme_hot_end(&((member_state *)member)->hot); }
+static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
+
+static dcme_status open_ns(void **shared, const dcme_model *model,
+                           const dcme_train_options *options, dcme_error *error) {
+    return open_noise(shared, model, options, 0, error);
+}
+
+static dcme_status open_nce(void **shared, const dcme_model *model,
+                            const dcme_train_options *options, dcme_error *error) {
+    return open_noise(shared, model, options, 1, error);
+}
+
+const dcme_objective dcme_objective_ns = {
+    .name = "ns",
+    .open = open_ns,
+    .close = close_noise,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .prefetch = prefetch_pooled,
+    .step = step,
+    .flush = flush,
+    .thread_state = list_thread_state,
+};
+
+const dcme_objective dcme_objective_nce = {
+    .name = "nce",
+    .open = open_nce,
+    .close = close_noise,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .prefetch = prefetch_drawn,
+    .step = step,
+    .flush = flush,
+    .thread_state = list_thread_state,
+};

@@ -10,11 +10,11 @@
  *
  * Legend: C classes, F features with the bias, K clusters, alpha centre, H entropy.
  */
-#ifndef DCME_CLASSIFY_GROUPS_H
-#define DCME_CLASSIFY_GROUPS_H
+#ifndef DCME_CLASS_CLUSTERS_H
+#define DCME_CLASS_CLUSTERS_H
 
 #include "classify/objective.h"
-#include "objectives/centre.h"
+#include "objectives/cluster.h"
 
 typedef struct {
     const dcme_problem *problem;
@@ -28,29 +28,29 @@ typedef struct {
     real *square;      /* (stride) |alpha_k|^2 */
     real *weight;      /* (stride) sum of rate p_k in owed_k */
     _Atomic int *busy; /* (K) a thread is at its offline update */
-} dcme_groups;
+} dcme_class_clusters;
 
-/* At most --clusters of them; centres start as the frequencies of their classes. `groups` is all
+/* At most --clusters of them; centres start as the frequencies of their classes. `clusters` is all
  * zeros before; close it even if this fails. */
-dcme_status dcme_groups_open(dcme_groups *groups, const dcme_problem *problem);
-void dcme_groups_close(dcme_groups *groups);
+dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem);
+void dcme_class_clusters_close(dcme_class_clusters *clusters);
 
 /* Columns of cluster k in W, padding included, and without. */
-int64_t dcme_group_columns(const dcme_groups *groups, int64_t k);
-int64_t dcme_group_classes(const dcme_groups *groups, int64_t k);
+int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k);
+int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t k);
 
 /* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
-void dcme_groups_bounds(const dcme_groups *groups, dcme_batch *batch, int64_t d, real *products,
-                        real *bounds);
+void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
+                                real *products, real *bounds);
 
 /* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
  * being that of the x owed; then u_k and what else follows. `scratch` has room for `width`. */
-void dcme_group_update(dcme_groups *groups, int64_t k, real *scratch);
+void dcme_class_cluster_update(dcme_class_clusters *clusters, int64_t k, real *scratch);
 
 /* Fold what all clusters owe into W; centres stay. */
-void dcme_groups_fold(dcme_groups *groups);
+void dcme_class_clusters_fold(dcme_class_clusters *clusters);
 
 /* All weights but the biases have been multiplied by `factor`. */
-void dcme_groups_shrink(dcme_groups *groups, real factor);
+void dcme_class_clusters_shrink(dcme_class_clusters *clusters, real factor);
 
 #endif

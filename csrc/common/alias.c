@@ -1,5 +1,5 @@
 /* Vose's construction of the alias table (Vose 1991). */
-#include "train/alias.h"
+#include "common/alias.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
  *
  * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha centre, H entropy.
  */
-#ifndef DCME_CLASSIFY_CENTRES_H
-#define DCME_CLASSIFY_CENTRES_H
+#ifndef DCME_PAPER_CLUSTERS_H
+#define DCME_PAPER_CLUSTERS_H
 
 #include "classify/objective.h"
-#include "objectives/centre.h"
+#include "objectives/cluster.h"
 
 typedef struct {
     const dcme_problem *problem;
@@ -22,33 +22,34 @@ typedef struct {
     real *u;                  /* (F, stride) u_k in column k */
     real *entropy;            /* (stride) H(alpha_k) */
     dcme_cluster *clusters;   /* (K) */
-} dcme_centres;
+} dcme_paper_clusters;
 
 /* One thread's sums over the instances of one cluster since its last offline update. */
 typedef struct {
     int64_t count;
     real *sums; /* (F, 2) sum of x and sum of rate x, side by side */
-} dcme_sums;
+} dcme_paper_sums;
 
-/* Centres start as the unigram distribution, each disturbed at random. `centres` is all zeros
+/* Centres start as the unigram distribution, each disturbed at random. `paper` is all zeros
  * before; close it even if this fails. */
-dcme_status dcme_centres_open(dcme_centres *centres, const dcme_problem *problem);
-void dcme_centres_close(dcme_centres *centres);
+dcme_status dcme_paper_clusters_open(dcme_paper_clusters *paper, const dcme_problem *problem);
+void dcme_paper_clusters_close(dcme_paper_clusters *paper);
 
-dcme_status dcme_sums_open(dcme_sums **sums, int64_t clusters, int64_t features);
-void dcme_sums_close(dcme_sums *sums, int64_t clusters);
-void dcme_sums_add(dcme_sums *sums, const dcme_batch *batch, int64_t i, real rate);
-void dcme_sums_clear(dcme_sums *sums, int64_t features);
+dcme_status dcme_paper_sums_open(dcme_paper_sums **sums, int64_t clusters, int64_t features);
+void dcme_paper_sums_close(dcme_paper_sums *sums, int64_t clusters);
+void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate);
+void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features);
 
 /* values (stride) = u_k . x + H_k of instance i (9). */
-void dcme_centres_bounds(const dcme_centres *centres, dcme_batch *batch, int64_t i, real *values);
+void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,
+                                real *values);
 
 /* W -= (sum of rate x) weights' for the features in the sums, and scores (C's stride) = W' mean of
  * x thereafter. */
-void dcme_sums_apply(const dcme_sums *sums, const dcme_centres *centres, const real *weights,
-                     real *scores);
+void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_clusters *paper,
+                           const real *weights, real *scores);
 
 /* alpha_k = softmax(scores) (14), then H_k, the top classes and u_k. */
-void dcme_centres_move(dcme_centres *centres, int64_t k, real *scores);
+void dcme_paper_clusters_move(dcme_paper_clusters *paper, int64_t k, real *scores);
 
 #endif

@@ -1,8 +1,8 @@
-/* See centre.h. */
-#include "objectives/centre.h"
+/* See cluster.h. */
+#include "objectives/cluster.h"
 
-#include "objectives/select.h"
-#include "train/random.h"
+#include "common/random.h"
+#include "common/top_k.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,10 +78,11 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
     return (real)(log(total) - mean / total);
 }
 
-void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
+                             int64_t top_items) {
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->top[q]] = 0;
-    dcme_select_heaviest(cluster->top, top_items, cluster->alpha, items);
+    dcme_top_k(cluster->top, top_items, weights, items);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->top[q]] = 1;
 }

@@ -1,5 +1,5 @@
 /* What two threads move in their copies of a row comes together in the table, once each. */
-#include "objectives/hot.h"
+#include "objectives/row_replicas.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,46 +17,47 @@ static void expect(double found, double wanted, const char *what) {
 
 /* Each of two threads adds 1 to a copied row and to one that is not, STEPS times. */
 static void check_two(const dcme_model *model) {
-    dcme_hot hot[2];
-    if (dcme_hot_open(&hot[0], model, 2) != DCME_OK || dcme_hot_open(&hot[1], model, 2) != DCME_OK)
+    dcme_row_replicas replicas[2];
+    if (dcme_replicas_open(&replicas[0], model, 2) != DCME_OK ||
+        dcme_replicas_open(&replicas[1], model, 2) != DCME_OK)
         abort();
     model->output[COPIED * STRIDE] = 5;
     for (int i = 0; i < STEPS; i++)
         for (int k = 0; k < 2; k++) {
-            dcme_hot_begin(&hot[k]);
+            dcme_replicas_begin(&replicas[k]);
             if (i == 0)
-                expect(dcme_hot_row(&hot[k], COPIED)[0], 5, "the copy at first");
-            dcme_hot_row(&hot[k], COPIED)[0] += 1;
-            dcme_hot_row(&hot[k], SHARED)[0] += 1;
-            dcme_hot_step(&hot[k]);
+                expect(dcme_replica_row(&replicas[k], COPIED)[0], 5, "the copy at first");
+            dcme_replica_row(&replicas[k], COPIED)[0] += 1;
+            dcme_replica_row(&replicas[k], SHARED)[0] += 1;
+            dcme_replicas_step(&replicas[k]);
         }
-    double seen = dcme_hot_row(&hot[0], COPIED)[0];
+    double seen = dcme_replica_row(&replicas[0], COPIED)[0];
     if (!(seen > 5 + STEPS)) { /* its own moves and some of the other's */
         printf("a copy has %g after %d moves of each\n", seen, STEPS);
         failures++;
     }
-    dcme_hot_end(&hot[0]);
-    dcme_hot_end(&hot[1]);
+    dcme_replicas_end(&replicas[0]);
+    dcme_replicas_end(&replicas[1]);
     expect(model->output[COPIED * STRIDE], 5 + 2 * STEPS, "the row that both had copies of");
     expect(model->output[SHARED * STRIDE], 2 * STEPS, "the row that both shared");
     model->output[COPIED * STRIDE] = 7; /* as when a checkpoint is put back */
-    dcme_hot_begin(&hot[0]);
-    expect(dcme_hot_row(&hot[0], COPIED)[0], 7, "the copy after a rest");
-    dcme_hot_close(&hot[0]);
-    dcme_hot_close(&hot[1]);
+    dcme_replicas_begin(&replicas[0]);
+    expect(dcme_replica_row(&replicas[0], COPIED)[0], 7, "the copy after a rest");
+    dcme_replicas_close(&replicas[0]);
+    dcme_replicas_close(&replicas[1]);
 }
 
 static void check_one(const dcme_model *model) {
-    dcme_hot hot;
-    if (dcme_hot_open(&hot, model, 1) != DCME_OK)
+    dcme_row_replicas replicas;
+    if (dcme_replicas_open(&replicas, model, 1) != DCME_OK)
         abort();
-    dcme_hot_begin(&hot);
+    dcme_replicas_begin(&replicas);
     for (int32_t word = 0; word < ITEMS; word++)
-        if (dcme_hot_row(&hot, word) != model->output + word * STRIDE) {
+        if (dcme_replica_row(&replicas, word) != model->output + word * STRIDE) {
             printf("a single thread has a copy of row %d\n", (int)word);
             failures++;
         }
-    dcme_hot_close(&hot);
+    dcme_replicas_close(&replicas);
 }
 
 int main(void) {
@@ -69,6 +70,6 @@ int main(void) {
     check_one(&model);
     free(output);
     if (!failures)
-        printf("copies of rows: %d joins each\n", STEPS / 16);
+        printf("copies of rows: %d synchronisations each\n", STEPS / 16);
     return failures > 0;
 }

@@ -1,0 +1,22 @@
+/* Sum of the losses of the instances that were looked at: computing logarithms for every instance
+ * can cost more than learning from it. */
+#ifndef DCME_LOSS_H
+#define DCME_LOSS_H
+
+#include <stdint.h>
+
+typedef struct {
+    double sum;
+    int64_t count;
+    int64_t seen;
+} dcme_loss;
+
+/* Whether this instance's loss is wanted, where one in `every` is. */
+static inline int dcme_loss_wanted(dcme_loss *loss, int every) { return loss->seen++ % every == 0; }
+
+static inline void dcme_loss_add(dcme_loss *loss, double value) {
+    loss->sum += value;
+    loss->count++;
+}
+
+#endif

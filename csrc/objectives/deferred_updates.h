@@ -1,0 +1,41 @@
+/* Updates of a cluster's top items that a thread has yet to make.
+ *
+ * Every instance of a cluster moves its top items by their whole weight. Where several threads do
+ * so at once, each waits for rows that another has just written: two of them were half as fast as
+ * one. So each thread sums up the updates of DEFERRED instances of a cluster and makes them
+ * together. The scores of an instance then lack what the last few of its cluster have moved, as
+ * they lack what other threads are at.
+ *
+ * Either each top item has a sum of its own (robust DCME), or all of them move along one sum, by
+ * minus their shares of the centre (alpha), and the cluster's u has another (DCME of the paper).
+ */
+#ifndef DCME_DEFERRED_UPDATES_H
+#define DCME_DEFERRED_UPDATES_H
+
+#include "objectives/clusters.h"
+
+/* Of one thread and one cluster. */
+typedef struct {
+    int64_t count; /* instances since the updates were made last */
+    int32_t *top;  /* (Q) top items when the first of them came */
+    real *alpha;   /* (Q) minus their shares of the centre, or NULL where each has a sum */
+    real *sums;    /* (Q, stride), or (2, stride): that of all top items, that of u */
+} dcme_deferred;
+
+/* One for each cluster, or DCME_NO_MEMORY; close them even then. */
+dcme_status dcme_deferred_open(dcme_deferred **all, const dcme_clusters *clusters, int one_sum);
+void dcme_deferred_close(dcme_deferred *all, int64_t clusters);
+
+/* Be ready for an instance of cluster z: if it has other top items than before, the updates of
+ * those are made. `rows` has room for Q rows. */
+void dcme_deferred_begin(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
+                         real **rows);
+
+/* An instance has been added to the sums; make the updates if they are many. */
+void dcme_deferred_end(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
+                       real **rows);
+
+/* List what changes; nothing for NULL. */
+void dcme_deferred_state(dcme_deferred *all, const dcme_clusters *clusters, dcme_state *state);
+
+#endif

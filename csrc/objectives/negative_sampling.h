@@ -1,0 +1,15 @@
+/* What learning against noise has in common, for words (negative_sampling.c) and for classes
+ * (../classify/negative_sampling.c). */
+#ifndef DCME_NEGATIVE_SAMPLING_H
+#define DCME_NEGATIVE_SAMPLING_H
+
+#include "kernels/kernels.h"
+
+/* weights[j] = counts[j]^power, what noise is drawn in proportion to; returns their sum. */
+double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
+
+/* The loss of a target, which comes first, and its noise, by their scores:
+ * -log sigma(s_0) - sum_j log sigma(-s_j). */
+double dcme_logistic_loss(const real *scores, int64_t count);
+
+#endif
