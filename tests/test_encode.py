@@ -307,4 +307,4 @@ def test_core_checks_sizes():
         table.absorb(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
     with pytest.raises(ValueError, match="no room"):
         ids = np.zeros(2, dtype=np.uint32)
-        core.Compaction().add(ids, ids, False, ids)
+        core.Renumbering().add(ids, ids, False, ids)
