@@ -1,33 +1,82 @@
 """The exceptions that this package raises on purpose.
 
-Every message is one line and says what went wrong, where, and what to do about it. The command
-line prints it as ``error: MESSAGE`` and ends with the class's ``exit_code``.
+A message is one line: what failed, on which file or option, and what to do. It names options as
+the command line does, a value after an equals sign: ``--dim=0: must be at least 1``. ``str(error)``
+spells them as Python does (``dim=0: must be at least 1``), and the command line prints
+``--dim 0: must be at least 1``: see `in_python_terms` and `in_shell_terms`. To add something to the
+message of another error, use its `message`, where options are still marked.
+
+Each class is also the built-in exception that callers expect: ValueError, OSError and so on.
 """
+
+from __future__ import annotations
+
+import re
+
+_FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
+
+
+def in_python_terms(message: str) -> str:
+    """Return a message with its options as keywords: ``--min-count=0`` is ``min_count=0``."""
+    return re.sub(_FLAG, lambda match: match[1].replace("-", "_"), message)
+
+
+def in_shell_terms(message: str) -> str:
+    """Return a message with its options as flags: ``--min-count=0`` is ``--min-count 0``."""
+    return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
 class DcmeError(Exception):
     """Base of all errors raised on purpose."""
 
-    exit_code = 1
+    exit_code = 1  # of the command line
+
+    @property
+    def message(self) -> str:
+        """The message with its options marked, to be made part of another one."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return in_python_terms(self.message)
 
 
-class UsageError(DcmeError):
+class UsageError(DcmeError, ValueError):
     """An option or an argument cannot be used as given."""
 
     exit_code = 2
 
 
-class CorpusError(DcmeError):
-    """A corpus cannot be read, or has nothing to train on."""
+class UnknownOptionError(UsageError, TypeError):
+    """There is no option of that name."""
 
 
-class FormatError(DcmeError):
+class CorpusError(DcmeError, ValueError):
+    """A corpus has nothing to train on, or something that is not text."""
+
+
+class UnreadableError(CorpusError, OSError):
+    """A file of the corpus cannot be read."""
+
+
+class NoSuchFileError(UnreadableError, FileNotFoundError):
+    """A file of the corpus does not exist."""
+
+
+class FormatError(DcmeError, ValueError):
     """A file of vectors, of words or of options is not what it should be."""
 
 
-class ResourceError(DcmeError):
+class UnknownWordError(DcmeError, KeyError):
+    """A word is not in the vocabulary."""
+
+
+class ResourceError(DcmeError, OSError):
     """Memory or disk does not suffice."""
 
 
-class DivergedError(DcmeError):
-    """Training left the range of finite numbers."""
+class OutOfMemoryError(ResourceError, MemoryError):
+    """Training needs more memory than there is."""
+
+
+class DivergedError(DcmeError, FloatingPointError):
+    """Training diverged: a parameter is NaN or infinite."""

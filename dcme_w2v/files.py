@@ -76,7 +76,7 @@ def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an error of the system into a `ResourceError` that names what was to be written."""
     try:
         yield
-    except BrokenPipeError:  # the reader has had enough: no failure
+    except (ResourceError, BrokenPipeError):  # the reader of a pipe has had enough: no failure
         raise
     except OSError as error:
         raise ResourceError(

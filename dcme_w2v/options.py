@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import numbers
 import os
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UnknownOptionError, UsageError
 
 T = TypeVar("T")
 
@@ -82,7 +83,10 @@ def default_threads() -> int:
 
 
 class Checked:
-    """Check every field against its declaration when an object is made."""
+    """Check every field against its declaration when an object is made.
+
+    Numbers become Python's own: an int for a field of type float a float, numpy's numbers too.
+    """
 
     def __post_init__(self) -> None:
         kinds = types_of(type(self))
@@ -91,40 +95,52 @@ class Checked:
             value = getattr(self, item.name)
             if value is None and optional:
                 continue
-            _check(item.name, value, kind, declaration_of(item))
+            checked = _checked(item.name, value, kind, declaration_of(item))
+            object.__setattr__(self, item.name, checked)
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
         """Make options from a mapping; an unknown name is an error that names the nearest."""
-        known = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        for name in values:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise UsageError(f"unknown option {name}{hint}")
+        check_names(values, [item.name for item in dataclasses.fields(cls)])  # type: ignore[arg-type]
         return cls(**values)
 
 
-def _check(name: str, value: Any, kind: Any, declared: Declaration) -> None:
-    flag = flag_of(name)
-    if kind is float and type(value) is int:
-        value = float(value)
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise `UnknownOptionError`, which names the nearest, if a name is not one of the known."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UnknownOptionError(f"unknown option {name}{hint}")
+
+
+def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
+    """Return a value as its type, or raise where it cannot be the option's."""
+    shown = repr(value)
+    if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
+        value = kind(value)
+        shown = str(value)
+    given = f"{flag_of(name)}={shown}"
     if type(value) is not kind:
-        raise UsageError(f"{flag} {value!r}: give {_article(kind)}")
+        raise UsageError(f"{given}: must be {_article(kind)}")
     if declared.choices and value not in declared.choices:
-        raise UsageError(f"{flag} {value}: give one of {', '.join(declared.choices)}")
+        raise UsageError(f"{given}: must be one of {', '.join(declared.choices)}")
     if kind is float and value != value:
-        raise UsageError(f"{flag} nan: give a number")
+        raise UsageError(f"{given}: must be a number")
     if declared.minimum is not None and value < declared.minimum:
-        raise UsageError(f"{flag} {value}: give at least {declared.minimum:g}")
+        raise UsageError(f"{given}: must be at least {declared.minimum:g}")
     if declared.maximum is not None and value > declared.maximum:
-        raise UsageError(f"{flag} {value}: give at most {declared.maximum:g}")
+        raise UsageError(f"{given}: must be at most {declared.maximum:g}")
     if declared.above is not None and value <= declared.above:
-        raise UsageError(f"{flag} {value}: give more than {declared.above:g}")
+        raise UsageError(f"{given}: must be more than {declared.above:g}")
+    return value
+
+
+_ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
 
 
 def _article(kind: type) -> str:
-    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}[kind]
+    return {int: "an integer", float: "a number", str: "a string", bool: "True or False"}[kind]
 
 
 @dataclass(frozen=True)
@@ -307,8 +323,8 @@ class CheckpointOptions(Checked):
         form = r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]"
         if not re.fullmatch(form, self.checkpoint_every):
             raise UsageError(
-                f"--checkpoint-every {self.checkpoint_every}: give a number of epochs, or a time "
-                "as 30s, 10m, 2h"
+                f"--checkpoint-every={self.checkpoint_every}: must be a number of epochs, or a "
+                "time as 30s, 10m, 2h"
             )
 
     @property
@@ -340,7 +356,7 @@ class HoldoutOptions(Checked):
         super().__post_init__()
         if self.fraction is not None and not 0 < self.fraction < 1:
             raise UsageError(
-                f"--holdout {self.holdout}: give a share between 0 and 1, or a file (as "
+                f"--holdout={self.holdout}: must be a share between 0 and 1, or a file (as "
                 f"./{self.holdout} if that is its name)"
             )
 

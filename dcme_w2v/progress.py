@@ -17,7 +17,7 @@ from typing import Any, Protocol, TextIO
 
 from tqdm import tqdm
 
-from dcme_w2v.errors import ResourceError
+from dcme_w2v.errors import DcmeError, ResourceError, in_shell_terms
 from dcme_w2v.files import STANDARD, check_standard_output
 
 Clock = Callable[[], float]
@@ -301,9 +301,13 @@ def reporting(
     try:
         yield reporter
     except BaseException as error:
-        reporter.close(str(error) or type(error).__name__)
+        reporter.close(_told(error) or type(error).__name__)
         raise
     reporter.close()
+
+
+def _told(error: BaseException) -> str:
+    return in_shell_terms(error.message) if isinstance(error, DcmeError) else str(error)
 
 
 def epoch_line(record: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
     if path.lower().endswith(tuple(f"{npz}{packed}" for npz in NPZ for packed in PACKED)):
         raise UsageError(f"{path}: unpack it first; an .npz file is packed already")
     if labels is not None:
-        raise UsageError(f"--labels {labels}: is for .npz; {path} has its labels in it")
+        raise UsageError(f"--labels={labels}: is for .npz; {path} has its labels in it")
     return read_svmlight(path)
 
 

@@ -262,5 +262,5 @@ def test_checkpoint_every(every):
         assert CheckpointOptions(every).epochs == 10 and CheckpointOptions(every).seconds is None
         assert CheckpointOptions("1.5m").seconds == 90 and CheckpointOptions("2h").seconds == 7200
         return
-    with pytest.raises(UsageError, match="--checkpoint-every"):
+    with pytest.raises(UsageError, match="checkpoint_every="):
         CheckpointOptions(every)

@@ -219,7 +219,7 @@ def test_refusals_of_a_model():
 
 def test_a_rate_that_is_too_high_is_told():
     rows, labels = problem(5)
-    with pytest.raises(DivergedError, match="give a lower --lr"):
+    with pytest.raises(DivergedError, match="give a lower lr"):
         MaxentClassifier(lr=1e6).fit(rows * 1e-18, labels)
 
 

@@ -162,7 +162,7 @@ def test_word2vec_command_line(tmp_path, corpus):
         (["--min-lr", "9"], 2, "--min-lr"),
         (["--objective", "ns", "--negative", "0"], 2, "--negative"),
         (["--objective", "ns", "--prior", "1"], 2, "--prior 1: the scores of ns have none"),
-        (["--preset", "vektors"], 2, "--preset vektors: give one of vectors, likelihood"),
+        (["--preset", "vektors"], 2, "--preset vektors: must be one of vectors, likelihood"),
         (["--min-count", "100000"], 1, "--min-count"),
         (["--windw", "3"], 2, "--window"),
         (["--init", "CORPUS"], 1, "error"),

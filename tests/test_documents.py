@@ -93,8 +93,8 @@ def test_lines_are_read_when_asked_for(tmp_path):
     [
         (b"a\nb\0\n", {}, CorpusError, "line 2 has a NUL"),
         (b"x\ta\nb\n", {"form": "tab"}, CorpusError, "line 2 has no TAB"),
-        (b"a", {"form": "csv"}, UsageError, "form csv: give one of auto"),
-        (b"a", {"encoding_errors": "no"}, UsageError, "encoding_errors no: give one of strict"),
+        (b"a", {"form": "csv"}, UsageError, "form=csv: must be one of auto"),
+        (b"a", {"encoding_errors": "no"}, UsageError, "encoding_errors=no: must be one of strict"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, data, options, error, message):

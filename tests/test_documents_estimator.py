@@ -54,7 +54,7 @@ def test_complaints():
         SCDV(word_vectors()).fit("w1 w2")
     with pytest.raises(ValueError, match="document 1 is a int"):
         SCDV(word_vectors()).fit(["w1", 2])
-    with pytest.raises(UsageError, match="--features x: give one of"):
+    with pytest.raises(UsageError, match="features=x: must be one of"):
         SCDV(word_vectors(), features="x").fit(STRINGS)
     assert SCDV(word_vectors(), clusters=2).fit(STRINGS).transform([]).shape == (0, 14)
 

@@ -140,7 +140,7 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
         with pytest.raises(CorpusError) as raised:
             count([str(path)], ALL, threads=threads, _block_bytes=block_bytes)
         assert f"strict: byte {error.start} (line {line}) is not UTF-8" in str(raised.value)
-        assert "--encoding-errors replace or skip" in str(raised.value)
+        assert "encoding_errors=replace or skip" in str(raised.value)
     else:
         check([text], ALL, block_bytes, threads)
 
@@ -210,13 +210,13 @@ def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
 
 def test_given_vocabulary_without_a_word_of_the_corpus(tmp_path):
     given_words = Vocabulary.from_counts({"x": 9})
-    with pytest.raises(CorpusError, match=r"none of the 2 distinct words \(3 tokens\).*--read-voc"):
+    with pytest.raises(CorpusError, match=r"none of the 2 distinct words \(3 tokens\).*read_voc"):
         encode(write(tmp_path, b"a b a"), ALL, vocabulary=given_words)
 
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_nothing_kept_says_what_there_was(tmp_path, run):
-    with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower --min-count"):
+    with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
         run(write(tmp_path, b"a b a"), VocabularyOptions(min_count=5))
 
 
@@ -290,7 +290,7 @@ def test_cache_folder_that_is_full(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     message = str(raised.value)
     assert message.startswith(f"{tmp_path}: the id cache cannot be written: ")
-    assert "--cache-dir" in message
+    assert "cache_dir" in message
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes
 
 

@@ -146,9 +146,9 @@ def test_single_component_is_the_sample():
 
 def test_what_cannot_be_fitted():
     points, _ = cloud(count=5)
-    with pytest.raises(UsageError, match="--clusters 6: there are only 5 words"):
+    with pytest.raises(UsageError, match="clusters=6: there are only 5 words"):
         fit_mixture(points, 6)
-    with pytest.raises(UsageError, match="--covariance full"):
+    with pytest.raises(UsageError, match="covariance=full"):
         fit_mixture(points, 2, covariance="full")
     points[3, 1] = np.nan
     with pytest.raises(FormatError, match="vector 4 is NaN"):

@@ -119,7 +119,7 @@ def test_too_high_a_rate_is_an_error():
             run.epoch(number)
     message = str(caught.value)
     assert f"epoch {number + 1} " in message
-    assert "--objective dcme" in message and "--lr 5, now " in message and "lower --lr" in message
+    assert "objective=dcme" in message and "lr=5, now " in message and "lower lr" in message
     assert "\n" not in message
 
 

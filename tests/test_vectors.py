@@ -291,7 +291,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, format, monkeypatch):
 
 
 def test_unusable_arguments_are_named(tmp_path):
-    with pytest.raises(UsageError, match="format csv"):
+    with pytest.raises(UsageError, match="format=csv"):
         save(tmp_path / "v", ["a"], [[1]], format="csv")
     with pytest.raises(UsageError, match="standard output"):
         save("-", ["a"], [[1]], format="npy")

@@ -223,8 +223,8 @@ class CheckpointFolder:
             pass  # some file systems have no locks
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: holds checkpoints of an earlier run: go on from them with --resume "
-                f"{self.path}, remove them, or name another folder"
+                f"{self.path}: holds checkpoints of an earlier run: go on from them with "
+                f"--resume={self.path}, remove them, or name another folder"
             )
         for left in self.path.glob(".*.part"):  # by a run that was killed
             shutil.rmtree(left, ignore_errors=True)
@@ -260,6 +260,8 @@ class CheckpointFolder:
             _sync_folder(aside)
             aside.rename(target)
             os.fsync(self._lock)
+        except ResourceError:
+            raise
         except OSError as error:
             raise ResourceError(
                 f"{self.path}: the checkpoint cannot be written: {error.strerror}; it needs "

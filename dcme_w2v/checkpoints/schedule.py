@@ -112,7 +112,7 @@ class Keeper:
                 self.save()
             except ResourceError as error:
                 self._saved = time.monotonic()
-                self._reporter.talk(f"warning: {error}; training goes on")
+                self._reporter.talk(f"warning: {error.message}; training goes on")
 
     def save(self) -> Path | None:
         """Save the state now and return where; None where no checkpoints are kept.
@@ -135,5 +135,5 @@ class Keeper:
     def last_state(self) -> str:
         """Say where the last good state is."""
         if self.latest is None:
-            return "no state was kept, --checkpoint FOLDER would"
-        return f"the last good state is {self.latest}, which --init {self.latest}/vectors.npy reads"
+            return "no state was kept, --checkpoint=FOLDER would"
+        return f"the last good state is {self.latest}, which --init={self.latest}/vectors.npy reads"

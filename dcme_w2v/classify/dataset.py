@@ -51,9 +51,9 @@ def share_of(holdout: str | None) -> float:
     try:
         share = float(holdout)
     except ValueError:
-        raise UsageError(f"--holdout {holdout}: give a file, or a share such as 0.1") from None
+        raise UsageError(f"--holdout={holdout}: give a file, or a share such as 0.1") from None
     if not 0 < share < 1:
-        raise UsageError(f"--holdout {holdout}: give a share above 0 and below 1")
+        raise UsageError(f"--holdout={holdout}: give a share above 0 and below 1")
     return share
 
 
@@ -70,7 +70,7 @@ def read_text(
 ) -> Read:
     """Read text once; features are those of the documents that are not held out."""
     if labels is not None:
-        raise UsageError(f"--labels {labels}: is for .npz; text has its labels in it")
+        raise UsageError(f"--labels={labels}: is for .npz; text has its labels in it")
     random = np.random.default_rng(seed)
     held: list[Document] = []
     kept: Labels = []

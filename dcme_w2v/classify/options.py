@@ -163,7 +163,7 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     options = _filled(options, {"min_lr": options.lr / 10_000})
     assert options.lr is not None and options.min_lr is not None
     if options.min_lr > options.lr:
-        raise UsageError(f"--min-lr {options.min_lr:g}: give at most --lr, {options.lr:g}")
+        raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options
 
 

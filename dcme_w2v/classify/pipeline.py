@@ -210,7 +210,7 @@ def _holdout(
         kept = [i for i, one in enumerate(labels) if one]
         matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
     if not labels:
-        raise UsageError(f"--holdout {job.holdout}: has no document with a label; give more")
+        raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")
     return Labelled(matrix, numbers_of(labels, classes))
 
 

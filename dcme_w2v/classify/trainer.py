@@ -202,7 +202,7 @@ class ClassifierTrainer:
             failures.append(
                 DivergedError(
                     f"training left the finite numbers in epoch {number + 1} ({error}; "
-                    f"--objective {o.objective}, --lr {o.lr:g}): give a lower --lr"
+                    f"--objective={o.objective}, --lr={o.lr:g}): give a lower --lr"
                 )
             )
         except BaseException as error:

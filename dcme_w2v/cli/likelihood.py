@@ -38,7 +38,7 @@ def likelihood(
     if not corpus and questions is None:
         raise UsageError("nothing to score; name a corpus, or --analogies FILE")
     if window is not None and window < 1:
-        raise UsageError(f"--window {window}: give at least 1")
+        raise UsageError(f"--window {window}: must be at least 1")
     loaded = LanguageModel.load(model, context, read_vocab, window)
     found = loaded.text_likelihood(corpus, default_threads()) if corpus else {}
     found |= loaded.analogy_likelihood(questions) if questions is not None else {}

@@ -14,7 +14,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.streams import drop_output, prepare_streams
-from dcme_w2v.errors import DcmeError
+from dcme_w2v.errors import DcmeError, in_shell_terms
 from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
 # Name of a command -> "module:object", which is imported only when the command is used.
@@ -101,7 +101,7 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _report(error, error.format_message(), error.exit_code, arguments)
     except DcmeError as error:
-        return _report(error, str(error), error.exit_code, arguments)
+        return _report(error, in_shell_terms(error.message), error.exit_code, arguments)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _report(error, f"{where}{error.strerror or error}", 1, arguments)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from dcme_w2v.cli.options import collect, options_of, quiet_option
 from dcme_w2v.cli.streams import outlive_reader
-from dcme_w2v.errors import ResourceError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
     PRESETS,
@@ -115,7 +115,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
         figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
         click.echo(f"disk of {one['folder']}: {figures}")
     if refused:
-        raise ResourceError(refused)
+        raise refused
 
 
 def _check(job: run.TrainJob) -> None:

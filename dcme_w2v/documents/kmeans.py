@@ -52,7 +52,7 @@ def kmeans(
     Arthur and Vassilvitskii 2007, k-means++: The advantages of careful seeding.
     """
     if clusters > len(points):
-        raise UsageError(f"--clusters {clusters}: there are only {len(points)} words; give fewer")
+        raise UsageError(f"--clusters={clusters}: there are only {len(points)} words; give fewer")
     with one_blas_thread():
         return _lloyd(points, clusters, np.random.default_rng(seed), threads, rounds)
 

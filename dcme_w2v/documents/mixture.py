@@ -243,7 +243,7 @@ def fit_mixture(
         A number is not finite.
     """
     if covariance not in COVARIANCES:
-        raise UsageError(f"--covariance {covariance}: give one of {', '.join(COVARIANCES)}")
+        raise UsageError(f"--covariance={covariance}: must be one of {', '.join(COVARIANCES)}")
     if not np.isfinite(points).all():
         row = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise FormatError(f"vector {row + 1} is NaN or infinite; run dcme-w2v check on the vectors")

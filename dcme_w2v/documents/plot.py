@@ -40,7 +40,7 @@ def plane(
     points : ndarray of float64, shape (m, 2)
     """
     if method not in METHODS:
-        raise UsageError(f"--method {method}: give one of {', '.join(METHODS)}")
+        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
     count = min(limit, rows.shape[0])
     if count < 3 or rows.shape[1] < 3:
         raise UsageError(f"{count} rows of {rows.shape[1]} numbers: a picture needs 3 at least")
@@ -101,7 +101,7 @@ def _tsne(components: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise DcmeError("pip install 'dcme-w2v[plot]', or use --method pca") from None
+        raise DcmeError("pip install 'dcme-w2v[plot]', or use --method=pca") from None
     perplexity = min(30.0, (len(components) - 1) / 3)
     tsne = TSNE(perplexity=perplexity, init="pca", random_state=seed)
     return np.asarray(tsne.fit_transform(components), dtype=np.float64)

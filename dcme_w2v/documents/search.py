@@ -43,7 +43,7 @@ class QueryLikelihood:
 
     def __init__(self, texts: Iterable[bytes], prior: float = PRIOR) -> None:
         if prior <= 0:
-            raise UsageError(f"--prior {prior:g}: give more than 0")
+            raise UsageError(f"--prior={prior:g}: must be more than 0")
         self.prior = prior
         self._numbering = Numbering(Words.from_words([]), forget=None)
         batches = list(self._numbering.batches(texts))
@@ -104,7 +104,7 @@ class Finder:
         share: float = 0.0,
     ) -> None:
         if not 0 <= share <= 1 or (share and language_model is None):
-            raise UsageError(f"--lm {share:g}: give 0 to 1, and --documents with what is above 0")
+            raise UsageError(f"--lm={share:g}: give 0 to 1, and --documents with what is above 0")
         if index.shape[1] != model.columns:
             raise FormatError(
                 f"the index has rows of {index.shape[1]:,} numbers and the model makes "
@@ -132,7 +132,7 @@ class Finder:
     def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
         """Yield the k best documents for each query, best first."""
         if k < 1:
-            raise UsageError(f"-k {k}: give at least 1")
+            raise UsageError(f"-k {k}: must be at least 1")
         for scores in self.scores(queries):
             order = np.argsort(-scores, kind="stable")[:k]
             yield [Hit(int(i), float(scores[i])) for i in order]

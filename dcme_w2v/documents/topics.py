@@ -62,7 +62,7 @@ def topics(
         The model is a bag of words, which has no topics.
     """
     if words < 1:
-        raise UsageError(f"--words {words}: give at least 1")
+        raise UsageError(f"--words={words}: must be at least 1")
     shares, joint = _joint(model)
     best = [_highest(joint.getcol(topic), words) for topic in range(len(shares))]
     measured = None if texts is None else coherences(model, [found for found, _ in best], texts)
@@ -136,7 +136,7 @@ def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix
     if model.options.features in BAGS:
         raise DcmeError(
             f"the model is {model.options.features}, which has no topics; "
-            "fit one with --features scdv or bowv"
+            "fit one with --features=scdv or bowv"
         )
     counts = model.counts[: len(model.vectors)]
     chances = counts / counts.sum()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UnreadableError
 from dcme_w2v.files import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # read at once from a packed file
@@ -145,11 +145,12 @@ class CorpusFile(io.RawIOBase):
         try:
             n = self._raw.readinto(view) or 0
         except OSError as error:
-            raise CorpusError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            reason = error.strerror or error
+            raise UnreadableError(f"{self.path}: cannot be read: {reason}") from error
         except Exception as error:
             if not is_address(self.path):
                 raise
-            raise CorpusError(f"{self.path}: cannot be read: {error}") from error
+            raise UnreadableError(f"{self.path}: cannot be read: {error}") from error
         self.bytes_read += n
         return n
 
@@ -252,7 +253,8 @@ def _open_raw(path: str) -> Any:
     try:
         return Path(path).open("rb", buffering=0)
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be opened: {error.strerror or error}") from error
+        reason = error.strerror or error
+        raise UnreadableError(f"{path}: cannot be opened: {reason}") from error
 
 
 def _open_address(path: str) -> Any:
@@ -265,4 +267,4 @@ def _open_address(path: str) -> Any:
         extra = EXTRAS[path.partition("://")[0]]
         raise CorpusError(f"{path}: pip install 'dcme-w2v[{extra}]' to read it") from None
     except Exception as error:
-        raise CorpusError(f"{path}: cannot be opened: {error}") from error
+        raise UnreadableError(f"{path}: cannot be opened: {error}") from error

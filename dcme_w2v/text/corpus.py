@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, NoSuchFileError
 from dcme_w2v.files import STANDARD, standard_input
 from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile, is_address
 
@@ -46,7 +46,7 @@ def expand(corpus: Sequence[str]) -> list[str]:
         if path == STANDARD:
             standard_input()
         elif not is_address(path) and not Path(path).exists():
-            raise CorpusError(f"{path}: there is no such file or folder")
+            raise NoSuchFileError(f"{path}: there is no such file or folder")
     if not paths:
         raise CorpusError("the corpus has no files; name one, or - for standard input")
     return paths

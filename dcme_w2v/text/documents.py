@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.options import flag_of
 from dcme_w2v.text.compression import read_lines
 from dcme_w2v.text.corpus import expand
 
@@ -77,7 +78,7 @@ def read_documents(
         ("encoding_errors", encoding_errors, ENCODING_ERRORS),
     ):
         if value not in choices:
-            raise UsageError(f"{name} {value}: give one of {', '.join(choices)}")
+            raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
     return _read(expand(corpus), form, encoding_errors)
 
 
@@ -100,7 +101,7 @@ def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes
         if encoding_errors == "strict":
             raise CorpusError(
                 f"{path}: byte {error.start} of line {number} is not UTF-8; "
-                "convert the file, or use --encoding-errors replace or skip"
+                "convert the file, or use --encoding-errors=replace or skip"
             ) from None
         if encoding_errors == "replace":
             return line.decode(errors="replace").encode()

@@ -214,7 +214,7 @@ class _Reading:
             if self.errors == 0:
                 raise UsageError(
                     "--allow-binary: say what becomes of words that are not text, too: "
-                    "--encoding-errors replace or skip"
+                    "--encoding-errors=replace or skip"
                 )
             self.refuse = core.REFUSE_NONE
         self.threads = threads
@@ -283,7 +283,7 @@ class _Reading:
         where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad} (line {line})"
         if block.text[bad] == 0:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
-        return f"{where} is not UTF-8; convert the file, or use --encoding-errors replace or skip"
+        return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def merged(self, given: Vocabulary | None) -> tuple[core.Table, list[NDArray[np.uint32]]]:
         """Return one table, which starts with the given words, and each worker's ids in it."""

@@ -73,7 +73,7 @@ class Vocabulary(Words):
         try:
             table.parse(read_whole(os.fspath(path)))
         except FormatError as error:
-            raise FormatError(f"{os.fspath(path)}:{error}") from None
+            raise FormatError(f"{os.fspath(path)}:{error.message}") from None
         if not len(table):
             raise FormatError(f"{os.fspath(path)}: has no words; give lines 'word count'")
         return cls.from_table(table)

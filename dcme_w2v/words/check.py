@@ -73,7 +73,7 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
             with open_rows(path) as reader:
                 _check_rows(report, reader)
     except FormatError as error:
-        report.faults.append(Fault(UNREADABLE, 1, report.file, str(error)))
+        report.faults.append(Fault(UNREADABLE, 1, report.file, error.message))
     return report
 
 

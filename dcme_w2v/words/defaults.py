@@ -52,11 +52,11 @@ def _defaults_for(options: TrainOptions) -> dict[str, Any]:
 def resolved(options: TrainOptions) -> TrainOptions:
     """Return the options with nothing left open, or raise where they contradict each other."""
     if options.objective != "dcme" and options.negative == 0:
-        raise UsageError(f"--negative 0: {options.objective} needs at least 1 noise word")
+        raise UsageError(f"--negative=0: {options.objective} needs at least 1 noise word")
     if options.objective == "ns" and options.prior:
         raise UsageError(
-            f"--prior {options.prior:g}: the scores of ns have none; leave it out, or give "
-            "--objective nce or dcme"
+            f"--prior={options.prior:g}: the scores of ns have none; leave it out, or give "
+            "--objective=nce or dcme"
         )
     found = _defaults_for(options)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
@@ -66,5 +66,5 @@ def resolved(options: TrainOptions) -> TrainOptions:
         options = dataclasses.replace(options, min_lr=options.lr / 10_000)
     assert options.lr is not None and options.min_lr is not None
     if options.min_lr > options.lr:
-        raise UsageError(f"--min-lr {options.min_lr:g}: give at most --lr, {options.lr:g}")
+        raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options

@@ -156,7 +156,7 @@ def analogies(
         No question is covered, or the file is not UTF-8.
     """
     if method not in METHODS:
-        raise UsageError(f"--method {method}: give one of {', '.join(METHODS)}")
+        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
     spelled, first = _upper_case(vectors.words, restrict)
     names, section_of, questions, skipped = _read_questions(path)
     numbers, covered = _numbered_questions(path, questions, spelled, len(first))
@@ -262,7 +262,7 @@ def _numbered_questions(
 def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
     """Return each upper-case spelling's first word, and for each word the first spelled alike."""
     if restrict < 1:
-        raise UsageError(f"--restrict {restrict}: give at least 1")
+        raise UsageError(f"--restrict={restrict}: must be at least 1")
     spelled: dict[str, int] = {}
     first = [
         spelled.setdefault(word.upper(), number)

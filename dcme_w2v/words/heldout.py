@@ -43,7 +43,7 @@ def check_file(holdout: HoldoutOptions, corpus: tuple[str, ...]) -> None:
     for path in expand(corpus):
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):
-            raise UsageError(f"--holdout {path}: is in the corpus, too; keep it out of that")
+            raise UsageError(f"--holdout={path}: is in the corpus, too; keep it out of that")
 
 
 def _are_files(*paths: str) -> bool:

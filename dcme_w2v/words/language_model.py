@@ -165,7 +165,7 @@ def _biases(
         return biases_of(counts, options)
     if prior:
         raise UsageError(
-            f"{path}: its scores have the words' counts in them (--prior {prior:g}): give "
+            f"{path}: its scores have the words' counts in them (--prior={prior:g}): give "
             "--read-vocab the file that --save-vocab wrote"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]

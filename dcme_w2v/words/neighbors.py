@@ -86,7 +86,7 @@ def _nearest(
     vectors: Vectors, query: NDArray[np.float32], left_out: Sequence[int], k: int
 ) -> list[Neighbor]:
     if k < 1:
-        raise UsageError(f"-k {k}: give at least 1")
+        raise UsageError(f"-k {k}: must be at least 1")
     length = float(np.linalg.norm(query))
     scores = (vectors.matrix @ query) * inverse_lengths(vectors.matrix) / (length or 1.0)
     scores[list(left_out)] = -np.inf

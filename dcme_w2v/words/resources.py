@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.checkpoints.folder import KEPT
+from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.files import STANDARD
 from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
@@ -49,17 +50,17 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     }
 
 
-def reason_against(plan: dict[str, Any]) -> str | None:
-    """Return why a run cannot be, if what it takes is not there: better now than after hours."""
+def reason_against(plan: dict[str, Any]) -> ResourceError | None:
+    """Return the error if memory or disk does not suffice: better now than after hours."""
     memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
     if limit is not None and memory > limit:
-        return (
+        return OutOfMemoryError(
             f"training needs {memory:,} bytes of memory and there are {limit:,}: lower --dim, "
             "--max-vocab or --clusters, or raise --min-count"
         )
     for one in plan["disk"]:
         if one["bytes"] > one["free_bytes"]:
-            return (
+            return ResourceError(
                 f"{one['folder']}: vectors and checkpoints need about {one['bytes']:,} bytes and "
                 f"{one['free_bytes']:,} are free: make room or choose another folder"
             )

@@ -139,7 +139,7 @@ def train(
         if job.dry_run:
             return {**plan, "refused": reason_against(plan)}
         if refused := reason_against(plan):
-            raise ResourceError(refused)
+            raise refused
         reporter.talk(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
@@ -268,7 +268,7 @@ def _start_from(path: str, training: Trainer, vocabulary: Vocabulary) -> None:
     if vectors.matrix.shape[1] != training.options.dim:
         raise FormatError(
             f"{path}: has {vectors.matrix.shape[1]} dimensions and --dim is "
-            f"{training.options.dim}: give --dim {vectors.matrix.shape[1]}"
+            f"{training.options.dim}: give --dim={vectors.matrix.shape[1]}"
         )
     found = [
         (here, there)
@@ -341,7 +341,7 @@ def _run(
                 raise _interrupted(job, training, corpus.vocabulary, keeper, noted)
             keeper.save_if_due()
         except DivergedError as error:
-            raise DivergedError(f"{error}; {keeper.last_state()}") from error
+            raise DivergedError(f"{error.message}; {keeper.last_state()}") from error
     return progress
 
 
@@ -353,10 +353,10 @@ def _interrupted(
     said = f"stopped by {noted.name} in epoch {keeper.position.epoch + 1}: "
     try:
         if (saved := keeper.save()) is not None:
-            said += f"the state is in {saved}; go on with --resume {saved.parent}"
+            said += f"the state is in {saved}; go on with --resume={saved.parent}"
             return Interrupted(said, noted.number)
     except ResourceError as error:
-        said += f"{error}; "
+        said += f"{error.message}; "
     written = _save(job, training, vocabulary, ".partial")
     said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
     return Interrupted(said, noted.number)
@@ -379,14 +379,16 @@ def _save_or_keep(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keep
     try:
         _save(job, training, vocabulary)
     except ResourceError as error:
-        raise ResourceError(f"{error}; {_kept(job, training, vocabulary, keeper)}") from error
+        raise ResourceError(
+            f"{error.message}; {_kept(job, training, vocabulary, keeper)}"
+        ) from error
 
 
 def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper) -> str:
     """Save the vectors where they were not meant to go, and say where."""
     with contextlib.suppress(ResourceError):
         if (saved := keeper.save()) is not None:
-            return f"nothing is lost: make room, and go on with --resume {saved.parent}"
+            return f"nothing is lost: make room, and go on with --resume={saved.parent}"
     folder = tempfile.mkdtemp(prefix="dcme-w2v-")
     first, second = (
         None if path is None else f"{folder}/{'vectors' if path == STANDARD else Path(path).name}"
@@ -397,5 +399,5 @@ def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keep
         written = _save(elsewhere, training, vocabulary)
     except ResourceError:
         shutil.rmtree(folder, ignore_errors=True)
-        return "nor can they be kept elsewhere; --checkpoint FOLDER would keep them"
+        return "nor can they be kept elsewhere; --checkpoint=FOLDER would keep them"
     return f"nothing is lost: they are in {' and '.join(written)}"

@@ -212,8 +212,9 @@ class Trainer:
     def _diverged(self, number: int, what: object) -> DivergedError:
         o = self.options
         return DivergedError(
-            f"training left the finite numbers in epoch {number + 1} ({what}; --objective "
-            f"{o.objective}, --lr {o.lr:g}, now {self.progress().lr:.4g}): give a lower --lr"
+            f"training left the finite numbers in epoch {number + 1} ({what}; "
+            f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}): "
+            "give a lower --lr"
         )
 
     def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:

@@ -120,7 +120,7 @@ def save_vectors(
     """
     chosen = format or format_of(path)
     if chosen not in FORMATS:
-        raise UsageError(f"format {chosen}: give one of {', '.join(FORMATS)}")
+        raise UsageError(f"--format={chosen}: must be one of {', '.join(FORMATS)}")
     if chosen == "npy" and os.fspath(path) == files.STANDARD:
         raise UsageError("npy is two files, which standard output cannot take; name a file")
     _check_shapes(words, matrix, counts)

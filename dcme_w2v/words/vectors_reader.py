@@ -247,7 +247,7 @@ def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
         with CorpusFile(name) as file:
             yield RowReader(name, file, None if file.packed else stored_size(name))
     except CorpusError as error:
-        raise FormatError(str(error)) from error
+        raise FormatError(error.message) from error
 
 
 def _is_number(field: bytes) -> bool:
