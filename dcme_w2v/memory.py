@@ -10,7 +10,7 @@ import os
 import resource
 from pathlib import Path
 
-from dcme_w2v.errors import ResourceError
+from dcme_w2v.errors import OutOfMemoryError
 
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
@@ -41,11 +41,11 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
     Raises
     ------
-    ResourceError
+    OutOfMemoryError
         There is less.
     """
     limit = memory_limit()
     if limit is not None and needed > limit:
-        raise ResourceError(
+        raise OutOfMemoryError(
             f"{what} needs {needed:,} bytes of memory and there are {limit:,}: {remedy}"
         )

@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
-from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
+from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
 from dcme_w2v.files import STANDARD, replacing
 from dcme_w2v.memory import require_memory
 from dcme_w2v.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
@@ -88,10 +88,10 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
     try:
         with zipfile.ZipFile(name) as archive:
             return checked_rows(_matrix_in(archive, name))
-    except OSError as error:
-        raise CorpusError(f"{name}: cannot be read: {error.strerror or error}") from None
     except (DcmeError, MemoryError):
         raise
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
     except Exception as error:  # zipfile and numpy raise whatever a damaged file brings about
         raise FormatError(
             f"{name}: is no sound sparse matrix ({_one_line(error)}); "
