@@ -37,7 +37,8 @@ from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors, save_vectors
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import save_vectors
 
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9

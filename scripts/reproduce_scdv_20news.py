@@ -143,7 +143,7 @@ def coherence(
     """Return the mean coherence of a model's topics, or of lists of its words, best first."""
     if lists is None:
         named = [[word for word, _ in topic.words] for topic in topics(model, TOP)]
-        lists = [np.array([model.words.index(word) for word in words]) for words in named]
+        lists = [np.array([model.words.find(word) for word in words]) for words in named]
     reversed_ones = [words[::-1] for words in lists]
     return {
         order: float(np.mean(coherences(model, words, texts)))

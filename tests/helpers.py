@@ -22,7 +22,8 @@ from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import LAST, pieces
-from dcme_w2v.words.vectors import Vectors, save_vectors
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import save_vectors
 
 # ---- options of training ----
 
@@ -143,8 +144,8 @@ def analogy_vectors(seed=0, dim=12, spread=0.02):
 
 def as_gensim(vectors):
     models = pytest.importorskip("gensim.models")
-    keyed = models.KeyedVectors(vectors.matrix.shape[1])
-    keyed.add_vectors(list(vectors.words), vectors.matrix)
+    keyed = models.KeyedVectors(vectors.vectors.shape[1])
+    keyed.add_vectors(list(vectors.words), vectors.vectors)
     return keyed
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.check import check_vectors
-from dcme_w2v.words.vectors import FORMATS, save_vectors
+from dcme_w2v.words.vectors_io import FORMATS, save_vectors
 
 ONE = b" \0\0\x80\x3f"
 

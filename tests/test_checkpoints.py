@@ -142,7 +142,7 @@ def test_the_vectors_of_a_checkpoint_are_vectors(kept):
     training, folder, (_, counts) = kept
     found = saved(folder, training, 1, counts)
     vectors = Vectors.load(found.folder / "vectors.npy")
-    assert np.array_equal(vectors.matrix, training.input)
+    assert np.array_equal(vectors.vectors, training.input)
     assert vectors.counts.tolist() == counts.tolist()
     assert run(["check", str(found.folder / "vectors.npy")]) == 0
 

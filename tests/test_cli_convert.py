@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.check import check_vectors
-from dcme_w2v.words.vectors import Vectors, save_vectors
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import save_vectors
 
 NAMES = {"text": "v.txt", "binary": "v.bin", "npy": "v.npy"}
 
@@ -30,7 +31,7 @@ def test_any_format_becomes_any_other(tmp_path, matrix, source, target, capsys):
     report = check_vectors(end)
     assert (report.format, report.faults) == (target, [])
     loaded = Vectors.load(end)
-    assert list(loaded.words) == list(words) and (loaded.matrix == matrix).all()
+    assert list(loaded.words) == list(words) and (loaded.vectors == matrix).all()
 
 
 def test_the_option_overrules_the_suffix(tmp_path):

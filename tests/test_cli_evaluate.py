@@ -10,7 +10,6 @@ import pytest
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words import evaluate
-from dcme_w2v.words.neighbors import neighbors
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -90,7 +89,7 @@ def test_neighbors_are_data_on_stdout_and_missing_words_talk_on_stderr(vectors, 
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
     assert [row[0] for row in rows] == ["rome", "rome", "king", "king"]
-    expected = neighbors(Vectors.load(vectors), "rome", 2)
+    expected = Vectors.load(vectors).most_similar("rome", topn=2)
     assert [row[1] for row in rows[:2]] == [near.word for near in expected]
     np.testing.assert_allclose(
         [float(row[2]) for row in rows[:2]], [near.similarity for near in expected], atol=1e-6

@@ -68,8 +68,8 @@ def test_analogies_are_the_softmax_of_b_minus_a_plus_c(tmp_path, model, capsys):
     logs = []
     for question in asked[:2]:
         a, b, c, d = (input.words.index(word) for word in question.split())
-        h = (input.matrix[b] - input.matrix[a] + input.matrix[c]).astype(float)
-        scores = output.matrix @ h
+        h = (input.vectors[b] - input.vectors[a] + input.vectors[c]).astype(float)
+        scores = output.vectors @ h
         logs.append(scores[d] - logsumexp(scores))
     found = scored(capsys, model, "--analogies", questions)
     assert found["questions"] == 2

@@ -30,7 +30,7 @@ def test_learns_which_words_belong_together(tmp_path, corpus, model, objective):
     vectors = Vectors.load(output)
     rows = {
         name: np.array(
-            [vectors.matrix[i] for i, word in enumerate(vectors.words) if word.startswith(name)]
+            [vectors.vectors[i] for i, word in enumerate(vectors.words) if word.startswith(name)]
         )
         for name in ("fish", "wheel")
     }
@@ -104,7 +104,7 @@ def test_files_of_a_run(tmp_path, corpus):
     counts = [int(count) for _, count in lines]
     assert counts == sorted(counts, reverse=True)
     assert [word for word, _ in lines] == list(Vectors.load(output).words)
-    assert not np.array_equal(Vectors.load(context).matrix, matrix)
+    assert not np.array_equal(Vectors.load(context).vectors, matrix)
     events = [json.loads(line) for line in log.read_text().splitlines()]
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
@@ -124,7 +124,7 @@ def test_gensim_loads_what_was_trained(tmp_path, corpus):
         ours = Vectors.load(output)
         theirs = models.KeyedVectors.load_word2vec_format(str(output), binary=binary)
         assert theirs.index_to_key == list(ours.words)
-        assert np.array_equal(theirs.vectors, ours.matrix)
+        assert np.array_equal(theirs.vectors, ours.vectors)
 
 
 def test_read_vocab_and_init(tmp_path, corpus):
@@ -135,8 +135,8 @@ def test_read_vocab_and_init(tmp_path, corpus):
     assert train(corpus, second, "--init", str(first), "--lr", "1e-9") == 0
     before, after = Vectors.load(first), Vectors.load(second)
     for word in ("wheel1", "fish2"):
-        row = before.matrix[before.words.index(word)]
-        assert np.allclose(after.matrix[after.words.index(word)], row, atol=1e-6)
+        row = before[word]
+        assert np.allclose(after[word], row, atol=1e-6)
 
 
 def test_dry_run_tells_and_writes_nothing(tmp_path, corpus, capsys):

@@ -76,7 +76,7 @@ def test_a_corpus_that_is_taken(tmp_path, name):
     assert train(corpus, output) == 0
     assert manifest(tmp_path / "v.bin")["tokens"]["corpus"] == tokens
     vectors = Vectors.load(output)
-    assert np.isfinite(vectors.matrix).all()
+    assert np.isfinite(vectors.vectors).all()
     assert {word[:1] for word in vectors.words} <= set("abcdex")
 
 
@@ -203,7 +203,7 @@ def test_vectors_that_are_refused(tmp_path, capsys, name):
 def test_vectors_of_others_are_taken(tmp_path, content):
     (tmp_path / "v").write_bytes(content)
     found = Vectors.load(tmp_path / "v")
-    assert list(found.words) == ["a", "b"] and found.matrix.tolist() == [[1, 2], [3, 4]]
+    assert list(found.words) == ["a", "b"] and found.vectors.tolist() == [[1, 2], [3, 4]]
 
 
 def test_vectors_of_another_size_are_refused(tmp_path, capsys):

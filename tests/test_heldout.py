@@ -80,7 +80,7 @@ def test_a_file_is_scored_and_not_trained_on(tmp_path, text):
         assert train(text, output, "--threads", "1", *flags) == 0
         vectors[name] = Vectors.load(output)
     assert "onlyhere" not in vectors["with"].words
-    assert (vectors["with"].matrix == vectors["without"].matrix).all()
+    assert (vectors["with"].vectors == vectors["without"].vectors).all()
     assert SCORES[0] in manifest(tmp_path / "with.npy")
     assert manifest(tmp_path / "with.npy")["tokens"]["held_out"] == 0
 
@@ -102,7 +102,7 @@ def test_training_ignores_held_out_lines(tmp_path, text):
     assert train(str(rest), tmp_path / "b.txt", *flags) == 0
     a, b = (Vectors.load(tmp_path / name) for name in ("a.txt", "b.txt"))
     assert list(a.words) == list(b.words)
-    assert (a.matrix == b.matrix).all()
+    assert (a.vectors == b.vectors).all()
 
 
 @pytest.mark.parametrize("update", [DCME, PAPER])

@@ -1,48 +1,108 @@
-"""Nearest words equal gensim's most_similar."""
+"""Nearest words, analogies, the odd word out: as gensim has them, and what is refused."""
 
 import numpy as np
 import pytest
-from helpers import analogy_vectors, as_gensim
 
-from dcme_w2v.errors import DcmeError, UsageError
-from dcme_w2v.text.words import Words
-from dcme_w2v.words.neighbors import analogy, neighbors
+from dcme_w2v.errors import UsageError
 from dcme_w2v.words.vectors import Vectors
 
-
-@pytest.mark.parametrize("word", ["word3", "WORD5", "Word0"])
-@pytest.mark.parametrize("k", [1, 10, 1000])
-def test_neighbors_equal_gensim(word, k):
-    vectors = analogy_vectors(spread=1.0)
-    expected = as_gensim(vectors).most_similar(word, topn=k)
-    got = neighbors(vectors, word, k)
-    assert [near.word for near in got] == [near for near, _ in expected]
-    np.testing.assert_allclose(
-        [near.similarity for near in got], [s for _, s in expected], atol=1e-6
-    )
+WORDS = [f"w{i}" for i in range(90)]
 
 
-@pytest.mark.parametrize("three", [("word0", "word1", "word2"), ("word4", "word4", "word8")])
-def test_analogy_equals_gensim(three):
-    vectors = analogy_vectors(spread=1.0)
-    a, b, c = three
-    expected = as_gensim(vectors).most_similar(positive=[b, c], negative=[a], topn=15)
-    got = analogy(vectors, a, b, c, 15)
-    assert [near.word for near in got] == [near for near, _ in expected]
-    np.testing.assert_allclose(
-        [near.similarity for near in got], [s for _, s in expected], atol=1e-6
-    )
+def make_vectors(seed=0, dim=12):
+    random = np.random.default_rng(seed)
+    lengths = random.uniform(0.2, 3, size=(len(WORDS), 1))
+    return Vectors(WORDS, (random.normal(size=(len(WORDS), dim)) + 0.3) * lengths)
+
+
+def same(ours, theirs):
+    assert [word for word, _ in ours] == [word for word, _ in theirs]
+    np.testing.assert_allclose([s for _, s in ours], [s for _, s in theirs], atol=1e-6)
+
+
+@pytest.fixture
+def keyed():
+    models = pytest.importorskip("gensim.models")
+    vectors = make_vectors()
+    keyed = models.KeyedVectors(vectors.dim)
+    keyed.add_vectors(WORDS, np.array(vectors.vectors))
+    return keyed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"positive": "w3"},
+        {"positive": ["w3"], "topn": 1},
+        {"positive": ["w3", "w5"], "topn": 1000},
+        {"positive": ["w1", "w2"], "negative": ["w0"]},
+        {"positive": ["w4", "w8"], "negative": ["w4"]},
+        {"negative": ["w7"], "topn": 5},
+        {"positive": [np.linspace(-1, 1, 12)]},
+        {"positive": [np.eye(12)[3], "w3"], "negative": [np.eye(12)[5]]},
+    ],
+)
+def test_most_similar_equals_gensim(keyed, query):
+    same(make_vectors().most_similar(**query), keyed.most_similar(**query))
+
+
+@pytest.mark.parametrize("restrict", [1, 20, 1000])
+def test_restrict_looks_at_the_first_rows_only(keyed, restrict):
+    ours = make_vectors().most_similar("w3", topn=5, restrict=restrict)
+    same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=restrict))
+
+
+def test_a_word_a_vector_and_a_list_are_the_same_query():
+    vectors = make_vectors()
+    row = vectors["w3"]
+    expected = vectors.most_similar(row, topn=4)
+    assert expected[0].word == "w3"
+    for query in (list(row), row.tolist(), tuple(row), [row], row[None], row.astype(np.float64)):
+        assert vectors.most_similar(query, topn=4) == expected
+    same(vectors.most_similar("w3", topn=3), expected[1:])
+    # also beside others, unlike gensim's, where a vector weighs by its length
+    mixed = vectors.most_similar([row * 9, "w5"], topn=90)
+    same([near for near in mixed if near.word != "w3"], vectors.most_similar(["w3", "w5"], topn=90))
+    assert vectors.most_similar(np.array(["w3"]), topn=3) == vectors.most_similar("w3", topn=3)
+
+
+def test_similarity_and_the_odd_word_out_equal_gensim(keyed):
+    vectors = make_vectors()
+    assert vectors.similarity("w1", "w2") == pytest.approx(keyed.similarity("w1", "w2"), abs=1e-6)
+    assert vectors.similarity("w1", vectors["w1"] * 7) == pytest.approx(1, abs=1e-6)
+    for start in range(20):
+        words = WORDS[start::20]
+        assert vectors.doesnt_match(words) == keyed.doesnt_match(words)
 
 
 def test_equal_neighbors_come_in_order_of_frequency():
-    vectors = Vectors(Words.from_words("abcdef"), np.ones((6, 3), dtype=np.float32))
-    assert [near.word for near in neighbors(vectors, "c", 10)] == list("abdef")
+    vectors = Vectors("abcdef", np.ones((6, 3)))
+    assert [near.word for near in vectors.most_similar("c")] == list("abdef")
+    assert vectors.doesnt_match(["d", "b", "a"]) == "d"
 
 
-def test_an_unknown_word_is_an_error():
-    with pytest.raises(DcmeError, match="nowhere: not among the 110 words"):
-        neighbors(analogy_vectors(), "nowhere")
-    with pytest.raises(DcmeError, match="nowhere"):
-        analogy(analogy_vectors(), "word1", "word2", "nowhere")
-    with pytest.raises(UsageError, match="-k 0"):
-        neighbors(analogy_vectors(), "word1", 0)
+def test_a_vector_of_zeros_is_like_nothing():
+    vectors = Vectors("abc", [[1, 0], [0, 0], [2, 1]])
+    assert vectors.similarity("a", "b") == 0
+    assert [near.word for near in vectors.most_similar("a")] == ["c", "b"]
+    assert [near.similarity for near in vectors.most_similar("b")] == [0, 0]
+
+
+def test_what_cannot_be_asked():
+    vectors = make_vectors()
+    with pytest.raises(KeyError, match="'nowhere' is not among the 90 words"):
+        vectors.most_similar("nowhere")
+    with pytest.raises(KeyError, match="'nowhere'"):
+        vectors.most_similar(positive=["w1", "w2"], negative=["nowhere"])
+    with pytest.raises(KeyError, match="'nowhere'"):
+        vectors.doesnt_match(["w1", "nowhere"])
+    with pytest.raises(UsageError, match="topn=0: must be at least 1"):
+        vectors.most_similar("w1", topn=0)
+    with pytest.raises(UsageError, match="restrict=0: must be at least 1"):
+        vectors.most_similar("w1", restrict=0)
+    with pytest.raises(UsageError, match="no query"):
+        vectors.most_similar(positive=[], negative=None)
+    with pytest.raises(UsageError, match=r"shape \(3,\): must be of shape \(12,\)"):
+        vectors.most_similar([np.ones(3)])
+    with pytest.raises(UsageError, match="list of words"):
+        vectors.doesnt_match([])

@@ -90,7 +90,7 @@ def test_a_signal_without_checkpoints_saves_the_vectors_so_far(
     assert train_short(corpus, output, "--quiet") == 130
     assert f"the vectors so far are in {output}.partial" in capsys.readouterr().err
     assert output.read_bytes() == b"old"
-    assert np.isfinite(Vectors.load(f"{output}.partial").matrix).all()
+    assert np.isfinite(Vectors.load(f"{output}.partial").vectors).all()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "corpus.txt", "v.bin", "v.bin.partial",
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors import Vectors
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -82,7 +83,7 @@ def test_weights_and_term_frequencies():
 
 def test_averages():
     train, vectors = make_texts(), word_vectors()
-    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     for features in ("average", "weighted-average"):
         model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features=features))
         (row,) = model.transform([b"w1 w2 w1 x"])
@@ -96,7 +97,7 @@ def test_hard_clusters_with_their_idf():
     train, vectors = make_texts(), word_vectors()
     model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features="bowv"))
     assert model.columns == 5 * 8
-    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
     clusters = model.posteriors.matrix().toarray().argmax(axis=1)
     (row,) = model.transform([b"w3 w9 w9"])
@@ -155,7 +156,7 @@ def test_centred_word_vectors():
     vectors = word_vectors()
     options = dataclasses.replace(SMALL_SCDV, features="average", centre=True, min_df=0)
     model = fit_documents(make_texts(), vectors, options)
-    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     wanted = (unit - unit.mean(axis=0))[5]
     (row,) = model.transform([b"w5"])
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
@@ -240,9 +241,10 @@ def test_what_cannot_be_fitted():
         fit_documents([b"w1 w2"], vectors, SMALL_SCDV)
     with pytest.raises(CorpusError, match="document 2 of 2 has a NUL"):
         fit_documents([b"w1", b"w1\0"], vectors, SMALL_SCDV)
-    vectors.matrix[3] = np.nan
+    broken = np.array(vectors.vectors)
+    broken[3] = np.nan
     with pytest.raises(FormatError, match="vector of 'w3' is NaN"):
-        fit_documents(make_texts(), vectors, SMALL_SCDV)
+        fit_documents(make_texts(), Vectors(vectors.words, broken), SMALL_SCDV)
     huge = dataclasses.replace(fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1)))
     huge = dataclasses.replace(huge, posteriors=dataclasses.replace(huge.posteriors, count=2**30))
     with pytest.raises(DcmeError, match="fewer clusters"):

@@ -41,7 +41,7 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import blocks_of
+from dcme_w2v.words.vectors_io import blocks_of
 
 KEPT = 2  # generations
 READ_AT_ONCE = 8 << 20

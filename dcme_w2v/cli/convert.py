@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dcme_w2v import files
-from dcme_w2v.words.vectors import FORMATS, Vectors
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import FORMATS
 
 
 @click.command()
@@ -27,4 +28,4 @@ def convert(source: str, target: str, chosen: str | None) -> None:
     files.check_writable(target)
     vectors = Vectors.load(source)
     vectors.save(target, chosen)
-    click.echo(f"{len(vectors)} vectors of {vectors.matrix.shape[1]} written to {target}", err=True)
+    click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)

@@ -9,7 +9,6 @@ import click
 
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.words import neighbors as nearest
 from dcme_w2v.words.neighbors import Neighbor
 from dcme_w2v.words.vectors import Vectors
 
@@ -17,7 +16,14 @@ from dcme_w2v.words.vectors import Vectors
 @click.command()
 @click.argument("vectors")
 @click.argument("words", metavar="WORD...", nargs=-1, required=True)
-@click.option("-k", default=10, show_default=True, metavar="N", help="how many neighbours")
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="how many neighbours",
+)
 @json_option
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Print the words nearest to each WORD.
@@ -27,7 +33,7 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
     """
     loaded = Vectors.load(vectors)
     known, missing = _split(loaded, vectors, words)
-    found = {word: nearest.neighbors(loaded, word, k) for word in known}
+    found = {word: loaded.most_similar(word, topn=k) for word in known}
     if as_json:
         listed = {word: _as_dicts(near) for word, near in found.items()}
         click.echo(json.dumps({"neighbors": listed, "missing": missing}, indent=2))
@@ -42,14 +48,21 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
 @click.argument("a")
 @click.argument("b")
 @click.argument("c")
-@click.option("-k", default=10, show_default=True, metavar="N", help="how many answers")
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="how many answers",
+)
 @json_option
 def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None:
     """Answer "A is to B as C is to ?".
 
     A line is word and cosine, parted by a tab, best first.
     """
-    answers = nearest.analogy(Vectors.load(vectors), a, b, c, k)
+    answers = Vectors.load(vectors).most_similar(positive=[b, c], negative=[a], topn=k)
     if as_json:
         click.echo(json.dumps({"analogy": [a, b, c], "answers": _as_dicts(answers)}, indent=2))
         return

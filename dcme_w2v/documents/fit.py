@@ -172,7 +172,7 @@ def _with_words(
 
 
 def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64], centre: bool) -> NDArray[np.float32]:
-    matrix = vectors.matrix[kept]
+    matrix = vectors.vectors[kept]
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word = vectors.words[int(kept[np.argmin(finite)])]

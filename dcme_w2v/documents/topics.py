@@ -15,7 +15,7 @@ from scipy import sparse
 from dcme_w2v.documents.bow import count_rows
 from dcme_w2v.documents.scdv import BAGS, DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
-from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.errors import DcmeError, UnknownWordError, UsageError
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,11 @@ def senses(
     DcmeError
         The word is not known.
     """
-    number = model.words.index(word)
+    number = model.words.find(word)
     if number is None or number >= len(model.vectors):
-        raise DcmeError(f"{word}: not among the {len(model.words):,} words; check its spelling")
+        raise UnknownWordError(
+            f"{word}: not among the {len(model.words):,} words; check its spelling"
+        )
     row = model.posteriors.matrix()[number]
     everything = topics(model, words)
     order = np.argsort(-row.data, kind="stable")

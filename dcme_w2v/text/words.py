@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Words:
+class Words(Sequence[str]):
     """Distinct words in order, by number and by spelling.
 
     A million Python strings cost some 60 MB; one block of UTF-8 bytes with offsets costs what the
@@ -38,23 +41,60 @@ class Words:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, number: int) -> str:
-        if not 0 <= number < len(self):
-            raise IndexError(f"word {number} of {len(self)}")
-        return self._bytes(number).decode()
+    @overload
+    def __getitem__(self, number: SupportsIndex) -> str: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Words: ...
+
+    def __getitem__(self, number: SupportsIndex | slice) -> str | Words:
+        if isinstance(number, slice):
+            return self._slice(*number.indices(len(self)))
+        position = operator.index(number)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"word {position} of {len(self)}")
+        return self._bytes(position % len(self)).decode()
 
     def __iter__(self) -> Iterator[str]:
         block, ends = self.text.tobytes(), self.offsets.tolist()
         return (block[ends[i] : ends[i + 1]].decode() for i in range(len(self)))
 
-    def __contains__(self, word: str) -> bool:
-        return self.index(word) is not None
+    def __contains__(self, word: object) -> bool:
+        return self.find(word) is not None
 
-    def index(self, word: str) -> int | None:
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({reprlib.repr(list(self[:7]))[:-1]}; {len(self):,} words)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}
+
+    def find(self, word: object) -> int | None:
         """Return a word's number, or None where it is not in the list."""
-        if self._index is None:
+        if not isinstance(word, str):
+            return None
+        if self._index is None:  # assigned when whole: another thread may look at it
             self._index = {self._bytes(i): i for i in range(len(self))}
-        return self._index.get(word.encode("utf-8", "surrogateescape"))
+        try:
+            return self._index.get(word.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:
+            return None
+
+    def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
+        """Return a word's number, or raise ValueError as a list does."""
+        number = self.find(value)
+        if number is None or number not in range(len(self))[start:stop]:
+            raise ValueError(f"{value!r} is not in the list of words")
+        return number
+
+    def count(self, value: object) -> int:
+        """Return 1 for a word that is in the list, else 0."""
+        return int(value in self)
+
+    def _slice(self, start: int, stop: int, step: int) -> Words:
+        if step != 1:
+            return Words.from_words(self._bytes(i) for i in range(start, stop, step))
+        offsets = self.offsets[start : max(start, stop) + 1]
+        return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def _bytes(self, number: int) -> bytes:
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()

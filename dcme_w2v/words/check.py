@@ -1,7 +1,7 @@
 """Every fault of a file of word vectors, counted, with the first place of each kind.
 
-Called by cli/check.py. It reads a file as words/vectors.py does, but goes on after a fault wherever
-rows can still be told apart.
+Called by cli/check.py. It reads a file as words/vectors_io.py does, but goes on after a fault
+wherever rows can still be told apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.vectors import blocks_of, is_npy, load_vocabulary, map_npy, vocabulary_path
+from dcme_w2v.words.vectors_io import (
+    blocks_of,
+    is_npy,
+    load_vocabulary,
+    map_npy,
+    vocabulary_path,
+)
 from dcme_w2v.words.vectors_reader import DUPLICATE, FAULT_NAMES, RowReader, no_faults, open_rows
 
 UNREADABLE = "unreadable"

@@ -161,7 +161,7 @@ def analogies(
     names, section_of, questions, skipped = _read_questions(path)
     numbers, covered = _numbered_questions(path, questions, spelled, len(first))
     answers = np.full(len(numbers), -1)
-    answers[covered] = _answers(vectors.matrix[: len(first)], first, numbers[covered], method)
+    answers[covered] = _answers(vectors.vectors[: len(first)], first, numbers[covered], method)
     right = covered & (answers == numbers[:, 3])
     counts = [
         np.bincount(section_of[chosen], minlength=len(names)).tolist()
@@ -202,7 +202,7 @@ def similarity(
             f"{path}: {len(gold)} of {len(pairs)} pairs have both words among the first"
             f" {min(restrict, len(vectors.words)):,}; a correlation needs two that are rated apart"
         )
-    left, right = (vectors.matrix[numbers[covered, side]].astype(np.float64) for side in (0, 1))
+    left, right = (vectors.vectors[numbers[covered, side]].astype(np.float64) for side in (0, 1))
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     return SimilarityScore(

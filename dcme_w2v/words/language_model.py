@@ -88,7 +88,7 @@ class LanguageModel:
                 "--output-context wrote"
             )
         input, output = Vectors.load(path), Vectors.load(context)
-        if input.matrix.shape != output.matrix.shape or not _same(input.words, output.words):
+        if input.vectors.shape != output.vectors.shape or not _same(input.words, output.words):
             raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
         known = _beside(path, manifest.get("vocabulary_file"))
         if known is not None and not Path(known).exists():
@@ -96,7 +96,7 @@ class LanguageModel:
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, input.matrix, output.matrix, int(window), biases)
+        return cls(input.words, input.vectors, output.vectors, int(window), biases)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
         """Return how probable the words of a corpus are, each given those around it.
@@ -176,7 +176,7 @@ def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
     if path is None:
         return vectors.counts
     vocabulary = Vocabulary.load(path)
-    rows = [vocabulary.index(word) for word in vectors.words]
+    rows = [vocabulary.find(word) for word in vectors.words]
     if None in rows:
         word = vectors.words[rows.index(None)]
         raise FormatError(f"{path}: has no count of the word {word}; give the vectors' own")

@@ -1,64 +1,85 @@
-"""The words nearest to a word, or to the answer of an analogy, by cosine.
+"""Cosines between words and vectors: the nearest words, analogies, the odd word out.
 
-Called by the `neighbors` and `analogy` commands; `inverse_lengths` also by words/evaluate.py.
+`dcme_w2v.words.vectors.Vectors` and, through it, the `neighbors` and `analogy` commands call this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.errors import UsageError
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
 
+Term = str | ArrayLike  # a word, or a vector of shape (d,)
+
 
 class Neighbor(NamedTuple):
-    """A word and its cosine to what was asked for."""
+    """A word and its cosine similarity to the query."""
 
     word: str
     similarity: float
 
 
-def neighbors(vectors: Vectors, word: str, k: int = 10) -> list[Neighbor]:
-    """Return the words whose vectors have the highest cosine with a word's vector.
+def most_similar(
+    vectors: Vectors,
+    positive: Term | Iterable[Term] | None,
+    negative: Term | Iterable[Term] | None,
+    topn: int,
+    restrict: int | None,
+) -> list[Neighbor]:
+    """Return the words nearest to a sum of unit vectors; see `Vectors.most_similar`."""
+    for name, number in (("topn", topn), ("restrict", restrict)):
+        if number is not None and number < 1:
+            raise UsageError(f"--{name}={number}: must be at least 1")
+    added, subtracted = terms_of(positive), terms_of(negative)
+    if not added and not subtracted:
+        raise UsageError("no query; give words or vectors as positive or negative")
+    query = np.zeros(vectors.dim, dtype=np.float32)
+    for sign, terms in ((1, added), (-1, subtracted)):
+        for term in terms:
+            query += sign * unit_vector(vectors, term)
+    given = {vectors.index(term) for term in (*added, *subtracted) if isinstance(term, str)}
+    return _nearest(vectors, query, given, topn, restrict)
 
-    Parameters
-    ----------
-    vectors : Vectors
-        The words and their vectors.
-    word : str
-        The word, as it is spelled there; it is not among its own neighbours.
-    k : int
-        How many to return, best first; among equals the more frequent word comes first.
 
-    Raises
-    ------
-    DcmeError
-        The word is not there.
-    """
-    number = _number_of(vectors, word)
-    return _nearest(vectors, _unit_rows(vectors, [number])[0], [number], k)
+def similarity(vectors: Vectors, one: Term, other: Term) -> float:
+    """Return the cosine of two words or vectors."""
+    return float(unit_vector(vectors, one) @ unit_vector(vectors, other))
 
 
-def analogy(vectors: Vectors, a: str, b: str, c: str, k: int = 10) -> list[Neighbor]:
-    """Return the words x for which "a is to b as c is to x" holds best.
+def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
+    """Return the word with the lowest cosine to the mean of all; among equals the first."""
+    given = list(words)
+    if not given or isinstance(words, str):
+        raise UsageError("give a list of words")
+    units = np.array([unit_vector(vectors, word) for word in given])
+    return given[int(np.argmin(units @ units.mean(axis=0)))]
 
-    The query is b - a + c, each of unit length (3CosAdd: Mikolov et al. 2013, Linguistic
-    regularities in continuous space word representations); a, b and c are left out.
 
-    Raises
-    ------
-    DcmeError
-        One of the words is not there.
-    """
-    numbers = [_number_of(vectors, word) for word in (a, b, c)]
-    unit = _unit_rows(vectors, numbers)
-    return _nearest(vectors, unit[1] + unit[2] - unit[0], numbers, k)
+def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
+    """Return a list of words and vectors for one of them, several, or None."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    terms: list[Any] = list(given)  # type: ignore[arg-type]
+    return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
+
+
+def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
+    """Return the vector of a word, or a vector, at unit length; zeros stay zeros."""
+    row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
+    if row.shape != (vectors.dim,):
+        raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
+    unit: NDArray[np.float32] = row * inverse_lengths(row[None])[0]
+    return unit
 
 
 def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -69,28 +90,19 @@ def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return inverse
 
 
-def _number_of(vectors: Vectors, word: str) -> int:
-    number = vectors.words.index(word)
-    if number is None:
-        raise DcmeError(f"{word}: not among the {len(vectors.words):,} words; check its spelling")
-    return number
-
-
-def _unit_rows(vectors: Vectors, numbers: Sequence[int]) -> NDArray[np.float32]:
-    rows: NDArray[np.float32] = vectors.matrix[list(numbers)]
-    rows = rows * inverse_lengths(rows)[:, None]
-    return rows
-
-
 def _nearest(
-    vectors: Vectors, query: NDArray[np.float32], left_out: Sequence[int], k: int
+    vectors: Vectors,
+    query: NDArray[np.float32],
+    left_out: Iterable[int],
+    topn: int,
+    restrict: int | None,
 ) -> list[Neighbor]:
-    if k < 1:
-        raise UsageError(f"-k {k}: must be at least 1")
+    rows = vectors.vectors[:restrict]
     length = float(np.linalg.norm(query))
-    scores = (vectors.matrix @ query) * inverse_lengths(vectors.matrix) / (length or 1.0)
-    scores[list(left_out)] = -np.inf
-    k = min(k, len(scores) - len(set(left_out)))
+    scores = (rows @ query) * vectors.inverse_lengths(restrict) / (length or 1.0)
+    excluded: Sequence[int] = [number for number in left_out if number < len(scores)]
+    scores[excluded] = -np.inf
+    k = min(topn, len(scores) - len(excluded))
     best = np.argpartition(-scores, k - 1)[:k] if k else np.empty(0, dtype=np.int64)
     best = best[np.lexsort((best, -scores[best]))]
     return [Neighbor(vectors.words[int(i)], float(scores[i])) for i in best]

@@ -13,7 +13,7 @@ from dcme_w2v.files import STANDARD
 from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
-from dcme_w2v.words.vectors import format_of
+from dcme_w2v.words.vectors_io import format_of
 
 if TYPE_CHECKING:
     from dcme_w2v.words.run import TrainJob

@@ -40,7 +40,8 @@ from dcme_w2v.words.manifest import (
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.trainer import Progress, Trainer
-from dcme_w2v.words.vectors import Vectors, format_of, save_vectors
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import format_of, save_vectors
 
 
 @dataclass(frozen=True)
@@ -265,20 +266,20 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
 def _start_from(path: str, training: Trainer, vocabulary: Vocabulary) -> None:
     """Copy the rows of the words that the given vectors have."""
     vectors = Vectors.load(path)
-    if vectors.matrix.shape[1] != training.options.dim:
+    if vectors.dim != training.options.dim:
         raise FormatError(
-            f"{path}: has {vectors.matrix.shape[1]} dimensions and --dim is "
-            f"{training.options.dim}: give --dim={vectors.matrix.shape[1]}"
+            f"{path}: has {vectors.dim} dimensions and --dim is "
+            f"{training.options.dim}: give --dim={vectors.dim}"
         )
     found = [
         (here, there)
         for here, word in enumerate(vocabulary)
-        if (there := vectors.words.index(word)) is not None
+        if (there := vectors.words.find(word)) is not None
     ]
     if not found:
         raise UsageError(f"{path}: has none of the corpus's words; give other vectors to --init")
     here, there = np.array(found).T
-    training.input[here] = vectors.matrix[there]
+    training.input[here] = vectors.vectors[there]
 
 
 def _checkpoint_of(job: TrainJob) -> Checkpoint | None:

@@ -1,323 +1,387 @@
-"""Word vectors in memory, and their files: word2vec text, word2vec binary, npy.
-
-text    "V D" and a line end; then word and D numbers between single spaces, each number the
-        shortest decimal that reads back to the same float32; lines end with 0x0A.
-binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
-npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and beside it X.vocab, a line
-        "word count" a row, or "word" alone where counts are not known.
-"""
+"""`Vectors`: words and their vectors, in memory or mapped from a file."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from pathlib import Path
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v import files
-from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
-from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.parallel import ordered_map
-from dcme_w2v.text.vocabulary import Vocabulary, count_lines
+from dcme_w2v.errors import UnknownWordError, UsageError
+from dcme_w2v.files import STANDARD, replacing
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.vectors_reader import (
-    COUNT,
-    DUPLICATE,
-    FAULT_NAMES,
-    MAX_ROWS,
-    RowReader,
-    no_faults,
-    open_rows,
-)
+from dcme_w2v.words import neighbors
+from dcme_w2v.words.neighbors import Neighbor, Term
+from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
-FORMATS = ("text", "binary", "npy")
-NPY_MAGIC = b"\x93NUMPY"
-_WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
+Default = TypeVar("Default")
 
 
 class Vectors:
     """Words and their vectors.
 
+    An object does not change: its arrays are read-only, so that several threads may read it at
+    once. Give a copy of `vectors` to what writes.
+
     Parameters
     ----------
+    words : sequence of str
+        Distinct words, by convention the most frequent first.
+    vectors : array of shape (n, d)
+        A vector a row; float32 arrays are not copied, and may be views or memory maps.
+    counts : array of int, shape (n,), optional
+        How often each word occurs in the corpus.
+    context : Vectors, optional
+        The context vectors (output embeddings) of the same words.
+    manifest : mapping, optional
+        How the vectors were made: options, corpus, tokens, seconds, loss.
+
+    Attributes
+    ----------
     words : Words
-    matrix : ndarray of float32, shape (n, d)
-        A vector a row; may be a view of a wider matrix, or a memory map.
-    counts : ndarray of int64, shape (n,), optional
-        How often each word was seen.
+        A sequence of str that takes the memory of its UTF-8 bytes.
+    vectors : ndarray of float32, shape (n, d)
+    counts : ndarray of int64, shape (n,), or None
+    context : Vectors or None
+    manifest : dict or None
+
+    Raises
+    ------
+    UsageError
+        The numbers of words, vectors and counts differ, or there are no dimensions.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.Vectors(["king", "queen", "man"], [[3, 4], [0, 2], [1, 0]], counts=[9, 5, 2])
+    >>> v
+    Vectors(3 words, 2 dimensions)
+    >>> v["king"]
+    array([3., 4.], dtype=float32)
+    >>> v[["man", "queen"]].shape, "king" in v, len(v), list(v)
+    ((2, 2), True, 3, ['king', 'queen', 'man'])
+    >>> v[:2].words
+    Words(['king', 'queen']; 2 words)
+    >>> v["King"]
+    Traceback (most recent call last):
+      ...
+    dcme_w2v.errors.UnknownWordError: 'King' is not among the 3 words; did you mean 'king'?
     """
 
     def __init__(
-        self, words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None = None
+        self,
+        words: Iterable[str],
+        vectors: ArrayLike,
+        counts: ArrayLike | None = None,
+        *,
+        context: Vectors | None = None,
+        manifest: Mapping[str, Any] | None = None,
     ) -> None:
-        self.words = words
-        self.matrix = matrix
-        self.counts = counts
+        self.words = words if isinstance(words, Words) else _distinct(words)
+        self.vectors: NDArray[np.float32] = _read_only(vectors, np.float32)
+        self.counts = None if counts is None else _read_only(counts, np.int64)
+        self.context = context
+        self.manifest = None if manifest is None else dict(manifest)
+        self._inverse_lengths: NDArray[np.float32] | None = None
+        self._check()
 
-    def __len__(self) -> int:
-        return len(self.words)
+    def _check(self) -> None:
+        shape, n = self.vectors.shape, len(self.words)
+        if len(shape) != 2 or shape[1] < 1:
+            raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
+        counts = n if self.counts is None else len(self.counts)
+        context = n if self.context is None else len(self.context)
+        if not n == shape[0] == counts == context:
+            raise UsageError(
+                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
+                "must be as many of each"
+            )
+
+    # ---- files ----
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], limit: int | None = None) -> Vectors:
-        """Read vectors; the format is told from the content.
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        limit: int | None = None,
+        mmap: bool = True,
+    ) -> Vectors:
+        """Read vectors from a file.
 
-        Text and binary files may be packed (gz, bz2, xz, zst), without a header (text, as GloVe's)
-        or without the line end after each vector (binary); ``-`` is standard input. An npy file is
-        memory-mapped: its words are read, but neither its numbers nor repeated words are looked for
-        (``dcme-w2v check`` does).
+        Text and binary files may be compressed (gz, bz2, xz, zst), without a header (text, as
+        GloVe's) or without the line end after each vector (binary); ``-`` is standard input.
 
         Parameters
         ----------
         path : path
+        format : {"text", "binary", "npy"}, optional
+            Detected from the content by default.
         limit : int, optional
             Read the first rows only.
+        mmap : bool
+            Map the vectors of an npy file into memory instead of reading them; whether they are
+            finite, and the words distinct, is then not checked (``dcme-w2v check`` does). Rows of
+            text and binary files are not equally long, and are always read.
+
+        Returns
+        -------
+        Vectors
+            With counts from the ``.vocab`` file beside an npy file, else without.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        FormatError
+            The file does not hold what its header says, or something that no file of vectors may
+            hold; the message names the first place.
+        """
+        return cls(*load_vectors(path, format, limit=limit, mmap=mmap))
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write words and vectors, and the manifest, if there is one, to ``PATH.json``.
+
+        The write is atomic. Counts go to the ``.vocab`` file beside an npy file; context vectors
+        are saved by ``v.context.save(path)``.
+
+        Parameters
+        ----------
+        path : path
+            ``-`` is standard output (text, binary).
+        format : {"text", "binary", "npy"}, optional
+            By default as the suffix says: .bin is binary, .npy is npy, all others are text.
 
         Raises
         ------
         FormatError
-            The file is not what its header says, or has something that no file of vectors may
-            have; the message names the first place.
+            A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or
+            a NUL byte in it. The target has not been touched.
+        OSError
+            The file cannot be written.
         """
-        if is_npy(path):
-            return _load_npy(Path(path), limit)
-        with open_rows(path) as reader:
-            return _load_rows(reader, limit)
+        save_vectors(path, self.words, self.vectors, counts=self.counts, format=format)
+        if self.manifest is not None and os.fspath(path) != STANDARD:
+            with replacing(f"{os.fspath(path)}.json") as file:
+                file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the vectors; see `save_vectors`."""
-        save_vectors(path, self.words, self.matrix, counts=self.counts, format=format)
+    def to_gensim(self) -> Any:
+        """Return a copy as gensim's KeyedVectors, with counts if they are known.
 
+        Returns
+        -------
+        gensim.models.KeyedVectors
 
-def save_vectors(
-    path: str | os.PathLike[str],
-    words: Words,
-    matrix: NDArray[np.float32],
-    *,
-    counts: NDArray[np.int64] | None = None,
-    format: str | None = None,
-) -> None:
-    """Write word vectors as text, binary or npy.
+        Raises
+        ------
+        ImportError
+            gensim is not installed.
+        """
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError as error:
+            raise ImportError("to_gensim needs gensim: pip install gensim") from error
+        keyed = KeyedVectors(self.dim, len(self), dtype=np.float32)
+        keyed.vectors[:] = self.vectors
+        keyed.index_to_key = list(self.words)
+        keyed.key_to_index = {word: i for i, word in enumerate(keyed.index_to_key)}
+        keyed.next_index = len(self)
+        if self.counts is not None:
+            keyed.expandos["count"] = np.array(self.counts)
+        return keyed
 
-    Parameters
-    ----------
-    path : path
-        The file to be replaced when all is written; ``-`` is standard output (text, binary).
-    words : Words, n of them
-    matrix : ndarray of float32, shape (n, d)
-        May be a view with any strides; it is never copied whole.
-    counts : ndarray of int64, shape (n,), optional
-        Written to the .vocab beside an npy file.
-    format : {"text", "binary", "npy"}, optional
-        By default as the suffix says: .bin is binary, .npy is npy, all others are text.
+    # ---- words and rows ----
 
-    Raises
-    ------
-    FormatError
-        A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or a
-        NUL byte in it. The target has not been touched.
-    """
-    chosen = format or format_of(path)
-    if chosen not in FORMATS:
-        raise UsageError(f"--format={chosen}: must be one of {', '.join(FORMATS)}")
-    if chosen == "npy" and os.fspath(path) == files.STANDARD:
-        raise UsageError("npy is two files, which standard output cannot take; name a file")
-    _check_shapes(words, matrix, counts)
-    _check_before_writing(path, words, matrix)
-    if chosen == "npy":
-        _save_npy(Path(path), words, matrix, counts)
-        return
-    with files.replacing(path) as file:
-        file.write(b"%d %d\n" % matrix.shape)
-        for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
-            file.write(block.data)
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector."""
+        return int(self.vectors.shape[1])
 
+    def __len__(self) -> int:
+        return len(self.words)
 
-def format_of(path: str | os.PathLike[str]) -> str:
-    """Return the format that a target's suffix asks for."""
-    return {".bin": "binary", ".npy": "npy"}.get(Path(path).suffix, "text")
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
 
+    def __contains__(self, word: object) -> bool:
+        return word in self.words
 
-def vocabulary_path(path: str | os.PathLike[str]) -> Path:
-    """Return the place of the words that belong to an npy file."""
-    return Path(path).with_suffix(".vocab")
+    def __repr__(self) -> str:
+        return f"Vectors({len(self):,} words, {self.dim} dimensions)"
 
+    @overload
+    def __getitem__(self, key: slice) -> Vectors: ...
 
-def blocks_of(matrix: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield a matrix in contiguous blocks of rows, each with its first row's number."""
-    step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
-    for first in range(0, len(matrix), step):
-        yield first, np.ascontiguousarray(matrix[first : first + step])
+    @overload
+    def __getitem__(self, key: str | Iterable[str]) -> NDArray[np.float32]: ...
 
+    def __getitem__(self, key: str | Iterable[str] | slice) -> NDArray[np.float32] | Vectors:
+        """Return the vector of a word, the vectors of several, or some rows as `Vectors`.
 
-# ---- writing ----
+        Parameters
+        ----------
+        key : str, iterable of str, or slice
 
+        Returns
+        -------
+        ndarray of float32, shape (d,), or (k, d) for k words; or Vectors for a slice
 
-def _rows_as_bytes(
-    words: Words, matrix: NDArray[np.float32], *, binary: bool
-) -> Iterator[NDArray[np.uint8]]:
-    def write(part: tuple[int, NDArray[np.float32]]) -> NDArray[np.uint8]:
-        return write_rows(binary, part[1], words.text, words.offsets, part[0])
-
-    return ordered_map(write, blocks_of(matrix))
-
-
-def _save_npy(
-    path: Path, words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
-) -> None:
-    header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
-    with files.replacing(path) as numbers, files.replacing(vocabulary_path(path)) as vocabulary:
-        np.lib.format.write_array_header_1_0(numbers, header)
-        for _, block in blocks_of(matrix):
-            numbers.write(block.data.cast("B"))
-        if counts is None:
-            vocabulary.writelines(f"{word}\n".encode() for word in words)
-        else:
-            vocabulary.writelines(count_lines(words, counts))
-        # Whatever can fail does so here, before the first of the two is renamed.
-        for file in (numbers, vocabulary):
-            file.flush()
-            with files.blaming(path):
-                os.fsync(file.fileno())
-
-
-def _check_shapes(
-    words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
-) -> None:
-    if matrix.dtype != np.float32 or matrix.ndim != 2 or matrix.shape[1] < 1:
-        raise ValueError(f"give a float32 matrix, not {matrix.dtype} of shape {matrix.shape}")
-    if len(words) != len(matrix) or (counts is not None and len(counts) != len(words)):
-        raise ValueError(f"{len(words)} words, {len(matrix)} rows and the counts do not match")
-
-
-def _check_before_writing(
-    path: str | os.PathLike[str], words: Words, matrix: NDArray[np.float32]
-) -> None:
-    faults = no_faults()
-    check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # whose words come from a hash table
-        find_duplicates(words.text, words.offsets, faults)
-    for kind in np.flatnonzero(faults[:, 0]):
-        row = int(faults[kind, 1])
-        word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
-        shown = ascii(word.decode("utf-8", "backslashreplace"))
-        raise FormatError(
-            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
-            "nothing was written; mend the list of words"
-        )
-    for first, block in blocks_of(matrix):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row = first + int(np.argmin(finite.all(axis=1)))
-            raise FormatError(
-                f"{os.fspath(path)}: the vector of {words[row]!a} in row {row + 1} is NaN or "
-                "infinite; nothing was written; train with a lower learning rate"
+        Raises
+        ------
+        KeyError
+            A word is not in the vocabulary.
+        """
+        if isinstance(key, str):
+            return np.asarray(self.vectors[self.index(key)])
+        if isinstance(key, slice):
+            return self._slice(key)
+        if not isinstance(key, Iterable):
+            raise TypeError(
+                f"{key!r}: give a word, a list of words or a slice; rows by number are in .vectors"
             )
+        rows = np.array([self.index(word) for word in key], dtype=np.int64)
+        return np.asarray(self.vectors[rows])
+
+    def _slice(self, key: slice) -> Vectors:
+        counts = None if self.counts is None else self.counts[key]
+        context = None if self.context is None else self.context[key]
+        return Vectors(self.words[key], self.vectors[key], counts, context=context)
+
+    def index(self, word: str) -> int:
+        """Return the row of a word.
+
+        Raises
+        ------
+        KeyError
+            The word is not in the vocabulary; a spelling that is there is suggested.
+        """
+        number = self.words.find(word)
+        if number is None:
+            raise UnknownWordError(self._unknown(word))
+        return number
+
+    def _unknown(self, word: object) -> str:
+        message = f"{word!r} is not among the {len(self):,} words"
+        if not isinstance(word, str):
+            return message
+        spellings = (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
+                     unicodedata.normalize("NFC", word), "_".join(word.split()))  # fmt: skip
+        near = next((spelling for spelling in spellings if spelling in self), None)
+        return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
+
+    @overload
+    def get(self, word: str, default: None = None) -> NDArray[np.float32] | None: ...
+
+    @overload
+    def get(self, word: str, default: Default) -> NDArray[np.float32] | Default: ...
+
+    def get(self, word: str, default: Any = None) -> Any:
+        """Return the vector of a word, shape (d,), or `default` where it is out of vocabulary."""
+        number = self.words.find(word)
+        return default if number is None else np.asarray(self.vectors[number])
+
+    # ---- similarity ----
+
+    def similarity(self, one: Term, other: Term) -> float:
+        """Return the cosine similarity of two words or vectors; 0 where one has length 0.
+
+        Raises
+        ------
+        KeyError
+            A word is not in the vocabulary.
+        """
+        return neighbors.similarity(self, one, other)
+
+    def most_similar(
+        self,
+        positive: Term | Iterable[Term] | None = None,
+        negative: Term | Iterable[Term] | None = None,
+        topn: int = 10,
+        restrict: int | None = None,
+    ) -> list[Neighbor]:
+        """Return the words with the highest cosine similarity to a query.
+
+        The query is the sum of the unit vectors of `positive` less those of `negative`. With
+        ``positive=[b, c], negative=[a]`` it answers "a is to b as c is to ?" (3CosAdd: Mikolov et
+        al. 2013, Linguistic regularities in continuous space word representations).
+
+        Parameters
+        ----------
+        positive, negative : word, vector of shape (d,), or iterable of these, optional
+            At least one in all. These words are not among the answers.
+        topn : int
+            How many words to return.
+        restrict : int, optional
+            Look at the first rows only, which are the most frequent words.
+
+        Returns
+        -------
+        list of (word, similarity)
+            Best first; among equals the more frequent word comes first.
+
+        Raises
+        ------
+        KeyError
+            A word is not in the vocabulary.
+        ValueError
+            There is no query, or `topn` or `restrict` is below 1.
+
+        Examples
+        --------
+        >>> import dcme_w2v as dw
+        >>> v = dw.Vectors(["king", "queen", "man"], [[3, 4], [0, 2], [1, 0]])
+        >>> [word for word, cosine in v.most_similar("king")]
+        ['queen', 'man']
+        >>> v.most_similar(positive=["king", [1, 0]], negative="queen", topn=1)[0].word
+        'man'
+        """
+        return neighbors.most_similar(self, positive, negative, topn, restrict)
+
+    def doesnt_match(self, words: Iterable[str]) -> str:
+        """Return the word that fits the others least: farthest from the mean of the unit vectors.
+
+        Raises
+        ------
+        KeyError
+            A word is not in the vocabulary.
+        """
+        return neighbors.doesnt_match(self, words)
+
+    def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
+        """Return 1 / length of each of the first vectors, 0 for one of zeros; shape (n,)."""
+        known = self._inverse_lengths
+        if known is None:
+            known = neighbors.inverse_lengths(self.vectors[:limit])
+            if limit is None:  # assigned when whole: another thread may look at it
+                self._inverse_lengths = known
+        return known[:limit]
+
+    # ---- copies ----
+
+    def __getstate__(self) -> dict[str, Any]:
+        # np.asarray: what is mapped from a file is written as an array
+        return {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.vectors = _read_only(self.vectors, np.float32)
+        self.counts = None if self.counts is None else _read_only(self.counts, np.int64)
 
 
-# ---- reading ----
+def _distinct(words: Iterable[str]) -> Words:
+    seen: dict[str, int] = {}
+    for number, word in enumerate(words):
+        if seen.setdefault(word, number) != number:
+            raise UsageError(f"the word {word!r} is given twice, as {seen[word]} and {number}")
+    return Words.from_words(seen)
 
 
-def is_npy(path: str | os.PathLike[str]) -> bool:
-    """Tell by its first bytes whether a file is in numpy's format."""
-    if os.fspath(path) == files.STANDARD:
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(NPY_MAGIC)) == NPY_MAGIC
-
-
-def _load_rows(reader: RowReader, limit: int | None) -> Vectors:
-    matrix = reader.room(limit)
-    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
-    matrices: list[NDArray[np.float32]] = []
-    for part in reader.parts(keep=True, limit=limit, matrix=matrix):
-        for kind in np.flatnonzero(part.faults[:, 0]):
-            raise _damaged(reader.place_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
-        texts.append(part.text)
-        lengths.append(np.diff(part.offsets))
-        if matrix is None and part.matrix is not None:
-            matrices.append(part.matrix)
-    if limit is None or reader.rows < limit:
-        _check_total(reader)
-    text = np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
-    words = Words(text, np.cumsum(np.concatenate(lengths)))
-    faults = no_faults()
-    find_duplicates(words.text, words.offsets, faults)
-    if faults[DUPLICATE, 0]:
-        row = int(faults[DUPLICATE, 1])
-        place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
-        raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
-    return Vectors(words, _joined(matrices, reader.dim) if matrix is None else matrix)
-
-
-def _joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
-    """Put the parts under each other, giving each one's memory back as soon as it is copied."""
-    matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
-    end = len(matrix)
-    while parts:
-        part = parts.pop()
-        matrix[end - len(part) : end] = part
-        end -= len(part)
-    return matrix
-
-
-def _check_total(reader: RowReader) -> None:
-    promised = reader.promised
-    if promised is not None and reader.rows != promised:
-        raise _damaged(
-            f"{reader.path}:1",
-            f"the header says {promised} rows, there are {reader.rows}",
-            reader.path,
-        )
-    if reader.left:
-        raise _damaged(reader.path, f"{reader.left} bytes too many at the end", reader.path)
-
-
-def _damaged(place: str, what: str, path: str) -> FormatError:
-    return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
-
-
-def map_npy(path: Path) -> NDArray[np.float32]:
-    """Map the matrix of an npy file, or say what it is instead."""
-    try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        raise
-    except Exception as error:  # numpy lets through whatever Python's parser makes of the header
-        raise FormatError(f"{path}: damaged npy file ({error}); write it again") from error
-    if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
-        raise FormatError(
-            f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix, a row a word"
-        )
-    return matrix  # type: ignore[no-any-return]
-
-
-def _load_npy(path: Path, limit: int | None) -> Vectors:
-    matrix = map_npy(path)
-    vocabulary = vocabulary_path(path)
-    words, counts, faults = load_vocabulary(vocabulary, limit)
-    for kind in np.flatnonzero(faults[:, 0]):
-        place = f"{vocabulary}:{faults[kind, 1] + 1}"
-        raise _damaged(place, FAULT_NAMES[kind], str(path))
-    matrix = matrix[:limit]
-    if len(words) != len(matrix):
-        raise _damaged(
-            str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
-        )
-    return Vectors(words, matrix, counts)
-
-
-def load_vocabulary(
-    path: Path, limit: int | None = None
-) -> tuple[Words, NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Read the words beside an npy file: words, counts where all lines have one, and faults."""
-    if not path.exists():
-        raise FormatError(f"{path}: there is no such file; an npy file needs its words beside it")
-    data = np.fromfile(path, dtype=np.uint8)
-    faults = no_faults()
-    text, offsets, counts, counted = read_counts(data, MAX_ROWS if limit is None else limit, faults)
-    words = Words(text, offsets)
-    if 0 < counted < len(counts) and not faults[:, 0].any():
-        faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
-    return words, counts if counted else None, faults
+def _read_only(values: ArrayLike, dtype: type) -> NDArray[Any]:
+    array: NDArray[Any] = np.asanyarray(values, dtype=dtype).view()
+    array.flags.writeable = False
+    return array

@@ -2,7 +2,7 @@
 
 `open_rows` tells the format from the content, and reads what the world writes: with and without a
 line end after a binary vector, a final line end, a header, blanks at line ends. It allocates by
-what the file holds, never by what its header says. Used by words/vectors.py, which stops at the
+what the file holds, never by what its header says. Used by words/vectors_io.py, which stops at the
 first fault, and words/check.py, which counts them all.
 """
 
@@ -83,7 +83,9 @@ class RowReader:
         The bytes after the last whole row; known when `parts` has ended.
     """
 
-    def __init__(self, path: str, file: CorpusFile, size: int | None) -> None:
+    def __init__(
+        self, path: str, file: CorpusFile, size: int | None, binary: bool | None = None
+    ) -> None:
         self.path = path
         self._file = file
         self._size = size  # None where it is not known
@@ -95,7 +97,11 @@ class RowReader:
             raise FormatError(f"{path}: the file is empty; write it again")
         self._start = self._read_header(block)
         self._block = block[self._start :]
-        self.binary = self.promised is not None and self._looks_binary()
+        if binary is None:
+            binary = self.promised is not None and self._looks_binary()
+        elif binary and self.promised is None:
+            raise FormatError(f"{path}:1: no header of rows and dimension, so not a binary file")
+        self.binary = binary
 
     def _read_header(self, block: NDArray[np.uint8]) -> int:
         """Set `promised` and `dim`; return where the first row starts."""
@@ -234,8 +240,10 @@ class RowReader:
 
 
 @contextlib.contextmanager
-def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
+def open_rows(path: str | os.PathLike[str], binary: bool | None = None) -> Iterator[RowReader]:
     """Open a text or binary file of vectors, packed or plain; ``-`` is standard input.
+
+    Which of the two it is follows from its content where `binary` is None.
 
     Raises
     ------
@@ -245,7 +253,7 @@ def open_rows(path: str | os.PathLike[str]) -> Iterator[RowReader]:
     name = os.fspath(path)
     try:
         with CorpusFile(name) as file:
-            yield RowReader(name, file, None if file.packed else stored_size(name))
+            yield RowReader(name, file, None if file.packed else stored_size(name), binary)
     except CorpusError as error:
         raise FormatError(error.message) from error
 

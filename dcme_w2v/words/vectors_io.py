@@ -1,0 +1,293 @@
+"""Files of word vectors: word2vec text, word2vec binary, npy.
+
+text    "V D" and a line end; then word and D numbers between single spaces, each number the
+        shortest decimal that reads back to the same float32; lines end with 0x0A.
+binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
+npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and beside it X.vocab, a line
+        "word count" a row, or "word" alone where counts are not known.
+
+Called by `dcme_w2v.words.vectors.Vectors` and by the train job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v import files
+from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.parallel import ordered_map
+from dcme_w2v.text.vocabulary import Vocabulary, count_lines
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors_reader import (
+    COUNT,
+    DUPLICATE,
+    FAULT_NAMES,
+    MAX_ROWS,
+    RowReader,
+    no_faults,
+    open_rows,
+)
+
+FORMATS = ("text", "binary", "npy")
+NPY_MAGIC = b"\x93NUMPY"
+_WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
+Loaded = tuple[Words, NDArray[np.float32], "NDArray[np.int64] | None"]  # words, matrix, counts
+
+
+def save_vectors(
+    path: str | os.PathLike[str],
+    words: Words,
+    matrix: NDArray[np.float32],
+    *,
+    counts: NDArray[np.int64] | None = None,
+    format: str | None = None,
+) -> None:
+    """Write word vectors as text, binary or npy.
+
+    Parameters
+    ----------
+    path : path
+        The file to be replaced when all is written; ``-`` is standard output (text, binary).
+    words : Words, n of them
+    matrix : ndarray of float32, shape (n, d)
+        May be a view with any strides; it is never copied whole.
+    counts : ndarray of int64, shape (n,), optional
+        Written to the .vocab beside an npy file.
+    format : {"text", "binary", "npy"}, optional
+        By default as the suffix says: .bin is binary, .npy is npy, all others are text.
+
+    Raises
+    ------
+    FormatError
+        A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or a
+        NUL byte in it. The target has not been touched.
+    """
+    chosen = format or format_of(path)
+    check_format(chosen)
+    if chosen == "npy" and os.fspath(path) == files.STANDARD:
+        raise UsageError("npy is two files, which standard output cannot take; name a file")
+    _check_shapes(words, matrix, counts)
+    _check_before_writing(path, words, matrix)
+    if chosen == "npy":
+        _save_npy(Path(path), words, matrix, counts)
+        return
+    with files.replacing(path) as file:
+        file.write(b"%d %d\n" % matrix.shape)
+        for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
+            file.write(block.data)
+
+
+def check_format(format: str | None) -> None:
+    """Raise `UsageError` if a format is none of `FORMATS`; None is to find out."""
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"--format={format}: must be one of {', '.join(FORMATS)}")
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return the format that a target's suffix asks for."""
+    return {".bin": "binary", ".npy": "npy"}.get(Path(path).suffix, "text")
+
+
+def vocabulary_path(path: str | os.PathLike[str]) -> Path:
+    """Return the place of the words that belong to an npy file."""
+    return Path(path).with_suffix(".vocab")
+
+
+def blocks_of(matrix: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield a matrix in contiguous blocks of rows, each with its first row's number."""
+    step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
+    for first in range(0, len(matrix), step):
+        yield first, np.ascontiguousarray(matrix[first : first + step])
+
+
+# ---- writing ----
+
+
+def _rows_as_bytes(
+    words: Words, matrix: NDArray[np.float32], *, binary: bool
+) -> Iterator[NDArray[np.uint8]]:
+    def write(part: tuple[int, NDArray[np.float32]]) -> NDArray[np.uint8]:
+        return write_rows(binary, part[1], words.text, words.offsets, part[0])
+
+    return ordered_map(write, blocks_of(matrix))
+
+
+def _save_npy(
+    path: Path, words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
+) -> None:
+    header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
+    with files.replacing(path) as numbers, files.replacing(vocabulary_path(path)) as vocabulary:
+        np.lib.format.write_array_header_1_0(numbers, header)
+        for _, block in blocks_of(matrix):
+            numbers.write(block.data.cast("B"))
+        if counts is None:
+            vocabulary.writelines(f"{word}\n".encode() for word in words)
+        else:
+            vocabulary.writelines(count_lines(words, counts))
+        # Whatever can fail does so here, before the first of the two is renamed.
+        for file in (numbers, vocabulary):
+            file.flush()
+            with files.blaming(path):
+                os.fsync(file.fileno())
+
+
+def _check_shapes(
+    words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
+) -> None:
+    if matrix.dtype != np.float32 or matrix.ndim != 2 or matrix.shape[1] < 1:
+        raise ValueError(f"give a float32 matrix, not {matrix.dtype} of shape {matrix.shape}")
+    if len(words) != len(matrix) or (counts is not None and len(counts) != len(words)):
+        raise ValueError(f"{len(words)} words, {len(matrix)} rows and the counts do not match")
+
+
+def _check_before_writing(
+    path: str | os.PathLike[str], words: Words, matrix: NDArray[np.float32]
+) -> None:
+    faults = no_faults()
+    check_words(words.text, words.offsets, faults)
+    if not isinstance(words, Vocabulary):  # whose words come from a hash table
+        find_duplicates(words.text, words.offsets, faults)
+    for kind in np.flatnonzero(faults[:, 0]):
+        row = int(faults[kind, 1])
+        word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
+        shown = ascii(word.decode("utf-8", "backslashreplace"))
+        raise FormatError(
+            f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
+            "nothing was written; mend the list of words"
+        )
+    for first, block in blocks_of(matrix):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row = first + int(np.argmin(finite.all(axis=1)))
+            raise FormatError(
+                f"{os.fspath(path)}: the vector of {words[row]!a} in row {row + 1} is NaN or "
+                "infinite; nothing was written; train with a lower learning rate"
+            )
+
+
+# ---- reading ----
+
+
+def is_npy(path: str | os.PathLike[str]) -> bool:
+    """Tell by its first bytes whether a file is in numpy's format."""
+    if os.fspath(path) == files.STANDARD:
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(NPY_MAGIC)) == NPY_MAGIC
+
+
+def load_vectors(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    limit: int | None = None,
+    mmap: bool = True,
+) -> Loaded:
+    """Read words, their vectors and, from an npy file, their counts; see `Vectors.load`."""
+    check_format(format)
+    if format == "npy" or (format is None and is_npy(path)):
+        return _load_npy(Path(path), limit, mmap)
+    with open_rows(path, None if format is None else format == "binary") as reader:
+        return _load_rows(reader, limit)
+
+
+def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
+    matrix = reader.room(limit)
+    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    matrices: list[NDArray[np.float32]] = []
+    for part in reader.parts(keep=True, limit=limit, matrix=matrix):
+        for kind in np.flatnonzero(part.faults[:, 0]):
+            raise _damaged(reader.place_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
+        texts.append(part.text)
+        lengths.append(np.diff(part.offsets))
+        if matrix is None and part.matrix is not None:
+            matrices.append(part.matrix)
+    if limit is None or reader.rows < limit:
+        _check_total(reader)
+    text = np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
+    words = Words(text, np.cumsum(np.concatenate(lengths)))
+    faults = no_faults()
+    find_duplicates(words.text, words.offsets, faults)
+    if faults[DUPLICATE, 0]:
+        row = int(faults[DUPLICATE, 1])
+        place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
+        raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
+    return words, _joined(matrices, reader.dim) if matrix is None else matrix, None
+
+
+def _joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
+    """Put the parts under each other, giving each one's memory back as soon as it is copied."""
+    matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
+    end = len(matrix)
+    while parts:
+        part = parts.pop()
+        matrix[end - len(part) : end] = part
+        end -= len(part)
+    return matrix
+
+
+def _check_total(reader: RowReader) -> None:
+    promised = reader.promised
+    if promised is not None and reader.rows != promised:
+        raise _damaged(
+            f"{reader.path}:1",
+            f"the header says {promised} rows, there are {reader.rows}",
+            reader.path,
+        )
+    if reader.left:
+        raise _damaged(reader.path, f"{reader.left} bytes too many at the end", reader.path)
+
+
+def _damaged(place: str, what: str, path: str) -> FormatError:
+    return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
+
+
+def map_npy(path: Path) -> NDArray[np.float32]:
+    """Map the matrix of an npy file, or say what it is instead."""
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy lets through whatever Python's parser makes of the header
+        raise FormatError(f"{path}: damaged npy file ({error}); write it again") from error
+    if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
+        raise FormatError(
+            f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix, a row a word"
+        )
+    return matrix  # type: ignore[no-any-return]
+
+
+def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
+    matrix = map_npy(path)
+    vocabulary = vocabulary_path(path)
+    words, counts, faults = load_vocabulary(vocabulary, limit)
+    for kind in np.flatnonzero(faults[:, 0]):
+        place = f"{vocabulary}:{faults[kind, 1] + 1}"
+        raise _damaged(place, FAULT_NAMES[kind], str(path))
+    matrix = matrix[:limit]
+    if len(words) != len(matrix):
+        raise _damaged(
+            str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
+        )
+    return words, matrix if mmap else np.array(matrix), counts
+
+
+def load_vocabulary(
+    path: Path, limit: int | None = None
+) -> tuple[Words, NDArray[np.int64] | None, NDArray[np.int64]]:
+    """Read the words beside an npy file: words, counts where all lines have one, and faults."""
+    if not path.exists():
+        raise FormatError(f"{path}: there is no such file; an npy file needs its words beside it")
+    data = np.fromfile(path, dtype=np.uint8)
+    faults = no_faults()
+    text, offsets, counts, counted = read_counts(data, MAX_ROWS if limit is None else limit, faults)
+    words = Words(text, offsets)
+    if 0 < counted < len(counts) and not faults[:, 0].any():
+        faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
+    return words, counts if counted else None, faults

@@ -1,0 +1,302 @@
+"""Files of word vectors: their bytes, round trips, tolerance and refusals."""
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import struct
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers import save
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import FORMATS, save_vectors
+from dcme_w2v.words.vectors_reader import BLOCK
+
+SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy"}
+QUICK = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+finite_floats = (
+    st.integers(0, 2**32 - 1)
+    .filter(lambda bits: bits & 0x7F800000 != 0x7F800000)
+    .map(lambda bits: struct.unpack("<f", struct.pack("<I", bits))[0])
+)
+good_words = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\t\n\v\f\r "),
+    min_size=1,
+    max_size=8,
+)
+
+
+@st.composite
+def vectors(draw):
+    words = draw(st.lists(good_words, min_size=1, max_size=6, unique=True))
+    shape = (len(words), draw(st.integers(1, 7)))
+    return words, draw(arrays(np.float32, shape, elements=finite_floats))
+
+
+def same_bits(a, b):
+    return a.shape == b.shape and (a.view(np.uint32) == np.ascontiguousarray(b).view("u4")).all()
+
+
+# ---- the bytes ----
+
+
+def test_text_is_header_words_and_shortest_numbers(tmp_path):
+    third, tiny = np.float32(1) / np.float32(3), 1e-9
+    rows = [[third, -0.0], [tiny, 1e-45], [100.0, -16777216.0], [3.4028235e38, 0.00012]]
+    path = save(tmp_path / "v.txt", ["the", "naïve", "\u00a0", "</s>"], rows)
+    assert path.read_bytes() == (
+        b"4 2\n"
+        b"the 0.33333334 -0.0\n"
+        b"na\xc3\xafve 1e-09 1e-45\n"
+        b"\xc2\xa0 100.0 -16777216.0\n"
+        b"</s> 3.4028235e+38 0.00012\n"
+    )
+
+
+def test_binary_is_header_words_and_little_endian_floats(tmp_path):
+    path = save(tmp_path / "v.bin", ["a", "bc"], [[1.0, -2.0], [0.5, 0.0]])
+    assert path.read_bytes() == (
+        b"2 2\n"
+        b"a \x00\x00\x80\x3f\x00\x00\x00\xc0\n"
+        b"bc \x00\x00\x00\x3f\x00\x00\x00\x00\n"
+    )  # fmt: skip
+
+
+def test_npy_is_a_plain_array_with_words_beside(tmp_path):
+    matrix = np.arange(6, dtype=np.float32).reshape(3, 2)
+    save(tmp_path / "v.npy", ["a", "b", "c"], matrix, counts=np.array([9, 5, 1]))
+    assert (tmp_path / "v.npy").read_bytes()[:8] == b"\x93NUMPY\x01\x00"
+    read = np.load(tmp_path / "v.npy", allow_pickle=False)
+    assert read.dtype == np.float32 and (read == matrix).all()
+    assert (tmp_path / "v.vocab").read_bytes() == b"a 9\nb 5\nc 1\n"
+    loaded = Vectors.load(tmp_path / "v.npy")
+    assert isinstance(loaded.vectors, np.memmap)
+    assert loaded.counts is not None and loaded.counts.tolist() == [9, 5, 1]
+
+
+def test_npy_without_counts_has_words_alone(tmp_path):
+    save(tmp_path / "v.npy", ["a", "b"], [[1], [2]])
+    assert (tmp_path / "v.vocab").read_bytes() == b"a\nb\n"
+    assert Vectors.load(tmp_path / "v.npy").counts is None
+
+
+def test_text_numbers_have_the_digits_of_numpys_shortest(tmp_path):
+    bits = np.random.default_rng(1).integers(0, 2**32, 100_000, dtype=np.uint32)
+    edges = np.add.outer(np.arange(1, 255, dtype=np.uint32) << 23, np.arange(3)).ravel() - 1
+    values = np.concatenate([bits, edges.astype(np.uint32), np.arange(9, dtype=np.uint32)])
+    values = values.view(np.float32)
+    values = values[np.isfinite(values)][:, None]
+    path = save(tmp_path / "v", (str(i) for i in range(len(values))), values)
+    written = [line.split()[1] for line in path.read_text().splitlines()[1:]]
+    assert len(written) == len(values)
+    for ours, value in zip(written, values[:, 0], strict=True):
+        theirs = Decimal(str(value))
+        assert Decimal(ours).normalize().as_tuple() == theirs.normalize().as_tuple()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_numbers_against_the_c_library(tmp_path):
+    root = Path(__file__).parents[1]
+    sources = [*root.glob("csrc/vectors/*.c"), root / "csrc/status.c"]
+    program = tmp_path / "test_decimal"
+    compiler = ["cc", "-std=c11", "-O2", f"-I{root / 'csrc'}", "-o", program]
+    subprocess.run([*compiler, root / "tests/c/test_decimal.c", *sources, "-lm"], check=True)
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
+
+
+# ---- there and back ----
+
+
+@QUICK
+@pytest.mark.parametrize("format", FORMATS)
+@given(data=vectors())
+def test_round_trip_of_any_words_and_bits(tmp_path, format, data):
+    words, matrix = data
+    path = save(tmp_path / f"v{SUFFIX[format]}", words, matrix)
+    loaded = Vectors.load(path)
+    assert list(loaded.words) == words
+    assert same_bits(loaded.vectors, matrix)
+
+
+@pytest.mark.parametrize("format", ["text", "binary"])
+def test_round_trip_over_many_blocks(tmp_path, format):
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((9000, 300)).astype(np.float32)
+    words = [f"w{i}" for i in range(len(matrix))]
+    path = save(tmp_path / "v", words, matrix, format=format)
+    assert path.stat().st_size > BLOCK
+    loaded = Vectors.load(path)
+    assert list(loaded.words) == words and same_bits(loaded.vectors, matrix)
+    first = Vectors.load(path, limit=8000)
+    assert len(first) == 8000 and same_bits(first.vectors, matrix[:8000])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_views_with_strides_are_written_as_they_read(tmp_path, format):
+    wide = np.arange(60, dtype=np.float32).reshape(5, 12)
+    for i, view in enumerate([wide[:, :5], wide[::2, 1:8:3], wide.T[:5]]):
+        path = save(tmp_path / f"v{i}{SUFFIX[format]}", [f"w{k}" for k in range(len(view))], view)
+        assert same_bits(Vectors.load(path).vectors, view)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_gensim_reads_every_format(tmp_path, format):
+    models = pytest.importorskip("gensim.models")
+    words = ["the", "naïve", "\u00a0x", "</s>", "日本"]
+    matrix = np.random.default_rng(3).standard_normal((5, 4)).astype(np.float32)
+    path = save(tmp_path / f"v{SUFFIX[format]}", words, matrix, counts=np.arange(5, 0, -1))
+    if format == "npy":
+        theirs = models.KeyedVectors(4)
+        lines = path.with_suffix(".vocab").read_text(encoding="utf-8").splitlines()
+        theirs.add_vectors([line.split(" ")[0] for line in lines], np.load(path))
+    else:
+        binary = format == "binary"
+        theirs = models.KeyedVectors.load_word2vec_format(str(path), binary=binary)
+    assert theirs.index_to_key == words
+    assert same_bits(theirs.vectors, matrix)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_gensims_files_are_read(tmp_path, binary):
+    models = pytest.importorskip("gensim.models")
+    theirs = models.KeyedVectors(3)
+    matrix = np.random.default_rng(4).standard_normal((4, 3)).astype(np.float32)
+    theirs.add_vectors(["a", "b", "ü", "d"], matrix)
+    theirs.save_word2vec_format(str(tmp_path / "v"), binary=binary)
+    loaded = Vectors.load(tmp_path / "v")
+    assert list(loaded.words) == ["a", "b", "ü", "d"] and same_bits(loaded.vectors, matrix)
+
+
+# ---- what the world writes ----
+
+EXPECTED = [[1.5, -0.25], [1e-9, 300.0]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"2 2\na 1.5 -0.25\nb 1e-9 3e2\n",
+        b"2 2\na 1.5 -0.25 \nb 1e-09 300 \n",  # word2vec.c, fastText
+        b"2 2 \r\na 1.5 -0.25\r\nb 1e-9 +300.0\r\n",
+        b"2 2\na 1.50000000000000000000000 -.25\nb .000000001 300.",  # no line end at the end
+        b"\xef\xbb\xbf2 2\na 1.5 -0.25\nb 1E-9 3E+02\n\n",  # byte order mark, blank last line
+        b"2\t2\na\t1.5\t-0.25\nb  1e-9  300\n",
+        b"a 1.5 -0.25\nb 1e-9 300\n",  # GloVe: no header
+        b"2 2\na " + struct.pack("<2f", 1.5, -0.25) + b"b " + struct.pack("<2f", 1e-9, 300),
+        b"2 2\na "
+        + struct.pack("<2f", 1.5, -0.25)
+        + b"\nb "
+        + struct.pack("<2f", 1e-9, 300)
+        + b"\n",
+    ],
+)
+@pytest.mark.parametrize(
+    "pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"]
+)
+def test_variants_are_read_alike(tmp_path, content, pack):
+    (tmp_path / "v").write_bytes(pack(content))
+    loaded = Vectors.load(tmp_path / "v")
+    assert list(loaded.words) == ["a", "b"]
+    assert same_bits(loaded.vectors, np.array(EXPECTED, dtype=np.float32))
+
+
+def test_zstd_is_read(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    (tmp_path / "v").write_bytes(zstandard.compress(b"1 1\na 7\n"))
+    assert Vectors.load(tmp_path / "v").vectors.tolist() == [[7.0]]
+
+
+def test_end_of_sentence_and_wide_space_are_words(tmp_path):
+    (tmp_path / "v").write_bytes(b"3 1\n</s> 0.1\n\xc2\xa0 0.2\n\xe3\x80\x80 0.3\n")
+    assert list(Vectors.load(tmp_path / "v").words) == ["</s>", "\u00a0", "\u3000"]
+
+
+def test_standard_input_and_output(tmp_path, monkeypatch):
+    for format in ("text", "binary"):
+        out = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=out))
+        save("-", ["a"], [[2.5]], format=format)
+        monkeypatch.setattr(
+            sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(out.getvalue())))
+        )
+        assert Vectors.load("-").vectors.tolist() == [[2.5]]
+
+
+def test_long_decimals_are_rounded_once(tmp_path):
+    # Just above, on and just below the middle between 1 and the next float, 1 + 2^-23.
+    middle = "1.000000059604644775390625"
+    texts = [middle + "0" * 200 + "1", middle, middle[:-1] + "4999999999", "1e-46", "7.1e-46"]
+    rows = "".join(f"w{i} {text}\n" for i, text in enumerate(texts))
+    (tmp_path / "v").write_text(f"{len(texts)} 1\n{rows}")
+    read = Vectors.load(tmp_path / "v").vectors[:, 0]
+    above = np.nextafter(np.float32(1), np.float32(2))
+    assert read.tolist() == [above, 1, 1, 0, np.float32(1e-45)]
+
+
+# ---- refusing to write ----
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("words", "value", "message"),
+    [
+        (["a", "b"], np.nan, "vector of 'b' in row 2 is NaN"),
+        (["a", "b"], -np.inf, "vector of 'b' in row 2 is NaN or infinite"),
+        (["a", "a"], 1, "duplicate word .'a'. in row 2"),
+        (["a", ""], 1, "empty word"),
+        (["a", "b c"], 1, "separator in a word .'b c'. in row 2"),
+        (["a", "b\v"], 1, "separator in a word"),
+        (["a", b"\xf0\x9f"], 1, "invalid UTF-8 in a word"),
+        (["a", "b\0"], 1, "NUL byte in a word"),
+    ],
+)
+def test_what_no_file_may_hold_is_not_written(tmp_path, format, words, value, message):
+    target = tmp_path / f"v{SUFFIX[format]}"
+    target.write_bytes(b"old")
+    with pytest.raises(FormatError, match=message):
+        save(target, words, [[1.0], [value]])
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_failed_write_leaves_the_old_file(tmp_path, format, monkeypatch):
+    target = tmp_path / f"v{SUFFIX[format]}"
+    save(target, ["old"], [[1.0]])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def no_space(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(ResourceError, match=r"v.*: cannot be written: No space"):
+        save(target, ["new"], [[2.0]])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_unusable_arguments_are_named(tmp_path):
+    with pytest.raises(UsageError, match="format=csv"):
+        save(tmp_path / "v", ["a"], [[1]], format="csv")
+    with pytest.raises(UsageError, match="standard output"):
+        save("-", ["a"], [[1]], format="npy")
+    with pytest.raises(ValueError, match="float32"):
+        save_vectors(tmp_path / "v", Words.from_words(["a"]), np.ones((1, 1)))
+    with pytest.raises(ValueError, match="do not match"):
+        save(tmp_path / "v", ["a", "b"], [[1]])
