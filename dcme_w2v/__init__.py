@@ -1,3 +1,40 @@
 """Word vectors, document vectors and many-class text classification."""
 
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # as typing's, whose import takes as long as ours
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dcme_w2v import errors as errors
+    from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
+    from dcme_w2v.documents.estimator import SCDV as SCDV
+    from dcme_w2v.words.vectors import Vectors as Vectors
+
 __version__ = "0.1.0"
+
+# A public name and its module, which is imported when the name is used. One more name is a line
+# here and an import above, for type checkers.
+_MODULES = {
+    "MaxentClassifier": "dcme_w2v.classify.estimator",
+    "SCDV": "dcme_w2v.documents.estimator",
+    "Vectors": "dcme_w2v.words.vectors",
+    "errors": "dcme_w2v.errors",
+}
+
+__all__ = ["SCDV", "MaxentClassifier", "Vectors", "__version__", "errors"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_MODULES[name])
+    found = module if _MODULES[name] == f"{__name__}.{name}" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -374,6 +374,9 @@ class HoldoutOptions(Checked):
         return self.holdout if self.fraction is None else None
 
 
+ANALOGY_METHODS = ("3cosadd", "3cosmul")
+
+
 @dataclass(frozen=True)
 class OutputOptions(Checked):
     """Where results go."""

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from dcme_w2v.options import default_threads
 
 T = TypeVar("T")
@@ -55,4 +53,6 @@ def one_blas_thread() -> Any:
     BLAS's own threads wait for each other at every product, which takes longer than the products
     where several threads multiply, or where the machine has other work.
     """
+    from threadpoolctl import threadpool_limits
+
     return threadpool_limits(1, "blas")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.words.check import Report, check_vectors
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.check import Report
 
 
 @click.command()
@@ -35,6 +38,8 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
       trailing junk             bytes after the last row
       unreadable                not word vectors at all: the reason is given
     """
+    from dcme_w2v.words.check import check_vectors
+
     report = check_vectors(file)
     click.echo(json.dumps(report.as_dict()) if as_json else as_text(report))
     context.exit(1 if report.faults else 0)

@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from dcme_w2v.classify import pipeline
-from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
@@ -19,7 +17,6 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.progress import reporting
 
 labels_option = click.option(
     "--labels", metavar="FILE", help="for .npz: a line of labels, joined by |, for each row"
@@ -49,6 +46,9 @@ def classify() -> None:
 @quiet_option
 def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Train a classifier on DOCS: files, folders or - for standard input."""
+    from dcme_w2v.classify import pipeline
+    from dcme_w2v.progress import reporting
+
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)
     with reporting(quiet, log_json) as reporter:
@@ -72,6 +72,9 @@ def test(
     average precision, F1 of the labels above the model's threshold. A label that the model does not
     know counts as missed.
     """
+    from dcme_w2v.classify import pipeline
+    from dcme_w2v.classify.model import Classifier
+
     found = pipeline.test(Classifier.load(model), docs, labels, threads)
     if as_json:
         click.echo(json.dumps(found))
@@ -101,6 +104,9 @@ def predict(
     With -k, further labels and probabilities follow on the same line. Labels that DOCS have are not
     looked at.
     """
+    from dcme_w2v.classify import pipeline
+    from dcme_w2v.classify.model import Classifier
+
     for found in pipeline.predict(Classifier.load(model), docs, count, labels, threads):
         pairs = [(name, round(p, 6)) for name, p in found]
         line = json.dumps(pairs) if as_json else "\t".join(f"{n}\t{p:.6f}" for n, p in pairs)
@@ -115,6 +121,8 @@ def predict(
 @json_option
 def explain(model: str, label: str, count: int, as_json: bool) -> None:
     """Print the features of MODEL that speak most for LABEL: feature TAB weight."""
+    from dcme_w2v.classify.model import Classifier
+
     found = Classifier.load(model).explain(label, count)
     lines = [json.dumps(found)] if as_json else [f"{name}\t{weight:.4f}" for name, weight in found]
     click.echo("\n".join(lines))

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dcme_w2v import files
-from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import FORMATS
+from dcme_w2v.cli.options import collect, option_of
+from dcme_w2v.options import OutputOptions
 
 
 @click.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option(
-    "--format",
-    "chosen",
-    type=click.Choice(FORMATS),
-    help="Format of OUT; by default .bin is binary, .npy is npy, all others are text.",
-)
-def convert(source: str, target: str, chosen: str | None) -> None:
+@option_of(OutputOptions, "format")
+def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors between text, binary and npy.
 
     The format of IN is told from its content; it may be packed (gz, bz2, xz, zst), without a
     header (GloVe), or without line ends after binary vectors. `-` is standard input or output. An
     npy file X.npy has its words in X.vocab beside it.
     """
+    from dcme_w2v import Vectors
+
+    chosen = collect(OutputOptions, values).format
     files.check_writable(target)
     vectors = Vectors.load(source)
     vectors.save(target, chosen)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.words import evaluate as scores
-from dcme_w2v.words.evaluate import METHODS, AnalogyScore, Section, SimilarityScore
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.options import ANALOGY_METHODS
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore
 
 
 @click.group(cls=Group)
@@ -31,9 +33,9 @@ def evaluate() -> None:
 )
 @click.option(
     "--method",
-    default=METHODS[0],
+    default=ANALOGY_METHODS[0],
     show_default=True,
-    metavar="|".join(METHODS),
+    metavar="|".join(ANALOGY_METHODS),
     help="score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a)",
 )
 @json_option
@@ -44,6 +46,9 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     upper case. A question is covered when its four words are among the first N; accuracy is the
     share of the covered questions answered right.
     """
+    from dcme_w2v import Vectors
+    from dcme_w2v.words import evaluate as scores
+
     score = scores.analogies(Vectors.load(vectors, limit=restrict), questions, restrict, method)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
     _talk_of_skipped(questions, score.skipped_lines)
@@ -65,6 +70,9 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
 
     PAIRS has a line "word TAB word TAB number" a pair; words are compared in upper case.
     """
+    from dcme_w2v import Vectors
+    from dcme_w2v.words import evaluate as scores
+
     score = scores.similarity(Vectors.load(vectors, limit=restrict), pairs, restrict)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
     _talk_of_skipped(pairs, score.skipped_lines)

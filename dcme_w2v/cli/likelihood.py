@@ -9,7 +9,6 @@ import click
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
-from dcme_w2v.words.language_model import LanguageModel
 
 
 @click.command()
@@ -35,6 +34,8 @@ def likelihood(
     average log-probability of the exact softmax and the log of the mean probability; for negative
     sampling also with its noise distribution added back.
     """
+    from dcme_w2v.words.language_model import LanguageModel
+
     if not corpus and questions is None:
         raise UsageError("nothing to score; name a corpus, or --analogies FILE")
     if window is not None and window < 1:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.words.neighbors import Neighbor
-from dcme_w2v.words.vectors import Vectors
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.neighbors import Neighbor
+    from dcme_w2v.words.vectors import Vectors
 
 
 @click.command()
@@ -31,6 +34,8 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
     A line is word, neighbour and cosine, parted by tabs. Words that VECTORS does not have are
     listed on stderr and skipped.
     """
+    from dcme_w2v import Vectors
+
     loaded = Vectors.load(vectors)
     known, missing = _split(loaded, vectors, words)
     found = {word: loaded.most_similar(word, topn=k) for word in known}
@@ -62,6 +67,8 @@ def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None
 
     A line is word and cosine, parted by a tab, best first.
     """
+    from dcme_w2v import Vectors
+
     answers = Vectors.load(vectors).most_similar(positive=[b, c], negative=[a], topn=k)
     if as_json:
         click.echo(json.dumps({"analogy": [a, b, c], "answers": _as_dicts(answers)}, indent=2))

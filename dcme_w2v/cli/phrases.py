@@ -19,8 +19,6 @@ from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
-from dcme_w2v.text.phrase_table import PhraseTable
-from dcme_w2v.text.phrases import join_phrases
 
 
 @click.command()
@@ -53,6 +51,9 @@ def phrases(
     but those without words are left out. A table has pass, left side, right side, count and score
     of each phrase, parted by tabs; --read-table joins the same in other text, whatever the scores.
     """
+    from dcme_w2v.text.phrase_table import PhraseTable
+    from dcme_w2v.text.phrases import join_phrases
+
     options = collect(PhraseOptions, values)
     targets = [one for one in (output, save_table) if one is not None]
     if len(set(targets)) < len(targets) or (as_json and STANDARD in targets):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dcme_w2v.documents import plot as pictures
 from dcme_w2v.files import check_writable
-from dcme_w2v.sparse_io import read_labels, read_npz
 
 
 @click.command("plot")
@@ -20,6 +18,9 @@ from dcme_w2v.sparse_io import read_labels, read_npz
 @click.option("--seed", default=1, show_default=True, metavar="N", help="of the rows and t-SNE")
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Draw ROWS (X.npz) in two dimensions; needs pip install 'dcme-w2v[plot]'."""
+    from dcme_w2v.documents import plot as pictures
+    from dcme_w2v.sparse_io import read_labels, read_npz
+
     check_writable(output)
     loaded = read_npz(rows)
     names = read_labels(labels, loaded.shape[0]) if labels else None

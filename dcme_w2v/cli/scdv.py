@@ -13,17 +13,10 @@ from dcme_w2v.cli.plot import plot
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.cli.topics import topics
-from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.rows import transform_to_files
-from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
-from dcme_w2v.model_folder import check_model_target
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.sparse_io import suffix_of
-from dcme_w2v.text.documents import read_documents
-from dcme_w2v.words.vectors import Vectors
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 
@@ -57,6 +50,11 @@ def fit(
     DOCS are files, folders or -, plain or packed; a line is a document, "label TAB text",
     "__label__x text" or text alone.
     """
+    from dcme_w2v import Vectors
+    from dcme_w2v.documents.fit import fit_documents
+    from dcme_w2v.model_folder import check_model_target
+    from dcme_w2v.text.documents import read_documents
+
     options = collect(ScdvOptions, kwargs)
     check_model_target(output)
 
@@ -102,6 +100,11 @@ def transform(
     Rows have unit length before small numbers are left out. In svmlight, labels are numbered in
     the order of their appearance from 1, and 0 stands for none.
     """
+    from dcme_w2v.documents.rows import transform_to_files
+    from dcme_w2v.documents.scdv import DocumentModel
+    from dcme_w2v.sparse_io import suffix_of
+    from dcme_w2v.text.documents import read_documents
+
     if STANDARD in (output, labels) and (as_json or output == labels):
         raise UsageError("two outputs cannot both go to stdout; name a file for one of them")
     suffix_of(output)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.documents import search as retrieval
-from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.documents.options import DIRICHLET_PRIOR
 from dcme_w2v.errors import UsageError
-from dcme_w2v.sparse_io import read_labels, read_npz
-from dcme_w2v.text.documents import read_documents
+
+if TYPE_CHECKING:
+    from dcme_w2v.documents.search import Hit
 
 
 @click.command("search")
@@ -27,7 +28,7 @@ from dcme_w2v.text.documents import read_documents
 )
 @click.option(
     "--prior",
-    default=retrieval.PRIOR,
+    default=DIRICHLET_PRIOR,
     show_default=True,
     metavar="X",
     help="words of the whole collection that smooth a document (Dirichlet)",
@@ -58,6 +59,11 @@ def search(
     X times the language model's plus (1 - X) times the cosine. --map scores the ranking: a document
     answers a query by --judgements, or if they share a label.
     """
+    from dcme_w2v.documents import search as retrieval
+    from dcme_w2v.documents.scdv import DocumentModel
+    from dcme_w2v.sparse_io import read_labels, read_npz
+    from dcme_w2v.text.documents import read_documents
+
     rows = read_npz(index)
     asked = _asked(query, queries)
     texts = [text for text, _ in asked]
@@ -82,6 +88,8 @@ def search(
 
 def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
     """Return the texts and labels of all queries."""
+    from dcme_w2v.text.documents import read_documents
+
     asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
     if queries:
         asked += [(one.text, one.labels) for one in read_documents([queries])]
@@ -91,7 +99,7 @@ def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple
 
 
 def _print_answers(
-    answers: Iterable[Sequence[retrieval.Hit]], names: Sequence[tuple[str, ...]], as_json: bool
+    answers: Iterable[Sequence[Hit]], names: Sequence[tuple[str, ...]], as_json: bool
 ) -> None:
     if as_json:
         shown = [[{"document": h.document + 1, "score": h.score} for h in own] for own in answers]

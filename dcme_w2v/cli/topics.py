@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.documents import topics as found
-from dcme_w2v.documents.scdv import DocumentModel
-from dcme_w2v.text.documents import read_documents
+
+if TYPE_CHECKING:
+    from dcme_w2v.documents.topics import Topic
 
 
 @click.command("topics")
@@ -26,6 +26,10 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     With --word, P(topic|word) and the topics of one word. Coherence is the sum over pairs of the
     words shown of ln((D(w, v) + 1) / D(v)), D being numbers of documents (Mimno et al. 2011).
     """
+    from dcme_w2v.documents import topics as found
+    from dcme_w2v.documents.scdv import DocumentModel
+    from dcme_w2v.text.documents import read_documents
+
     loaded = DocumentModel.load(model)
     if word is not None:
         senses = found.senses(loaded, word, words)
@@ -36,7 +40,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     texts = None if coherence is None else (d.text for d in read_documents([coherence]))
     listed = found.topics(loaded, words, texts)
     scores = [topic.coherence for topic in listed if topic.coherence is not None]
-    mean = float(np.mean(scores)) if scores else None
+    mean = sum(scores) / len(scores) if scores else None
     if as_json:
         rows = [dataclasses.asdict(topic) for topic in listed]
         click.echo(json.dumps({"topics": rows, "coherence": mean}))
@@ -50,5 +54,5 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics{note}", err=True)
 
 
-def _spelled(topic: found.Topic) -> str:
+def _spelled(topic: Topic) -> str:
     return " ".join(word for word, _ in topic.words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,9 +20,9 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.progress import reporting
-from dcme_w2v.words import run
-from dcme_w2v.words.manifest import audit_line
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.run import TrainJob
 
 # word2vec.c's switches that are spelled differently here: flag -> our option and its values.
 SWITCHES = {
@@ -62,6 +62,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     which says how they were made. word2vec.c's command lines work too. With several threads two
     runs differ in the last digits. A first SIGINT or SIGTERM saves what there is.
     """
+    from dcme_w2v.progress import reporting
+    from dcme_w2v.words import run
+    from dcme_w2v.words.manifest import audit_line
+
     quiet = _read_word2vec(ctx, values)
     _apply_preset(ctx, values)
     log_json = values["log_json"]
@@ -118,7 +122,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
         raise refused
 
 
-def _check(job: run.TrainJob) -> None:
+def _check(job: TrainJob) -> None:
     if not job.corpus:
         raise UsageError("no corpus; name files or folders, or - for standard input")
     if job.output is None and not job.dry_run:

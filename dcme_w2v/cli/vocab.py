@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +11,9 @@ from dcme_w2v.cli.options import collect, json_option, options_of, threads_optio
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import VocabularyOptions, default_threads
-from dcme_w2v.text.encode import count
-from dcme_w2v.text.vocabulary import Vocabulary, merge
+
+if TYPE_CHECKING:
+    from dcme_w2v.text.vocabulary import Vocabulary
 
 
 @click.command()
@@ -54,12 +55,16 @@ def vocab(
 def _count(
     corpus: tuple[str, ...], options: VocabularyOptions, threads: int
 ) -> tuple[Vocabulary, dict[str, Any]]:
+    from dcme_w2v.text.encode import count
+
     counted = count(corpus, options, threads=threads)
     summary = {key: value for key, value in vars(counted).items() if key != "vocabulary"}
     return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}
 
 
 def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabulary, dict[str, Any]]:
+    from dcme_w2v.text.vocabulary import Vocabulary, merge
+
     everything = merge([Vocabulary.load(file) for file in files])
     vocabulary = everything.pruned(options)
     tokens, kept = int(everything.counts.sum()), int(vocabulary.counts.sum())

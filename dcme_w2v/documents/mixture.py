@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.documents.kmeans import ROUNDS, kmeans, memberships
+from dcme_w2v.documents.options import COVARIANCES
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, over_blocks
 
-COVARIANCES = ("tied", "spherical", "diag")
 _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
 _EMPTY = 0.5  # a component with less than half a point is put elsewhere
 _STARTS, _TRIAL_ROUNDS = 3, 10

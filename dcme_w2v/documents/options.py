@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dcme_w2v.documents.mixture import COVARIANCES
 from dcme_w2v.options import Checked, option
+
+COVARIANCES = ("tied", "spherical", "diag")
+DIRICHLET_PRIOR = 2000.0  # of query likelihood
 
 FEATURES = ("scdv", "bowv", "weighted-average", "average", "bag-of-words", "tfidf")
 

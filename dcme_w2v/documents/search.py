@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.documents.bow import count_rows, unit_rows
+from dcme_w2v.documents.options import DIRICHLET_PRIOR
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.words import Words
-
-PRIOR = 2000.0
 
 
 class Hit(NamedTuple):
@@ -41,7 +40,7 @@ class QueryLikelihood:
         2004, A study of smoothing methods for language models applied to information retrieval).
     """
 
-    def __init__(self, texts: Iterable[bytes], prior: float = PRIOR) -> None:
+    def __init__(self, texts: Iterable[bytes], prior: float = DIRICHLET_PRIOR) -> None:
         if prior <= 0:
             raise UsageError(f"--prior={prior:g}: must be more than 0")
         self.prior = prior

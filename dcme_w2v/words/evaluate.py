@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.options import ANALOGY_METHODS
 from dcme_w2v.words.neighbors import inverse_lengths
 
 if TYPE_CHECKING:
     from dcme_w2v.text.words import Words
     from dcme_w2v.words.vectors import Vectors
 
-METHODS = ("3cosadd", "3cosmul")
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
 # equation (4): keeps the quotient finite.
@@ -155,8 +155,8 @@ def analogies(
     FormatError
         No question is covered, or the file is not UTF-8.
     """
-    if method not in METHODS:
-        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
+    if method not in ANALOGY_METHODS:
+        raise UsageError(f"--method={method}: must be one of {', '.join(ANALOGY_METHODS)}")
     spelled, first = _upper_case(vectors.words, restrict)
     names, section_of, questions, skipped = _read_questions(path)
     numbers, covered = _numbered_questions(path, questions, spelled, len(first))

@@ -1,0 +1,94 @@
+"""The package's own names: lazy, listed, seen by type checkers; what the program imports."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import COMMANDS
+
+SOURCE = Path(dw.__file__)
+# Slow to import: only what uses them may.
+SLOW = {"matplotlib", "numpy", "scipy", "sklearn", "smart_open", "threadpoolctl", "tqdm"}
+
+
+def modules_after(code):
+    """Return the names of all modules that a new process has imported after running code."""
+    command = f"import json, sys\n{code}\nprint('\\n' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", command], check=True, capture_output=True, text=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def run_in_process(*arguments):
+    return modules_after(
+        f"sys.argv = ['dcme-w2v', *{list(arguments)!r}]\n"
+        "from dcme_w2v.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+    )
+
+
+def test_names_are_listed_and_found_once():
+    assert sorted(dw.__all__) == sorted([*dw._MODULES, "__version__"])
+    assert set(dw.__all__) <= set(dir(dw))
+    for name, module in dw._MODULES.items():
+        found = getattr(dw, name)
+        assert found is getattr(importlib.import_module(module), name, sys.modules[module])
+        assert dw.__dict__[name] is found
+    with pytest.raises(AttributeError, match="has no attribute 'Vektors'"):
+        dw.Vektors  # noqa: B018
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname: node.module if node.module != "dcme_w2v" else f"dcme_w2v.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert seen == dw._MODULES
+
+
+def test_importing_the_package_imports_nothing_else():
+    assert modules_after("import dcme_w2v") - modules_after("pass") == {"dcme_w2v"}
+
+
+def test_the_version_is_printed_without_the_commands():
+    new = run_in_process("--version") - modules_after("pass")
+    assert new == {"dcme_w2v", "dcme_w2v.__main__"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], *([name] for name in COMMANDS), ["scdv", "fit"], ["scdv", "search"], ["scdv", "topics"],
+     ["scdv", "plot"], ["classify", "train"], ["eval", "likelihood"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_help_imports_nothing_slow(arguments):
+    new = run_in_process(*arguments, "--help")
+    assert "click" in new
+    assert {name.partition(".")[0] for name in new} & SLOW == set()
+
+
+def test_vectors_need_numpy_alone(tmp_path):
+    code = (
+        "import dcme_w2v as dw\n"
+        "v = dw.Vectors(['a', 'b'], [[1, 2], [3, 4]])\n"
+        f"v.save({str(tmp_path / 'v.bin')!r})\n"
+        f"dw.Vectors.load({str(tmp_path / 'v.bin')!r}).most_similar('a')\n"
+    )
+    assert {name.partition(".")[0] for name in modules_after(code)} & SLOW == {"numpy"}
+
+
+def test_the_version_is_that_of_the_project():
+    text = (SOURCE.parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{dw.__version__}"\n' in text
