@@ -36,6 +36,14 @@ typedef struct {
 /* Nonzero features of the widest document, the bias included. */
 int64_t dcme_widest(const dcme_sparse_rows *documents);
 
+/* Bytes of a batch, and of the columns of one. */
+static inline int64_t dcme_batch_bytes(int64_t size, int64_t widest) {
+    return size * (widest * (int64_t)(sizeof(int32_t) + sizeof(real)) + 16);
+}
+static inline int64_t dcme_columns_bytes(int64_t features, int64_t size, int64_t widest) {
+    return features * 16 + dcme_batch_bytes(size, widest);
+}
+
 /* Both are all zeros before; close them even if this fails. */
 dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
                             int64_t widest);

@@ -76,6 +76,25 @@ void dcme_class_clusters_close(dcme_class_clusters *clusters) {
     free(clusters->weight), free(clusters->busy);
 }
 
+dcme_status dcme_class_clusters_fail(dcme_error *error, const dcme_problem *problem) {
+    int64_t clusters = dcme_stride(problem->options->clusters), stride = problem->model->stride;
+    int64_t table = (problem->model->features + 1) * 2 * clusters;
+    /* 16 numbers a cluster; a thread has the scores and steps of as many classes as there are */
+    int64_t bytes = (table + 16 * clusters + 4 * stride + problem->widest) * (int64_t)sizeof(real);
+    return dcme_no_memory(error, bytes, "the clusters", "lower --clusters or --features");
+}
+
+void dcme_class_clusters_state(dcme_class_clusters *clusters, dcme_state *state) {
+    int64_t stride = clusters->stride;
+    dcme_state_add(state, clusters->table, clusters->features * 2 * stride,
+                   sizeof *clusters->table);
+    dcme_state_add(state, clusters->alpha, clusters->problem->model->stride,
+                   sizeof *clusters->alpha);
+    dcme_state_add(state, clusters->entropy, stride, sizeof *clusters->entropy);
+    dcme_state_add(state, clusters->square, stride, sizeof *clusters->square);
+    dcme_state_add(state, clusters->weight, stride, sizeof *clusters->weight);
+}
+
 void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
                                 real *products, real *bounds) {
     int64_t stride = clusters->stride;

@@ -35,6 +35,12 @@ typedef struct {
 dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem);
 void dcme_class_clusters_close(dcme_class_clusters *clusters);
 
+/* DCME_NO_MEMORY, with a message about the clusters or what a thread has for them. */
+dcme_status dcme_class_clusters_fail(dcme_error *error, const dcme_problem *problem);
+
+/* List what changes. */
+void dcme_class_clusters_state(dcme_class_clusters *clusters, dcme_state *state);
+
 /* Columns of cluster k in W, padding included, and without. */
 int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k);
 int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t k);

@@ -11,6 +11,7 @@
 
 #include "classify/options.h"
 #include "dcme.h"
+#include "engine/engine.h"
 #include "kernels/kernels.h"
 
 /* Sparse rows: document d has the features[i] = values[i] for starts[d] <= i < starts[d + 1]. */
@@ -37,13 +38,6 @@ typedef struct {
     const dcme_kernels *kernels;
 } dcme_linear;
 
-typedef struct {
-    int64_t instances; /* learned since the classifier was opened */
-    double loss;       /* sum over the instances looked at */
-    int64_t losses;    /* how many these are */
-    double rate;
-} dcme_classify_progress;
-
 typedef struct dcme_classifier dcme_classifier;
 
 /* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
@@ -53,13 +47,10 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
                                  const int64_t *counts, const dcme_linear *model,
                                  dcme_error *error);
 
-/* Learn all instances once, in an order that the seed and the epoch decide. DCME_STOPPED after
- * dcme_classifier_stop(), DCME_DIVERGED if a loss or a weight is not finite. */
-dcme_status dcme_classifier_epoch(dcme_classifier *classifier, int64_t epoch, dcme_error *error);
+/* Its epochs, progress and state; see engine/engine.h. An epoch is all instances once, in an order
+ * that the seed and the epoch decide. The rows are those of the weights. */
+dcme_engine *dcme_classifier_engine(dcme_classifier *classifier);
 
-/* What the threads have done; may lag by a batch. */
-void dcme_classifier_progress(dcme_classifier *classifier, dcme_classify_progress *progress);
-void dcme_classifier_stop(dcme_classifier *classifier);
 void dcme_classifier_close(dcme_classifier *classifier);
 
 /* scores[d * stride + j] = s_j of the document begin + d, for begin <= . < end. */

@@ -66,7 +66,7 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
     if (!s || dcme_class_clusters_open(&s->clusters, problem) != DCME_OK) {
         if (s)
             close_shared(s);
-        return dcme_clusters_want(error, problem);
+        return dcme_class_clusters_fail(error, problem);
     }
     int64_t others = s->clusters.count - 1;
     double interval = options->beta * (double)problem->model->classes / (double)s->clusters.count;
@@ -105,7 +105,7 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     if (!me || !me->head || !me->products || !me->moved || !me->bounds || !me->shares ||
         !me->scores || !me->steps || !me->rates || !me->scratch) {
         thread_close(me);
-        return dcme_clusters_want(error, s->clusters.problem);
+        return dcme_class_clusters_fail(error, s->clusters.problem);
     }
     *thread = me;
     return DCME_OK;
@@ -269,6 +269,18 @@ static void shrink(void *shared, real factor) {
     dcme_class_clusters_shrink(&((shared_state *)shared)->clusters, factor);
 }
 
+static void list_shared_state(void *shared, dcme_state *state) {
+    shared_state *s = shared;
+    dcme_class_clusters_state(&s->clusters, state);
+    dcme_state_add(state, &s->turn, 1, sizeof s->turn);
+}
+
+/* The stream of random numbers is named anew for each batch. */
+static void list_thread_state(void *thread, dcme_state *state) {
+    thread_state *me = thread;
+    dcme_state_add(state, &me->instances, 1, sizeof me->instances);
+}
+
 const dcme_class_objective dcme_class_dcme = {
     .name = "dcme",
     .open = open_shared,
@@ -279,4 +291,6 @@ const dcme_class_objective dcme_class_dcme = {
     .step = step,
     .settle = settle,
     .shrink = shrink,
+    .shared_state = list_shared_state,
+    .thread_state = list_thread_state,
 };

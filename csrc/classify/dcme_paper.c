@@ -10,9 +10,7 @@
  */
 #include "classify/paper_clusters.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     dcme_paper_clusters *paper;
@@ -32,7 +30,7 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
     if (!paper || dcme_paper_clusters_open(paper, problem) != DCME_OK) {
         if (paper)
             close_shared(paper);
-        return dcme_clusters_want(error, problem);
+        return dcme_paper_clusters_fail(error, problem);
     }
     *shared = paper;
     return DCME_OK;
@@ -60,7 +58,7 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     }
     if (status != DCME_OK || !me->values || !me->weights || !me->scores) {
         thread_close(me);
-        return dcme_clusters_want(error, paper->problem);
+        return dcme_paper_clusters_fail(error, paper->problem);
     }
     *thread = me;
     return DCME_OK;
@@ -137,6 +135,15 @@ static void shrink(void *shared, real factor) {
         paper->u[i] *= factor;
 }
 
+static void list_shared_state(void *shared, dcme_state *state) {
+    dcme_paper_clusters_state(shared, state);
+}
+
+static void list_thread_state(void *thread, dcme_state *state) {
+    thread_state *me = thread;
+    dcme_paper_sums_state(me->sums, me->paper->count, me->paper->features, state);
+}
+
 const dcme_class_objective dcme_class_dcme_paper = {
     .name = "dcme",
     .open = open_shared,
@@ -146,4 +153,6 @@ const dcme_class_objective dcme_class_dcme_paper = {
     .seed = seed,
     .step = step,
     .shrink = shrink,
+    .shared_state = list_shared_state,
+    .thread_state = list_thread_state,
 };

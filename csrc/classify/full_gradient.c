@@ -4,8 +4,8 @@
  * gradient, so that no two write to the same place and sums do not depend on how many there are.
  */
 #include "classify/batch.h"
+#include "engine/threads.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +21,11 @@ typedef struct {
 } piece;
 
 typedef struct {
+    dcme_handle handle;
     piece *piece;
     real *scores;       /* of the first document */
     int64_t begin, end; /* documents, or classes */
     real **rows;
-    pthread_t thread;
 } share;
 
 static void *score(void *argument) {
@@ -78,19 +78,11 @@ static void *add_gradient(void *argument) {
 static void run(share *shares, int32_t threads, void *(*work)(void *), int64_t total,
                 int64_t unit) {
     int64_t units = (total + unit - 1) / unit;
-    int32_t started = 1;
     for (int32_t i = 0; i < threads; i++) {
         shares[i].begin = units * i / threads * unit;
         shares[i].end = i + 1 < threads ? units * (i + 1) / threads * unit : total;
     }
-    while (started < threads &&
-           pthread_create(&shares[started].thread, NULL, work, &shares[started]) == 0)
-        started++;
-    work(&shares[0]);
-    for (int32_t i = started; i < threads; i++)
-        work(&shares[i]);
-    for (int32_t i = 1; i < started; i++)
-        pthread_join(shares[i].thread, NULL);
+    dcme_run_threads(work, shares, sizeof *shares, threads);
 }
 
 static void close_all(piece *p, share *shares, int32_t threads) {
@@ -117,6 +109,13 @@ static dcme_status open_all(piece *p, share **shares, const dcme_linear *model, 
     return DCME_OK;
 }
 
+static dcme_status no_memory(dcme_error *error, const dcme_linear *model, int64_t widest) {
+    int64_t scores = PIECE * (model->stride + 2) * (int64_t)sizeof(real);
+    int64_t columns = dcme_columns_bytes(model->features + 1, PIECE, widest);
+    return dcme_no_memory(error, scores + 2 * columns, "the scores of some documents",
+                          "give shorter documents");
+}
+
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error) {
@@ -133,9 +132,7 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
         run(shares, threads, score, p.batch.count, 1);
     }
     close_all(&p, shares, threads);
-    return status == DCME_OK
-               ? status
-               : dcme_fail(error, status, widest, "documents of %lld features", (long long)widest);
+    return status == DCME_OK ? status : no_memory(error, model, widest);
 }
 
 static void take_piece(piece *p, share *shares, int32_t threads, const dcme_sparse_rows *documents,
@@ -172,7 +169,5 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
             *loss += p.losses[d];
     }
     close_all(&p, shares, threads);
-    return status == DCME_OK
-               ? status
-               : dcme_fail(error, status, widest, "documents of %lld features", (long long)widest);
+    return status == DCME_OK ? status : no_memory(error, model, widest);
 }

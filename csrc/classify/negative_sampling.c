@@ -64,8 +64,10 @@ static dcme_status open_noise(void **shared, const dcme_problem *problem, int wi
     if (status != DCME_OK) {
         if (noise)
             close_shared(noise);
-        return dcme_fail(error, status, problem->model->classes, "the noise over %lld classes",
-                         (long long)problem->model->classes);
+        if (status == DCME_BAD_ARGUMENT)
+            return dcme_fail(error, status, 0, "no noise can be drawn by counts to this power");
+        return dcme_no_memory(error, problem->model->classes * (int64_t)sizeof(double) * 3,
+                              "the noise distribution", "give fewer classes");
     }
     *shared = noise;
     return DCME_OK;
@@ -98,7 +100,8 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     }
     if (!me || !me->classes || !me->scores || !me->weights) {
         thread_close(me);
-        return dcme_fail(error, DCME_NO_MEMORY, n, "a thread's %lld samples", (long long)n);
+        return dcme_no_memory(error, dcme_stride(n) * 3 * (int64_t)sizeof(real),
+                              "a thread's samples", "lower --threads or --negative");
     }
     *thread = me;
     return DCME_OK;

@@ -31,12 +31,12 @@ typedef struct {
     void (*settle)(void *shared);
     /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
     void (*shrink)(void *shared, real factor);
+    /* List what steps have changed, beside the weights. NULL where there is nothing. */
+    void (*shared_state)(void *shared, dcme_state *state);
+    void (*thread_state)(void *thread, dcme_state *state);
 } dcme_class_objective;
 
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
     dcme_class_nce, dcme_class_ns;
-
-/* Say that memory does not suffice for --clusters. */
-dcme_status dcme_clusters_want(dcme_error *error, const dcme_problem *problem);
 
 #endif

@@ -53,6 +53,29 @@ void dcme_paper_clusters_close(dcme_paper_clusters *paper) {
     free(paper->clusters), free(paper->u), free(paper->entropy);
 }
 
+dcme_status dcme_paper_clusters_fail(dcme_error *error, const dcme_problem *problem) {
+    int64_t clusters = dcme_stride(problem->options->clusters), stride = problem->model->stride;
+    int64_t features = problem->model->features + 1; /* u, a thread's sums, and the centres */
+    int64_t bytes = clusters * (3 * features + 3 * stride) * (int64_t)sizeof(real);
+    return dcme_no_memory(error, bytes, "the clusters", "lower --clusters or --features");
+}
+
+void dcme_paper_clusters_state(dcme_paper_clusters *paper, dcme_state *state) {
+    int64_t classes = paper->problem->model->classes;
+    dcme_state_add(state, paper->u, paper->features * paper->stride, sizeof *paper->u);
+    dcme_state_add(state, paper->entropy, paper->stride, sizeof *paper->entropy);
+    for (int64_t k = 0; k < paper->count; k++)
+        dcme_cluster_state(&paper->clusters[k], classes, paper->top_items, state);
+}
+
+void dcme_paper_sums_state(dcme_paper_sums *sums, int64_t clusters, int64_t features,
+                           dcme_state *state) {
+    for (int64_t k = 0; k < clusters; k++) {
+        dcme_state_add(state, &sums[k].count, 1, sizeof sums[k].count);
+        dcme_state_add(state, sums[k].sums, 2 * features, sizeof *sums[k].sums);
+    }
+}
+
 dcme_status dcme_paper_sums_open(dcme_paper_sums **sums, int64_t clusters, int64_t features) {
     dcme_paper_sums *s = dcme_allocate_zeros(clusters, sizeof *s);
     *sums = s;

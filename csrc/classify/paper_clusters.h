@@ -35,10 +35,18 @@ typedef struct {
 dcme_status dcme_paper_clusters_open(dcme_paper_clusters *paper, const dcme_problem *problem);
 void dcme_paper_clusters_close(dcme_paper_clusters *paper);
 
+/* DCME_NO_MEMORY, with a message about the clusters or a thread's sums. */
+dcme_status dcme_paper_clusters_fail(dcme_error *error, const dcme_problem *problem);
+
 dcme_status dcme_paper_sums_open(dcme_paper_sums **sums, int64_t clusters, int64_t features);
 void dcme_paper_sums_close(dcme_paper_sums *sums, int64_t clusters);
 void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate);
 void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features);
+
+/* List what changes in the clusters, and in the sums of one thread. */
+void dcme_paper_clusters_state(dcme_paper_clusters *paper, dcme_state *state);
+void dcme_paper_sums_state(dcme_paper_sums *sums, int64_t clusters, int64_t features,
+                           dcme_state *state);
 
 /* values (stride) = u_k . x + H_k of instance i (9). */
 void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,

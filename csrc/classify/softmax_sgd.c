@@ -43,8 +43,9 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     }
     if (status != DCME_OK || !me->errors) {
         thread_close(me);
-        return dcme_fail(error, DCME_NO_MEMORY, batch, "a batch of %lld documents: lower --batch",
-                         (long long)batch);
+        int64_t errors = batch * problem->model->stride * (int64_t)sizeof(real);
+        int64_t columns = dcme_columns_bytes(problem->model->features + 1, batch, problem->widest);
+        return dcme_no_memory(error, errors + columns, "the scores of a batch", "lower --batch");
     }
     *thread = me;
     return DCME_OK;

@@ -87,6 +87,13 @@ void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t
         cluster->is_top[cluster->top[q]] = 1;
 }
 
+void dcme_cluster_state(dcme_cluster *cluster, int64_t items, int64_t top_items,
+                        dcme_state *state) {
+    dcme_state_add(state, cluster->alpha, items, sizeof *cluster->alpha);
+    dcme_state_add(state, cluster->top, top_items, sizeof *cluster->top);
+    dcme_state_add(state, cluster->is_top, items, sizeof *cluster->is_top);
+}
+
 int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
 
 void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }

@@ -6,6 +6,7 @@
 #ifndef DCME_CLUSTER_H
 #define DCME_CLUSTER_H
 
+#include "common/state.h"
 #include "dcme.h"
 #include "kernels/kernels.h"
 
@@ -40,6 +41,9 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
 /* Make the items of the greatest weights (N) the top ones. */
 void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
                              int64_t top_items);
+
+/* List what changes. */
+void dcme_cluster_state(dcme_cluster *cluster, int64_t items, int64_t top_items, dcme_state *state);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);

@@ -182,12 +182,8 @@ void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state) {
     dcme_state_add(state, clusters->u, clusters->count * clusters->model->stride,
                    sizeof *clusters->u);
     dcme_state_add(state, clusters->entropy, clusters->count, sizeof *clusters->entropy);
-    for (int64_t k = 0; k < clusters->count; k++) {
-        dcme_cluster *cluster = &clusters->clusters[k];
-        dcme_state_add(state, cluster->alpha, items, sizeof *cluster->alpha);
-        dcme_state_add(state, cluster->top, clusters->top_items, sizeof *cluster->top);
-        dcme_state_add(state, cluster->is_top, items, sizeof *cluster->is_top);
-    }
+    for (int64_t k = 0; k < clusters->count; k++)
+        dcme_cluster_state(&clusters->clusters[k], items, clusters->top_items, state);
 }
 
 void dcme_cluster_sums_state(dcme_cluster_sums *sums, int64_t clusters, int64_t stride,

@@ -155,8 +155,10 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     }
     if (!whole) {
         thread_close(me);
-        return dcme_no_memory(error, SAMPLES * n * (int64_t)sizeof(real *),
-                              "a thread's noise words", "lower --threads or --negative");
+        int64_t samples = SAMPLES * n * (int64_t)(sizeof(real *) + sizeof(int32_t));
+        int64_t bytes = (int64_t)sizeof *me + samples + dcme_replicas_bytes(noise->model);
+        return dcme_no_memory(error, bytes, "a thread's noise words",
+                              "lower --threads or --negative");
     }
     *thread = me;
     return DCME_OK;

@@ -20,6 +20,11 @@ dcme_status dcme_replicas_open(dcme_row_replicas *replicas, const dcme_model *mo
     return replicas->tables[1] && replicas->base ? DCME_OK : DCME_NO_MEMORY;
 }
 
+int64_t dcme_replicas_bytes(const dcme_model *model) {
+    int64_t rows = model->items < ROWS ? model->items : ROWS;
+    return 2 * rows * model->stride * (int64_t)sizeof(real);
+}
+
 void dcme_replicas_close(dcme_row_replicas *replicas) {
     if (replicas->count > 0)
         free(replicas->tables[1]);

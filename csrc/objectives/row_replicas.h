@@ -26,6 +26,9 @@ dcme_status dcme_replicas_open(dcme_row_replicas *replicas, const dcme_model *mo
                                int32_t threads);
 void dcme_replicas_close(dcme_row_replicas *replicas);
 
+/* Bytes of a thread's copies. */
+int64_t dcme_replicas_bytes(const dcme_model *model);
+
 /* Go on with a row that a random number names: if two threads synchronise one at
  * once, moves are lost. */
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);

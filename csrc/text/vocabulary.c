@@ -99,7 +99,7 @@ static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
 dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
                         uint64_t hash, dcme_error *error) {
     if (v->types == DCME_TYPES_MAX)
-        return dcme_fail(error, DCME_NO_MEMORY, v->types,
+        return dcme_fail(error, DCME_NO_MEMORY, v->types * (int64_t)sizeof *v->words,
                          "the corpus has more than %lld distinct words: split it",
                          (long long)DCME_TYPES_MAX);
     const char *kept = keep(v, word, length);

@@ -50,12 +50,11 @@ void dcme_learn_cbow(dcme_worker *worker) {
                 worker->rows[count++] = model->input + batch->words[j] * model->stride;
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
         dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->thread, &instance, &worker->loss);
+        trainer->objective->step(worker->thread, &instance, &worker->done->loss);
         kernels->add_to_rows(
             worker->rows, worker->input_scale * batch->rate * share(&trainer->options, (real)count),
             worker->gradient, count, model->stride);
     }
-    worker->trained += batch->length;
 }
 
 /* Sum of the weights of `count` words on one side. */
@@ -97,7 +96,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         prefetch_target(worker, i + DCME_AHEAD);
         dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
         dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->thread, &instance, &worker->loss);
+        trainer->objective->step(worker->thread, &instance, &worker->done->loss);
         real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
         dcme_sliding_push(&worker->gradients, worker->gradient, scale);
         if (i - c >= begin)
@@ -116,5 +115,4 @@ void dcme_learn_cbow_sliding(dcme_worker *worker) {
     prefetch_first(worker);
     for (int64_t begin = 0; begin < batch->length; begin = batch->end[begin])
         learn_sentence(worker, begin, batch->end[begin]);
-    worker->trained += batch->length;
 }

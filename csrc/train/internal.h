@@ -7,8 +7,6 @@
 #include "train/sliding.h"
 #include "train/train.h"
 
-#include <stdatomic.h>
-
 /* Words that a shard has at least, but for the last one, and a sentence at most: a longer line is
  * cut for training. Small corpora have smaller shards, so that every thread has some. */
 enum { DCME_SHARD_MAX = 32768, DCME_SHARD_MIN = 512, DCME_SHARDS_WANTED = 64 };
@@ -25,52 +23,35 @@ typedef struct {
     real rate;      /* learning rate, of output rows */
 } dcme_sentence_batch;
 
-/* What a worker has done, published once a batch; nobody else writes to its cache lines. */
-typedef struct {
-    _Alignas(DCME_LINE) _Atomic int64_t trained;
-    _Atomic int64_t subsampled, without_context, losses;
-    _Atomic double loss, rate;
-
-} dcme_counters;
-
 typedef struct {
     _Alignas(DCME_LINE) dcme_trainer *trainer; /* no other worker in its cache lines */
-    dcme_counters *counters;
-    void *thread; /* the objective's part */
-    int64_t epoch;
-    int64_t position, end; /* next id, and end of the shard at hand */
+    dcme_done *done;                           /* the engine's */
+    void *thread;                              /* the objective's part */
     uint64_t subsample_stream, window_stream;
     dcme_sentence_batch batch;
     real *h, *gradient, *moved;       /* (stride) each */
     real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* (2 window) rows of a context */
     dcme_sliding contexts, gradients; /* of fixed and linear windows */
-    dcme_loss loss;
-    int64_t trained, subsampled, without_context;
 } dcme_worker;
 
 struct dcme_trainer {
+    dcme_engine engine;
     dcme_train_options options;
     dcme_corpus corpus;
     dcme_model model;
     const dcme_objective *objective;
-    void *shared;    /* the objective's part */
-    uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
-    int64_t *starts; /* (shards + 1) first id of each shard */
-    int64_t shards;
-    int64_t epoch;                                  /* under way, or -1 */
-    real *zeros;                                    /* (stride) */
-    dcme_counters *counters;                        /* (threads) */
-    dcme_worker *workers;                           /* (threads) */
-    _Alignas(DCME_LINE) _Atomic int64_t next_shard; /* taken once a shard */
-    _Alignas(DCME_LINE) _Atomic int stop;           /* read once a batch */
-    _Atomic int diverged;
+    void *shared;         /* the objective's part */
+    uint32_t *keep;       /* (items) a word is kept if 32 random bits are not above this */
+    int64_t *starts;      /* (units + 1) first id of each shard */
+    dcme_worker *workers; /* (threads) */
 };
 
 /* shards.c */
 dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus);
 
 /* sentence_batch.c */
+int64_t dcme_sentence_batch_bytes(void);
 dcme_status dcme_sentence_batch_open(dcme_sentence_batch *batch);
 void dcme_sentence_batch_close(dcme_sentence_batch *batch);
 /* Read sentences from id `position` on until the batch is full or `end` is reached. */
@@ -81,15 +62,10 @@ void dcme_learn_cbow(dcme_worker *worker);
 void dcme_learn_cbow_sliding(dcme_worker *worker);
 void dcme_learn_skipgram(dcme_worker *worker);
 
-/* worker.c */
+/* worker.c: the work of the engine's threads, whose units are shards */
+extern const dcme_work dcme_train_work;
 dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_error *error);
 void dcme_worker_close(dcme_worker *worker);
-/* Learn from the shard at hand, then take others until there are none, or the trainer stops. */
-void dcme_worker_epoch(dcme_worker *worker, int64_t epoch);
-/* List what sentence batches have changed. */
-void dcme_worker_state(dcme_worker *worker, dcme_state *state);
-/* Let the counters say what the worker has done. */
-void dcme_worker_publish(dcme_worker *worker);
 
 /* Half the window at a position, drawn for `shrink`. */
 static inline int64_t dcme_half_window(dcme_worker *worker) {

@@ -1,8 +1,6 @@
 /* Cuts the corpus into shards of whole sentences, the pieces of work that threads take. */
 #include "train/internal.h"
 
-#include <stdlib.h>
-
 static int64_t shard_size(int64_t length) {
     int64_t size = length / DCME_SHARDS_WANTED;
     if (size < DCME_SHARD_MIN)

@@ -12,7 +12,7 @@ static void learn_pair(dcme_worker *worker, pair p) {
     const dcme_model *model = &trainer->model;
     real *h = model->input + p.word * model->stride;
     dcme_instance instance = {p.target, p.weight * worker->batch.rate, h, worker->gradient};
-    trainer->objective->step(worker->thread, &instance, &worker->loss);
+    trainer->objective->step(worker->thread, &instance, &worker->done->loss);
     model->kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient, model->stride);
 }
 
@@ -40,5 +40,4 @@ void dcme_learn_skipgram(dcme_worker *worker) {
     }
     if (waiting.word >= 0)
         learn_pair(worker, waiting);
-    worker->trained += batch->length;
 }

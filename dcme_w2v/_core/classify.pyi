@@ -1,14 +1,9 @@
 from collections.abc import Mapping
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-class _Progress(TypedDict):
-    instances: int
-    loss: float
-    losses: int
-    rate: float
+from dcme_w2v._core.engine import Run
 
 class Documents:
     def __init__(
@@ -44,7 +39,7 @@ class Linear:
         self, documents: Documents, instances: Instances, out: NDArray[np.float64], threads: int
     ) -> float: ...
 
-class Learner:
+class Learner(Run):
     def __init__(
         self,
         options: Mapping[str, float],
@@ -53,6 +48,3 @@ class Learner:
         counts: NDArray[np.int64],
         linear: Linear,
     ) -> None: ...
-    def epoch(self, number: int) -> bool: ...
-    def progress(self) -> _Progress: ...
-    def stop(self) -> None: ...

@@ -1,8 +1,9 @@
-"""Binding of csrc/classify: options and arrays in, an epoch without the GIL, counters out."""
+"""Binding of csrc/classify: linear classifiers from options and arrays."""
 
 from libc.stdint cimport int32_t, int64_t
 
-from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+from dcme_w2v._core.engine cimport Run, dcme_engine
+from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
 cdef extern from "classify/options.h" nogil:
@@ -52,12 +53,6 @@ cdef extern from "classify/classify.h" nogil:
         float *weights
         const dcme_kernels *kernels
 
-    ctypedef struct dcme_classify_progress:
-        int64_t instances
-        double loss
-        int64_t losses
-        double rate
-
     ctypedef struct dcme_classifier:
         pass
 
@@ -66,11 +61,7 @@ cdef extern from "classify/classify.h" nogil:
         const dcme_sparse_rows *documents, const dcme_instances *instances, const int64_t *counts,
         const dcme_linear *model, dcme_error *error
     )
-    dcme_status dcme_classifier_epoch(
-        dcme_classifier *classifier, int64_t epoch, dcme_error *error
-    )
-    void dcme_classifier_progress(dcme_classifier *classifier, dcme_classify_progress *progress)
-    void dcme_classifier_stop(dcme_classifier *classifier)
+    dcme_engine *dcme_classifier_engine(dcme_classifier *classifier)
     void dcme_classifier_close(dcme_classifier *classifier)
     dcme_status dcme_classify_scores(
         float *scores, const dcme_linear *model, const dcme_sparse_rows *documents, int64_t begin,
@@ -184,8 +175,8 @@ cdef class Linear:
         return loss
 
 
-cdef class Learner:
-    """Epochs of learning by one objective; see csrc/classify/classify.h."""
+cdef class Learner(Run):
+    """Training of a linear classifier by one objective; see csrc/classify/classify.h."""
 
     cdef dcme_classifier *classifier
     cdef object kept
@@ -199,29 +190,7 @@ cdef class Learner:
         self.kept = (documents, instances, counts, linear)
         check(dcme_classifier_open(&self.classifier, &wanted, &documents.core, &instances.core,
                                    &counts[0], &linear.core, &error), &error)
+        self.engine = dcme_classifier_engine(self.classifier)
 
     def __dealloc__(self):
         dcme_classifier_close(self.classifier)
-
-    def epoch(self, int64_t number):
-        """Learn one epoch; returns False if it was stopped."""
-        cdef dcme_error error
-        cdef dcme_status status
-        with nogil:
-            status = dcme_classifier_epoch(self.classifier, number, &error)
-        if status == DCME_STOPPED:
-            return False
-        check(status, &error)
-        return True
-
-    def progress(self):
-        """Return what has been done so far, by name."""
-        cdef dcme_classify_progress progress
-        dcme_classifier_progress(self.classifier, &progress)
-        return progress
-
-    def stop(self):
-        """Ask the threads to stop after their batch."""
-        dcme_classifier_stop(self.classifier)
-
-

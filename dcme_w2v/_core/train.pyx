@@ -1,11 +1,9 @@
-"""Binding of csrc/train: options and arrays in, an epoch without the GIL, counters out."""
+"""Binding of csrc/train: word vectors from options and arrays."""
 
-import numpy as np
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
-
-from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+from dcme_w2v._core.engine cimport Run, dcme_engine
+from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
 cdef extern from "model/options.h" nogil:
@@ -40,23 +38,6 @@ cdef extern from "train/train.h" nogil:
         const int64_t *counts
         int64_t items
 
-    ctypedef struct dcme_progress:
-        int64_t trained
-        int64_t subsampled
-        int64_t without_context
-        double loss
-        int64_t losses
-        double rate
-
-    ctypedef struct dcme_piece:
-        void *bytes
-        int64_t size
-
-    ctypedef struct dcme_state:
-        dcme_piece *pieces
-        int64_t room
-        int64_t count
-
     ctypedef struct dcme_trainer:
         pass
 
@@ -65,13 +46,7 @@ cdef extern from "train/train.h" nogil:
         dcme_trainer **trainer, const dcme_train_options *options, const dcme_corpus *corpus,
         float *input, float *output, const char *kernels, dcme_error *error
     )
-    dcme_status dcme_trainer_epoch(dcme_trainer *trainer, int64_t epoch, dcme_error *error)
-    void dcme_trainer_progress(dcme_trainer *trainer, dcme_progress *progress)
-    void dcme_trainer_stop(dcme_trainer *trainer)
-    int64_t dcme_trainer_unfinished(const dcme_trainer *trainer)
-    void dcme_trainer_state(dcme_trainer *trainer, dcme_state *state)
-    dcme_status dcme_trainer_restored(dcme_trainer *trainer, dcme_error *error)
-    bint dcme_trainer_is_finite(const dcme_trainer *trainer, int64_t from_row, int64_t to_row)
+    dcme_engine *dcme_trainer_engine(dcme_trainer *trainer)
     int64_t dcme_trainer_clusters(const dcme_trainer *trainer)
     void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, float *alpha)
     const char *dcme_trainer_kernels(const dcme_trainer *trainer)
@@ -102,7 +77,7 @@ def initialise(float[:, ::1] table, int64_t dim, int64_t seed):
         dcme_table_initialise(&table[0, 0], table.shape[0], dim, seed)
 
 
-cdef class Trainer:
+cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/train/train.h."""
 
     cdef dcme_trainer *trainer
@@ -123,68 +98,10 @@ cdef class Trainer:
         self.kept = (ids, counts, input, output)
         check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],
                                 <const char *>name if name else NULL, &error), &error)
+        self.engine = dcme_trainer_engine(self.trainer)
 
     def __dealloc__(self):
         dcme_trainer_close(self.trainer)
-
-    def epoch(self, int64_t number):
-        """Train one epoch or what is left of it; returns False if it was stopped."""
-        cdef dcme_error error
-        cdef dcme_status status
-        with nogil:
-            status = dcme_trainer_epoch(self.trainer, number, &error)
-        if status == DCME_STOPPED:
-            return False
-        check(status, &error)
-        return True
-
-    def progress(self):
-        """Return what has been done so far, by name."""
-        cdef dcme_progress progress
-        dcme_trainer_progress(self.trainer, &progress)
-        return progress
-
-    def stop(self):
-        """Ask the threads to stop after their batch."""
-        dcme_trainer_stop(self.trainer)
-
-    def state(self):
-        """Return the memory that the rest of the run depends on, as arrays of bytes.
-
-        They are views, to be read or written between epochs while the trainer lives.
-        """
-        cdef dcme_state state = dcme_state(NULL, 0, 0)
-        cdef int64_t i
-        dcme_trainer_state(self.trainer, &state)
-        state.pieces = <dcme_piece *>calloc(state.count, sizeof(dcme_piece))
-        if state.pieces == NULL:
-            raise MemoryError
-        try:
-            state.room, state.count = state.count, 0
-            dcme_trainer_state(self.trainer, &state)
-            return [
-                np.asarray(<uint8_t[:state.pieces[i].size]>state.pieces[i].bytes)
-                if state.pieces[i].size else np.empty(0, dtype=np.uint8)
-                for i in range(state.count)
-            ]
-        finally:
-            free(state.pieces)
-
-    def restored(self):
-        """Check the state that was put back, and let `progress` follow it."""
-        cdef dcme_error error
-        check(dcme_trainer_restored(self.trainer, &error), &error)
-
-    def unfinished(self):
-        """Return the epoch that was stopped, or -1."""
-        return dcme_trainer_unfinished(self.trainer)
-
-    def is_finite(self, int64_t start, int64_t end):
-        """Tell whether rows start .. end - 1 are finite, the output's behind the input's."""
-        cdef bint finite
-        with nogil:
-            finite = dcme_trainer_is_finite(self.trainer, start, end)
-        return finite
 
     def clusters(self):
         """Return how many clusters the objective has."""

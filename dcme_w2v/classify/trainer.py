@@ -164,22 +164,27 @@ class ClassifierTrainer:
         now, before = self._learner.progress(), self._before
         losses = now["losses"] - before["losses"]
         return Progress(
-            instances=now["instances"],
+            instances=now["trained"],
             loss=(now["loss"] - before["loss"]) / losses if losses else float("nan"),
             lr=now["rate"],
         )
 
     def epoch(self, number: int, watch: Callable[[Progress], None] | None = None) -> Progress:
-        """Learn all instances once and return the progress at the end.
+        """Learn all instances once, or what is left of them, and return the progress at the end.
+
+        An exception of `watch` stops the epoch, which is then to be finished before another.
 
         Raises
         ------
         DivergedError
             A number is no longer finite.
         """
-        self._before = self._learner.progress()
+        if self._learner.unfinished() < 0:
+            self._before = self._learner.progress()
         failures: list[BaseException] = []
-        thread = threading.Thread(target=self._epoch, args=(number, failures), daemon=True)
+        stopping = threading.Event()
+        job = (number, stopping, failures)
+        thread = threading.Thread(target=self._epoch, args=job, daemon=True)
         thread.start()
         try:
             while thread.is_alive():
@@ -187,6 +192,7 @@ class ClassifierTrainer:
                 if watch:
                     watch(self.progress())
         except BaseException:
+            stopping.set()
             self._learner.stop()
             thread.join()
             raise
@@ -194,9 +200,11 @@ class ClassifierTrainer:
             raise failures[0]
         return self.progress()
 
-    def _epoch(self, number: int, failures: list[BaseException]) -> None:
+    def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:
         try:
-            self._learner.epoch(number)
+            # A stop may have come when the epoch before was over already.
+            while not self._learner.epoch(number) and not stopping.is_set():
+                pass
         except DivergedError as error:
             o = self.options
             failures.append(

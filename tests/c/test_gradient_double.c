@@ -327,7 +327,7 @@ static void train(setting *s) {
     recorder.sum = recorder.weighted = 0;
     recorded.step = recorded_step;
     trainer->objective = &recorded;
-    if (dcme_trainer_epoch(trainer, 0, NULL))
+    if (dcme_engine_epoch(dcme_trainer_engine(trainer), 0, NULL))
         abort();
     dcme_trainer_close(trainer);
 }

@@ -1,99 +1,76 @@
-/* Every objective and model with several threads, stopped in the middle and gone on with: no token
- * is lost. Meant for the thread sanitizer (make tsan), which sees what threads share.
+/* Every objective of words and of classes with several threads, stopped in the middle and gone on
+ * with: nothing is lost. Meant for the thread sanitizer (make tsan), which sees what threads share.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */
-#include "train/train.h"
+#include "small_problems.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { ITEMS = 60, LENGTH = 12000, DIM = 8, THREADS = 3, EPOCHS = 2 };
-
-static uint32_t ids[LENGTH];
-static int64_t counts[ITEMS];
-static _Alignas(64) real tables[2 * ITEMS * DCME_PAD];
-
-static dcme_train_options options_of(int32_t model, int32_t window_mode, int32_t objective,
-                                     int32_t dcme_update) {
-    return (dcme_train_options){.model = model,
-                                .objective = objective,
-                                .dim = DIM,
-                                .window = 3,
-                                .window_mode = window_mode,
-                                .negative = 4,
-                                .noise_power = 0.75,
-                                .prior = 0.5,
-                                .clusters = 4,
-                                .top_items = 5,
-                                .beta = 0.5,
-                                .dcme_update = dcme_update,
-                                .epochs = EPOCHS,
-                                .sample = 1e-2,
-                                .lr = 0.01,
-                                .min_lr = 0.001,
-                                .input_rate = 1,
-                                .threads = THREADS};
-}
+enum { THREADS = 3, EPOCHS = 2 };
 
 /* What a caller does beside the threads: looks, and asks them to stop. */
-static void *watch(void *trainer) {
+static void *watch(void *engine) {
     dcme_progress progress;
     for (int i = 0; i < 200; i++) {
-        dcme_trainer_progress(trainer, &progress);
-        dcme_trainer_is_finite(trainer, 0, 2 * ITEMS);
+        dcme_engine_progress(engine, &progress);
+        dcme_engine_is_finite(engine, 0, 2 * WORD_COUNT);
     }
-    dcme_trainer_stop(trainer);
+    dcme_engine_stop(engine);
     return NULL;
 }
 
-static int check(dcme_train_options options) {
-    dcme_corpus corpus = {ids, LENGTH, counts, ITEMS};
-    dcme_trainer *trainer = NULL;
-    dcme_progress progress;
+/* Run all epochs; whether `length` positions were learned in each. */
+static int run(dcme_engine *engine, int64_t length) {
     dcme_error error = {0};
-    real *output = tables + ITEMS * dcme_stride(DIM);
-    memset(tables, 0, sizeof tables);
-    dcme_table_initialise(tables, ITEMS, DIM, 1);
-    dcme_status status =
-        dcme_trainer_open(&trainer, &options, &corpus, tables, output, NULL, &error);
-    for (int64_t epoch = 0; epoch < EPOCHS && status == DCME_OK; epoch++) {
+    dcme_progress progress;
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         pthread_t watcher;
-        int watched = pthread_create(&watcher, NULL, watch, trainer) == 0;
+        int watched = pthread_create(&watcher, NULL, watch, engine) == 0;
+        dcme_status status;
         do
-            status = dcme_trainer_epoch(trainer, epoch, &error);
+            status = dcme_engine_epoch(engine, epoch, &error);
         while (status == DCME_STOPPED);
         if (watched)
             pthread_join(watcher, NULL);
+        if (status != DCME_OK) {
+            printf("threads: %s\n", error.message);
+            return 0;
+        }
     }
-    if (status != DCME_OK) {
-        printf("threads: %s\n", error.message);
+    dcme_engine_progress(engine, &progress);
+    return progress.trained + progress.subsampled + progress.without_context == length * EPOCHS;
+}
+
+static int check_words(int32_t model, int32_t window_mode, int32_t form) {
+    dcme_train_options options = word_options(model, window_mode, form, THREADS);
+    dcme_trainer *trainer;
+    if (open_words(&trainer, &options, NULL) != DCME_OK)
         return 0;
-    }
-    dcme_trainer_progress(trainer, &progress);
+    int good = run(dcme_trainer_engine(trainer), TOKENS);
     dcme_trainer_close(trainer);
-    return progress.trained + progress.subsampled + progress.without_context ==
-           (int64_t)LENGTH * EPOCHS;
+    return good;
+}
+
+static int check_classes(int32_t form) {
+    dcme_classify_options options = class_options(form, THREADS);
+    dcme_classifier *classifier;
+    if (open_classes(&classifier, &options, NULL) != DCME_OK)
+        return 0;
+    int good = run(dcme_classifier_engine(classifier), DOCUMENTS);
+    dcme_classifier_close(classifier);
+    return good;
 }
 
 int main(void) {
     int good = 1, runs = 0;
-    uint64_t random = 1;
-    for (int64_t i = 0; i < LENGTH; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        uint32_t a = (uint32_t)(random >> 33) % ITEMS, b = (uint32_t)(random >> 40) % ITEMS;
-        uint32_t word = a < b ? a : b;
-        ids[i] = word | (i % 17 == 16 ? DCME_SENTENCE_END : 0);
-        counts[word]++;
-    }
-    for (int32_t objective = 0; objective < 4; objective++)
-        for (int32_t kind = 0; kind < 4; kind++, runs++) {
-            int32_t model = kind == 3 ? DCME_SKIPGRAM : DCME_CBOW;
-            good &= check(options_of(model, kind % 3, objective < 3 ? objective : DCME_DCME,
-                                     objective == 3 ? DCME_PAPER : DCME_ROBUST));
-        }
+    make_problems();
+    for (int32_t form = 0; form < FORMS; form++)
+        for (int32_t kind = 0; kind < 4; kind++, runs++)
+            good &= check_words(kind == 3 ? DCME_SKIPGRAM : DCME_CBOW, kind % 3, form);
+    for (int32_t form = 0; form < CLASS_FORMS; form++, runs++)
+        good &= check_classes(form);
     printf("threads: %d runs of %d threads\n", runs, THREADS);
     return good ? 0 : 1;
 }

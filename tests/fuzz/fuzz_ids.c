@@ -57,12 +57,13 @@ static void train(const dcme_train_options *options, const dcme_corpus *corpus, 
     FUZZ_REQUIRE((status == DCME_OK) == (largest < ITEMS));
     if (status != DCME_OK)
         return;
-    dcme_trainer_stop(trainer);
-    FUZZ_REQUIRE(dcme_trainer_epoch(trainer, 0, NULL) == DCME_STOPPED);
-    FUZZ_REQUIRE(dcme_trainer_restored(trainer, NULL) == DCME_OK);
-    status = dcme_trainer_epoch(trainer, 0, NULL);
+    dcme_engine *engine = dcme_trainer_engine(trainer);
+    dcme_engine_stop(engine);
+    FUZZ_REQUIRE(dcme_engine_epoch(engine, 0, NULL) == DCME_STOPPED);
+    FUZZ_REQUIRE(dcme_engine_restored(engine, NULL) == DCME_OK);
+    status = dcme_engine_epoch(engine, 0, NULL);
     FUZZ_REQUIRE(status == DCME_OK || status == DCME_DIVERGED);
-    dcme_trainer_progress(trainer, &progress);
+    dcme_engine_progress(engine, &progress);
     if (status == DCME_OK)
         FUZZ_REQUIRE(progress.trained + progress.subsampled + progress.without_context ==
                      corpus->length);

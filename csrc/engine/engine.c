@@ -1,0 +1,160 @@
+/* See engine.h. */
+#include "engine/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
+    e->epoch = -1;
+    e->threads = dcme_allocate_zeros(e->thread_count, sizeof *e->threads);
+    if (!e->threads)
+        return dcme_no_memory(error, e->thread_count * (int64_t)sizeof *e->threads, "the threads",
+                              "lower --threads");
+    for (int32_t i = 0; i < e->thread_count; i++)
+        e->threads[i].engine = e;
+    return DCME_OK;
+}
+
+void dcme_engine_close(dcme_engine *e) { free(e->threads); }
+
+static void publish(dcme_thread *t) {
+    const dcme_done *done = &t->done;
+    atomic_store_explicit(&t->trained, done->trained, memory_order_relaxed);
+    atomic_store_explicit(&t->subsampled, done->subsampled, memory_order_relaxed);
+    atomic_store_explicit(&t->without_context, done->without_context, memory_order_relaxed);
+    atomic_store_explicit(&t->losses, done->loss.count, memory_order_relaxed);
+    atomic_store_explicit(&t->loss, done->loss.sum, memory_order_relaxed);
+    atomic_store_explicit(&t->rate, done->rate, memory_order_relaxed);
+}
+
+static int is_stopped(const dcme_engine *e) {
+    return atomic_load_explicit(&e->stop, memory_order_relaxed);
+}
+
+/* Learn step by step; where it is stopped, the thread can go on later. */
+static void learn_unit(dcme_thread *t) {
+    dcme_engine *e = t->engine;
+    while (t->position < t->end && !is_stopped(e)) {
+        t->position = e->work->step(t->worker, t->position, t->end);
+        publish(t);
+        if (!isfinite(t->done.loss.sum)) {
+            atomic_store(&e->diverged, 1);
+            atomic_store(&e->stop, 1);
+        }
+    }
+}
+
+/* Learn the unit at hand, then take others until there are none, or the engine stops. */
+static void *learn(void *argument) {
+    dcme_thread *t = argument;
+    dcme_engine *e = t->engine;
+    for (;;) {
+        learn_unit(t);
+        if (is_stopped(e))
+            break;
+        int64_t unit = atomic_fetch_add(&e->next, 1);
+        if (unit >= e->units)
+            break;
+        e->work->take(t->worker, unit, &t->position, &t->end);
+    }
+    if (e->work->flush)
+        e->work->flush(t->worker);
+    return NULL;
+}
+
+dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) {
+    if (e->epoch >= 0 && e->epoch != epoch)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, epoch, "another epoch is not finished");
+    if (e->epoch < 0)
+        atomic_store(&e->next, 0);
+    e->epoch = epoch;
+    if (e->work->begin)
+        e->work->begin(e->job, epoch);
+    dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
+    if (atomic_load(&e->diverged))
+        return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
+    if (atomic_exchange(&e->stop, 0))
+        return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
+    e->epoch = -1;
+    if (e->work->end)
+        e->work->end(e->job, epoch);
+    /* few losses are looked at, and none after the last steps */
+    if (!dcme_engine_is_finite(e, 0, e->tables[0].count + e->tables[1].count))
+        return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
+    return DCME_OK;
+}
+
+void dcme_engine_progress(const dcme_engine *e, dcme_progress *progress) {
+    *progress = (dcme_progress){.rate = e->schedule.lr};
+    for (int32_t i = 0; i < e->thread_count; i++) {
+        const dcme_thread *t = &e->threads[i];
+        progress->trained += atomic_load_explicit(&t->trained, memory_order_relaxed);
+        progress->subsampled += atomic_load_explicit(&t->subsampled, memory_order_relaxed);
+        progress->without_context +=
+            atomic_load_explicit(&t->without_context, memory_order_relaxed);
+        progress->losses += atomic_load_explicit(&t->losses, memory_order_relaxed);
+        progress->loss += atomic_load_explicit(&t->loss, memory_order_relaxed);
+        double rate = atomic_load_explicit(&t->rate, memory_order_relaxed);
+        if (rate > 0 && rate < progress->rate)
+            progress->rate = rate;
+    }
+}
+
+void dcme_engine_stop(dcme_engine *e) { atomic_store(&e->stop, 1); }
+
+int64_t dcme_engine_unfinished(const dcme_engine *e) { return e->epoch; }
+
+void dcme_engine_state(dcme_engine *e, dcme_state *state) {
+    dcme_state_add(state, &e->epoch, 1, sizeof e->epoch);
+    dcme_state_add(state, &e->next, 1, sizeof e->next);
+    if (e->work->job_state)
+        e->work->job_state(e->job, state);
+    for (int32_t i = 0; i < e->thread_count; i++) {
+        dcme_thread *t = &e->threads[i];
+        dcme_state_add(state, &t->position, 1, sizeof t->position);
+        dcme_state_add(state, &t->end, 1, sizeof t->end);
+        dcme_state_add(state, &t->done, 1, sizeof t->done);
+        if (e->work->worker_state)
+            e->work->worker_state(t->worker, state);
+    }
+}
+
+dcme_status dcme_engine_restored(dcme_engine *e, dcme_error *error) {
+    int sound = e->epoch >= -1 && e->epoch < e->schedule.epochs && atomic_load(&e->next) >= 0;
+    for (int32_t i = 0; i < e->thread_count; i++) {
+        const dcme_thread *t = &e->threads[i];
+        sound &= 0 <= t->position && t->position <= t->end && t->end <= e->schedule.length;
+    }
+    if (!sound)
+        return dcme_fail(error, DCME_BAD_FORMAT, 0, "it names places that the data has not");
+    for (int32_t i = 0; i < e->thread_count; i++)
+        publish(&e->threads[i]);
+    return DCME_OK;
+}
+
+/* Numbers that are not finite give no zero when they are multiplied by it. */
+static int are_finite(const real *numbers, int64_t count) {
+    real sums[DCME_PAD] = {0};
+    int64_t i = 0;
+    for (; i + DCME_PAD <= count; i += DCME_PAD)
+        for (int64_t j = 0; j < DCME_PAD; j++)
+            sums[j] += numbers[i + j] * 0;
+    for (; i < count; i++)
+        sums[0] += numbers[i] * 0;
+    for (int64_t j = 1; j < DCME_PAD; j++)
+        sums[0] += sums[j];
+    return sums[0] == 0;
+}
+
+int dcme_engine_is_finite(const dcme_engine *e, int64_t from, int64_t to) {
+    int finite = 1;
+    for (int i = 0; i < 2; i++) {
+        const dcme_table *table = &e->tables[i];
+        int64_t begin = from > 0 ? from : 0, end = to < table->count ? to : table->count;
+        if (begin < end)
+            finite &=
+                are_finite(table->rows + begin * table->stride, (end - begin) * table->stride);
+        from -= table->count, to -= table->count;
+    }
+    return finite;
+}

@@ -1,0 +1,123 @@
+/* Runs training, of words and of classes alike: epochs, threads, work units, progress, stopping,
+ * divergence, the state of an unfinished run.
+ *
+ * An epoch is a number of units, cut and numbered by the caller; a unit is a range of positions (of
+ * tokens or of instances). Threads take units from one counter and learn them step by step. Rows
+ * are written without locks: an update may be lost where two threads meet, which costs less than
+ * waiting (Recht et al. 2011).
+ *
+ * dcme_engine_epoch() runs the threads and returns when the epoch is over; meanwhile another thread
+ * may call dcme_engine_progress(), dcme_engine_is_finite() and dcme_engine_stop().
+ */
+#ifndef DCME_ENGINE_H
+#define DCME_ENGINE_H
+
+#include "common/loss.h"
+#include "common/state.h"
+#include "dcme.h"
+#include "engine/schedule.h"
+#include "engine/threads.h"
+#include "kernels/kernels.h"
+
+#include <stdatomic.h>
+
+/* What one thread has done. */
+typedef struct {
+    int64_t trained;         /* tokens that were targets, or instances */
+    int64_t subsampled;      /* tokens dropped because they are frequent */
+    int64_t without_context; /* tokens alone in their sentence */
+    dcme_loss loss;
+    double rate; /* learning rate of the last step */
+} dcme_done;
+
+/* The same of all threads. */
+typedef struct {
+    int64_t trained, subsampled, without_context;
+    double loss;    /* sum over the instances looked at */
+    int64_t losses; /* how many these are */
+    double rate;    /* at the furthest position */
+} dcme_progress;
+
+/* What training brings along. A job is what its threads share, a worker what one thread has. Those
+ * of the second half may be NULL. */
+typedef struct {
+    /* The positions of a unit, which the worker is about to learn. */
+    void (*take)(void *worker, int64_t unit, int64_t *begin, int64_t *end);
+    /* Learn some of them, and return the position after. */
+    int64_t (*step)(void *worker, int64_t position, int64_t end);
+
+    void (*flush)(void *worker);             /* the thread stops, perhaps to go on later */
+    void (*begin)(void *job, int64_t epoch); /* an epoch begins, or goes on after a stop */
+    void (*end)(void *job, int64_t epoch);   /* all of it is learned */
+    /* List what the rest of the run depends on. */
+    void (*job_state)(void *job, dcme_state *state);
+    void (*worker_state)(void *worker, dcme_state *state);
+} dcme_work;
+
+typedef struct dcme_engine dcme_engine;
+
+typedef struct {
+    _Alignas(DCME_LINE) dcme_handle handle; /* no other thread in its cache lines */
+    dcme_engine *engine;
+    void *worker;
+    int64_t position, end; /* what is left of the unit at hand */
+    dcme_done done;
+    /* published once a step; nobody else writes to these cache lines */
+    _Alignas(DCME_LINE) _Atomic int64_t trained;
+    _Atomic int64_t subsampled, without_context, losses;
+    _Atomic double loss, rate;
+} dcme_thread;
+
+/* A table that is learned; rows of all tables are numbered one after the other. */
+typedef struct {
+    const real *rows;
+    int64_t count, stride;
+} dcme_table;
+
+struct dcme_engine {
+    /* filled by the caller */
+    const dcme_work *work;
+    void *job;
+    int32_t thread_count;
+    int64_t units; /* of an epoch */
+    dcme_schedule schedule;
+    dcme_table tables[2];
+    const char *row_name; /* for messages: "vector" */
+    /* the engine's */
+    int64_t epoch;                            /* under way, or -1 */
+    dcme_thread *threads;                     /* (thread_count) */
+    _Alignas(DCME_LINE) _Atomic int64_t next; /* unit, taken by a thread */
+    _Alignas(DCME_LINE) _Atomic int stop;     /* read once a step */
+    _Atomic int diverged;
+};
+
+/* Make the threads, without workers. Close the engine even if this fails. */
+dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
+void dcme_engine_close(dcme_engine *engine);
+
+/* Train one epoch, 0 <= epoch < epochs of the schedule, or go on with the one that was stopped.
+ * DCME_STOPPED after dcme_engine_stop(), at the end of each thread's step; DCME_DIVERGED if a loss
+ * that was looked at, or in the end a row, is not finite. */
+dcme_status dcme_engine_epoch(dcme_engine *engine, int64_t epoch, dcme_error *error);
+
+/* What the threads have done since the engine was opened; may lag by a step. */
+void dcme_engine_progress(const dcme_engine *engine, dcme_progress *progress);
+
+/* May come before the epoch has begun, which then ends at once. */
+void dcme_engine_stop(dcme_engine *engine);
+
+/* The epoch that was stopped and not finished, or -1. */
+int64_t dcme_engine_unfinished(const dcme_engine *engine);
+
+/* List all that a run depends on but its options, its data and the tables: put back into a run that
+ * was opened alike, with the tables, it goes on as the other would have. Not while an epoch runs.
+ */
+void dcme_engine_state(dcme_engine *engine, dcme_state *state);
+
+/* After the state was put back: check that its positions can be, and publish what was done. */
+dcme_status dcme_engine_restored(dcme_engine *engine, dcme_error *error);
+
+/* Whether the rows from .. to - 1 of the tables are finite. */
+int dcme_engine_is_finite(const dcme_engine *engine, int64_t from, int64_t to);
+
+#endif

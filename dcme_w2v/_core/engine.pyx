@@ -1,0 +1,79 @@
+"""Binding of csrc/engine: what the trainers of words and of classes have in common."""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport calloc, free
+
+from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+
+
+cdef class Run:
+    """Epochs, progress and state of a training run; see csrc/engine/engine.h."""
+
+    def __init__(self):
+        raise TypeError("open a run of words or of classes")
+
+    def epoch(self, int64_t number):
+        """Train one epoch or what is left of it; returns False if it was stopped."""
+        cdef dcme_error error
+        cdef dcme_status status
+        with nogil:
+            status = dcme_engine_epoch(self.engine, number, &error)
+        if status == DCME_STOPPED:
+            return False
+        check(status, &error)
+        return True
+
+    def progress(self):
+        """Return what has been done so far, by name."""
+        cdef dcme_progress progress
+        dcme_engine_progress(self.engine, &progress)
+        return progress
+
+    def stop(self):
+        """Ask the threads to stop after their batch."""
+        dcme_engine_stop(self.engine)
+
+    def unfinished(self):
+        """Return the epoch that was stopped, or -1."""
+        return dcme_engine_unfinished(self.engine)
+
+    def state(self):
+        """Return the memory that the rest of the run depends on, as arrays of bytes.
+
+        They are views, to be read or written between epochs while the run is open. The tables that
+        are learned belong to the caller and are not among them.
+        """
+        cdef dcme_state state = dcme_state(NULL, 0, 0)
+        cdef int64_t i
+        dcme_engine_state(self.engine, &state)
+        state.pieces = <dcme_piece *>calloc(state.count, sizeof(dcme_piece))
+        if state.pieces == NULL:
+            raise MemoryError
+        try:
+            state.room, state.count = state.count, 0
+            dcme_engine_state(self.engine, &state)
+            return [
+                np.asarray(<uint8_t[:state.pieces[i].size]>state.pieces[i].bytes)
+                if state.pieces[i].size else np.empty(0, dtype=np.uint8)
+                for i in range(state.count)
+            ]
+        finally:
+            free(state.pieces)
+
+    def restored(self):
+        """Check the state that was put back, and let `progress` follow it."""
+        cdef dcme_error error
+        check(dcme_engine_restored(self.engine, &error), &error)
+
+    def is_finite(self, int64_t start, int64_t end):
+        """Tell whether the rows start .. end - 1 of the tables are finite.
+
+        The rows of one table are numbered on from those before: word vectors, then context vectors;
+        or the weights by feature.
+        """
+        cdef bint finite
+        with nogil:
+            finite = dcme_engine_is_finite(self.engine, start, end)
+        return finite

@@ -1,0 +1,135 @@
+/* A run that is stopped inside an epoch, listed, and put back into another run ends in the same
+ * numbers as one that was never stopped, for every objective of words and of classes; and a stop is
+ * over once it was obeyed.
+ *
+ * Compile it with all of csrc; include path csrc. Returns 0 on success.
+ */
+#include "small_problems.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PIECES = 4096, EPOCHS = 2 };
+
+/* A run of words or of classes: what opens it, and the numbers that it learns. */
+typedef struct {
+    int32_t form, model, window_mode; /* model -1: classes */
+    dcme_trainer *trainer;
+    dcme_classifier *classifier;
+    dcme_engine *engine;
+    real *numbers;
+    size_t size;
+    int64_t steps; /* until it stops itself, or -1 */
+    dcme_work work;
+} job;
+
+/* The engine's own work, but after some steps somebody asks to stop. */
+static job *current;
+static int64_t step(void *worker, int64_t position, int64_t end) {
+    if (current->steps-- == 0)
+        dcme_engine_stop(current->engine);
+    return current->work.step(worker, position, end);
+}
+
+static void open_job(job *j) {
+    static dcme_work stepped;
+    dcme_train_options words = word_options(j->model, j->window_mode, j->form, 1);
+    dcme_classify_options classes = class_options(j->form, 1);
+    if (j->model >= 0 && open_words(&j->trainer, &words, NULL) == DCME_OK)
+        j->engine = dcme_trainer_engine(j->trainer);
+    else if (j->model < 0 && open_classes(&j->classifier, &classes, NULL) == DCME_OK)
+        j->engine = dcme_classifier_engine(j->classifier);
+    else
+        abort();
+    j->numbers = j->model < 0 ? weights : tables;
+    j->size = j->model < 0 ? sizeof weights : sizeof tables;
+    j->steps = -1;
+    j->work = *j->engine->work;
+    stepped = j->work;
+    stepped.step = step;
+    j->engine->work = &stepped;
+    current = j;
+}
+
+static void close_job(job *j) {
+    dcme_trainer_close(j->trainer);
+    dcme_classifier_close(j->classifier);
+    j->trainer = NULL, j->classifier = NULL;
+}
+
+static int run_from(job *j, int64_t epoch) {
+    for (; epoch < EPOCHS; epoch++)
+        if (dcme_engine_epoch(j->engine, epoch, NULL) != DCME_OK)
+            return 0;
+    return 1;
+}
+
+/* Copy the pieces of the state from or to `bytes`. */
+static void copy_state(job *j, char *bytes, int put_back) {
+    static dcme_piece pieces[PIECES];
+    dcme_state state = {pieces, PIECES, 0};
+    size_t at = 0;
+    dcme_engine_state(j->engine, &state);
+    for (int64_t i = 0; i < state.count; i++) {
+        size_t size = (size_t)pieces[i].size;
+        memcpy(put_back ? pieces[i].bytes : bytes + at, put_back ? bytes + at : pieces[i].bytes,
+               size);
+        at += size;
+    }
+}
+
+static int same(const dcme_progress *a, const dcme_progress *b) {
+    return a->trained == b->trained && a->subsampled == b->subsampled && a->loss == b->loss &&
+           a->losses == b->losses && a->rate == b->rate;
+}
+
+/* Stop after some steps of the second epoch. */
+static int check(job j) {
+    static char whole[sizeof tables], stopped[sizeof tables], state[1 << 20];
+    dcme_progress wanted, found;
+    int good = 1;
+    open_job(&j);
+    good &= run_from(&j, 0);
+    dcme_engine_progress(j.engine, &wanted);
+    memcpy(whole, j.numbers, j.size);
+    close_job(&j);
+
+    open_job(&j);
+    good &= dcme_engine_epoch(j.engine, 0, NULL) == DCME_OK;
+    j.steps = 3;
+    good &= dcme_engine_epoch(j.engine, 1, NULL) == DCME_STOPPED;
+    good &= dcme_engine_unfinished(j.engine) == 1 && j.steps < 0;
+    memcpy(stopped, j.numbers, j.size);
+    copy_state(&j, state, 0);
+    good &= dcme_engine_epoch(j.engine, 0, NULL) == DCME_BAD_ARGUMENT;
+    good &= run_from(&j, 1) && memcmp(j.numbers, whole, j.size) == 0; /* the stop is over */
+    close_job(&j);
+
+    open_job(&j);
+    copy_state(&j, state, 1);
+    memcpy(j.numbers, stopped, j.size);
+    good &= dcme_engine_restored(j.engine, NULL) == DCME_OK;
+    good &= dcme_engine_unfinished(j.engine) == 1 && run_from(&j, 1);
+    dcme_engine_progress(j.engine, &found);
+    good &= memcmp(j.numbers, whole, j.size) == 0 && same(&wanted, &found);
+    close_job(&j);
+    if (!good)
+        printf("resume: model %d, objective %d: not as if it had not been stopped\n", j.model,
+               j.form);
+    return good;
+}
+
+int main(void) {
+    int good = 1;
+    make_problems();
+    for (int32_t form = 0; form < FORMS; form++)
+        for (int32_t kind = 0; kind < 4; kind++)
+            good &= check((job){.form = form,
+                                .model = kind == 3 ? DCME_SKIPGRAM : DCME_CBOW,
+                                .window_mode = kind % 3});
+    for (int32_t form = 0; form < CLASS_FORMS; form++)
+        good &= check((job){.form = form, .model = -1});
+    if (good)
+        printf("resume: %d runs stopped and gone on with\n", 4 * FORMS + CLASS_FORMS);
+    return good ? 0 : 1;
+}

@@ -1,0 +1,85 @@
+"""The run engine by way of its bindings: stopping a run inside an epoch, and going on with it.
+
+The C test of the same name as `resume` does so with every objective.
+"""
+
+import numpy as np
+import pytest
+from scipy.sparse import random as random_matrix
+
+from dcme_w2v._core.engine import Run
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.trainer import ClassifierTrainer
+from dcme_w2v.errors import FormatError
+
+DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
+
+
+def trainer(objective="dcme", **options):
+    """A classifier that is about to be trained; alike each time."""
+    rng = np.random.default_rng(1)
+    matrix = random_matrix(DOCUMENTS, FEATURES, 0.2, format="csr", dtype=np.float32, rng=rng)
+    labels = np.arange(DOCUMENTS, dtype=np.int32) % CLASSES
+    given = ClassifyOptions(objective=objective, threads=1, epochs=2, batch=8, **options)
+    wanted = resolved(given, CLASSES)
+    return ClassifierTrainer(matrix, np.arange(DOCUMENTS), labels, CLASSES, wanted)
+
+
+def test_an_epoch_that_is_stopped_is_finished_later_and_the_next_ones_are_whole():
+    stopped, whole = trainer(), trainer()
+    for number in range(2):
+        stopped._learner.stop()
+        assert not stopped._learner.epoch(number)
+        stopped.epoch(number)
+        whole.epoch(number)
+        assert stopped.progress().instances == DOCUMENTS * (number + 1)
+    assert np.array_equal(stopped.weights.table, whole.weights.table)
+    assert stopped.weights.table.any()
+
+
+def test_a_stop_before_an_epoch_ends_it_at_once_and_leaves_it_unfinished():
+    run = trainer()._learner
+    run.stop()
+    assert not run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (0, 0)
+    with pytest.raises(ValueError, match="not finished"):
+        run.epoch(1)
+    assert run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (-1, DOCUMENTS)
+
+
+def test_the_state_of_one_run_put_into_another_goes_on_alike():
+    first, second = trainer(), trainer()
+    first.epoch(0)
+    first._learner.stop()
+    assert not first._learner.epoch(1)
+    for source, target in zip(first._learner.state(), second._learner.state(), strict=True):
+        target[:] = source
+    second.weights.table[:] = first.weights.table
+    second._learner.restored()
+    assert second._learner.unfinished() == 1
+    assert second._learner.progress() == first._learner.progress()
+    for one in (first, second):
+        one.epoch(1)
+    assert np.array_equal(first.weights.table, second.weights.table)
+
+
+def test_a_state_with_positions_beyond_the_data_is_refused():
+    run = trainer()._learner
+    run.state()[0][:] = np.frombuffer(np.int64(7).tobytes(), dtype=np.uint8)  # the epoch, of two
+    with pytest.raises(FormatError):
+        run.restored()
+
+
+def test_rows_that_are_not_finite_are_found_by_their_numbers():
+    learning = trainer()
+    learning.weights.table[3, 5] = np.inf
+    run = learning._learner
+    assert not run.is_finite(0, FEATURES + 1)
+    assert not run.is_finite(3, 4)
+    assert run.is_finite(0, 3) and run.is_finite(4, FEATURES + 1)
+
+
+def test_a_run_of_nothing_cannot_be_opened():
+    with pytest.raises(TypeError):
+        Run()
