@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dcme_w2v import errors as errors
     from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
     from dcme_w2v.documents.estimator import SCDV as SCDV
+    from dcme_w2v.words.train import train as train
     from dcme_w2v.words.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
@@ -22,9 +23,10 @@ _MODULES = {
     "SCDV": "dcme_w2v.documents.estimator",
     "Vectors": "dcme_w2v.words.vectors",
     "errors": "dcme_w2v.errors",
+    "train": "dcme_w2v.words.train",
 }
 
-__all__ = ["SCDV", "MaxentClassifier", "Vectors", "__version__", "errors"]
+__all__ = ["SCDV", "MaxentClassifier", "Vectors", "__version__", "errors", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -311,6 +311,31 @@ class PresetOptions(Checked):
 
 
 @dataclass(frozen=True)
+class FileOptions(Checked):
+    """The files that training reads and writes."""
+
+    output: str | None = option(
+        None, "write the vectors here; - is stdout", word2vec="output", metavar="VECTORS"
+    )
+    output_context: str | None = option(None, "write the context vectors here", metavar="FILE")
+    checkpoint: str | None = option(None, "save all state here, to go on from", metavar="FOLDER")
+    resume: str | None = option(None, "go on from the checkpoint in this folder", metavar="FOLDER")
+    save_vocab: str | None = option(
+        None, 'write lines "word count" here', word2vec="save-vocab", metavar="FILE"
+    )
+    read_vocab: str | None = option(
+        None, "take the words from this file", word2vec="read-vocab", metavar="FILE"
+    )
+    init: str | None = option(None, "start from these vectors", metavar="VECTORS")
+    cache_dir: str | None = option(
+        None, "keep the corpus as numbers in this folder", metavar="FOLDER"
+    )
+    log_json: str | None = option(
+        None, "log start, progress, epochs and end as JSON", metavar="FILE"
+    )
+
+
+@dataclass(frozen=True)
 class CheckpointOptions(Checked):
     """When a run's state is saved."""
 

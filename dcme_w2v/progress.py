@@ -7,17 +7,17 @@ goes to stderr or to the log, because stdout is for data.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from tqdm import tqdm
-
-from dcme_w2v.errors import DcmeError, ResourceError, in_shell_terms
+from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files import STANDARD, check_standard_output
 
 Clock = Callable[[], float]
@@ -62,17 +62,29 @@ class Quiet:
 
 
 class Terminal(Quiet):
-    """Draws a bar, redrawn in place, with speed, loss, rate and time left."""
+    """Draws a bar, redrawn in place, with speed, loss, rate and time left.
 
-    def __init__(self, stream: TextIO) -> None:
+    Parameters
+    ----------
+    stream : text file
+    tqdm : class, optional
+        The kind of bar; ``tqdm.auto``'s draws one in a notebook, too.
+    """
+
+    def __init__(self, stream: TextIO, tqdm: Any = None) -> None:
+        if tqdm is None:
+            from tqdm import tqdm as plain
+
+            tqdm = plain
+        # no thread of its own beside the training threads
+        self._tqdm: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
         self._stream = stream
         self._bar: Any = None
-        tqdm.monitor_interval = 0  # no thread of its own beside the training threads
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """Draw a new bar below the last one."""
         self.close()
-        self._bar = tqdm(
+        self._bar = self._tqdm(
             total=total, desc=name, unit=f" {unit}", unit_scale=True, file=self._stream,
             dynamic_ncols=True,
         )  # fmt: skip
@@ -92,7 +104,7 @@ class Terminal(Quiet):
 
     def talk(self, message: str) -> None:
         """Print a line above the bar."""
-        tqdm.write(message, file=self._stream)
+        self._tqdm.write(message, file=self._stream)
 
     def close(self, error: str | None = None) -> None:
         """Leave the bar as it stands."""
@@ -238,6 +250,61 @@ class JsonLog(Quiet):
             self._ended = True
 
 
+@dataclass(frozen=True)
+class ProgressUpdate:
+    """What a progress callback is told.
+
+    Attributes
+    ----------
+    stage : str
+        "reading" or "training".
+    done, total : int, int or None
+        How much of the stage is done; bytes while reading, tokens while training. The total is
+        None where it is not known.
+    unit : str
+        "bytes" or "words".
+    loss, lr : float, optional
+        Mean loss of an instance since the epoch began; the learning rate.
+    epoch : mapping, optional
+        At the end of an epoch its figures: "epoch" (from 1), "seconds", "loss", "lr" and, with
+        held-out text, its scores.
+    """
+
+    stage: str
+    done: int
+    total: int | None
+    unit: str
+    loss: float | None = None
+    lr: float | None = None
+    epoch: Mapping[str, Any] | None = None
+
+
+class Callback(Quiet):
+    """Calls a function with a `ProgressUpdate`; what it raises ends the training."""
+
+    def __init__(self, function: Callable[[ProgressUpdate], object]) -> None:
+        self._function = function
+        self._last = ProgressUpdate("", 0, None, "")
+
+    def stage(self, name: str, total: int | None, unit: str) -> None:
+        """Tell that a stage begins."""
+        self._tell(ProgressUpdate(name, 0, total, unit))
+
+    def advance(self, done: int, **fields: float) -> None:
+        """Tell how much is done."""
+        loss, lr = (_finite(fields.get(name)) for name in ("loss", "lr"))
+        self._tell(dataclasses.replace(self._last, done=done, loss=loss, lr=lr))
+
+    def epoch(self, record: Mapping[str, Any]) -> None:
+        """Tell an epoch's figures."""
+        plain = {name: _finite(value) for name, value in record.items()}
+        self._function(dataclasses.replace(self._last, epoch=plain))
+
+    def _tell(self, update: ProgressUpdate) -> None:
+        self._last = update
+        self._function(update)
+
+
 class Both:
     """Passes everything on to two reporters."""
 
@@ -295,6 +362,30 @@ def reporting(
     shown: Reporter = Quiet()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
+    with _closing(shown, log_json, append) as reporter:
+        yield reporter
+
+
+@contextlib.contextmanager
+def reporting_to(
+    progress: bool | Callable[[ProgressUpdate], object], log_json: str | None, append: bool
+) -> Iterator[Reporter]:
+    """Make the reporter for a call from Python: a bar for True, or a callback; see `reporting`."""
+    shown: Reporter = Quiet()
+    if progress is True:
+        from tqdm.auto import tqdm
+
+        shown = Terminal(sys.stderr, tqdm)
+    elif callable(progress):
+        shown = Callback(progress)
+    elif progress:
+        raise UsageError(f"--progress={progress!r}: must be True, False or a function")
+    with _closing(shown, log_json, append) as reporter:
+        yield reporter
+
+
+@contextlib.contextmanager
+def _closing(shown: Reporter, log_json: str | None, append: bool) -> Iterator[Reporter]:
     reporter = shown
     if log_json is not None:
         reporter = Both(shown, JsonLog(log_json, append=append, warn=shown.talk))

@@ -14,6 +14,7 @@ from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
     PRESETS,
     CheckpointOptions,
+    FileOptions,
     HoldoutOptions,
     OutputOptions,
     PresetOptions,
@@ -35,17 +36,9 @@ ZERO_ONE = click.Choice(["0", "1"])
 
 @click.command()
 @click.argument("corpus", nargs=-1)
-@click.option("--output", "-output", metavar="VECTORS", help="write the vectors here; - is stdout")
-@click.option("--output-context", metavar="FILE", help="write the context vectors here")
+@options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
-@click.option("--checkpoint", metavar="FOLDER", help="save all state here, to go on from")
 @options_of(CheckpointOptions)
-@click.option("--resume", metavar="FOLDER", help="go on from the checkpoint in this folder")
-@click.option("--save-vocab", "-save-vocab", metavar="FILE", help='write lines "word count" here')
-@click.option("--read-vocab", "-read-vocab", metavar="FILE", help="take the words from this file")
-@click.option("--init", metavar="VECTORS", help="start from these vectors")
-@click.option("--cache-dir", metavar="FOLDER", help="keep the corpus as numbers in this folder")
-@click.option("--log-json", metavar="FILE", help="log start, progress, epochs and end as JSON")
 @click.option("--dry-run", is_flag=True, help="print words, memory and disk needed, then stop")
 @quiet_option
 @click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="word2vec.c's CORPUS")
@@ -62,27 +55,30 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     which says how they were made. word2vec.c's command lines work too. With several threads two
     runs differ in the last digits. A first SIGINT or SIGTERM saves what there is.
     """
+    from dcme_w2v.interrupts import noting
     from dcme_w2v.progress import reporting
     from dcme_w2v.words import run
     from dcme_w2v.words.manifest import audit_line
 
     quiet = _read_word2vec(ctx, values)
     _apply_preset(ctx, values)
-    log_json = values["log_json"]
+    log_json, dry_run = values["log_json"], values.pop("dry_run")
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
     output = collect(OutputOptions, values)
     holdout = collect(HoldoutOptions, values).holdout
     every = collect(CheckpointOptions, values).checkpoint_every
     job = run.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
-    _check(job)
+    _check(job, dry_run)
     with reporting(quiet, log_json, append=job.resume is not None) as reporter:
-        manifest = run.train(job, vocabulary, options, reporter)
-        if not job.dry_run:
+        if dry_run:
+            plan = run.dry_run(job, vocabulary, options, reporter)
+        else:
+            manifest = run.train(job, vocabulary, options, reporter, noting()).manifest or {}
             reporter.talk(audit_line(manifest))
             reporter.talk(f"vectors: {job.output}")
-    if job.dry_run:
-        _show_plan(manifest)
+    if dry_run:
+        _show_plan(plan)
 
 
 def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
@@ -122,12 +118,12 @@ def _show_plan(plan: dict[str, Any]) -> None:
         raise refused
 
 
-def _check(job: TrainJob) -> None:
+def _check(job: TrainJob, dry_run: bool) -> None:
     if not job.corpus:
         raise UsageError("no corpus; name files or folders, or - for standard input")
-    if job.output is None and not job.dry_run:
+    if job.output is None and not dry_run:
         raise UsageError("no --output; name the file for the vectors, or give --dry-run")
-    if job.dry_run:
+    if dry_run:
         check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)
     outlive_reader(*written, job.checkpoint or job.resume)

@@ -52,6 +52,15 @@ def expand(corpus: Sequence[str]) -> list[str]:
     return paths
 
 
+def is_corpus_path(item: object) -> bool:
+    """Tell whether `expand` takes this: an existing file or folder, an address, or ``-``."""
+    if isinstance(item, os.PathLike):
+        return True
+    if not isinstance(item, str) or "\n" in item:
+        return False
+    return item == STANDARD or is_address(item) or Path(item).exists()
+
+
 def _files_below(folder: str) -> list[str]:
     found: list[str] = []
     for parent, folders, names in os.walk(folder):

@@ -26,6 +26,7 @@ from dcme_w2v.options import VocabularyOptions, declaration_of
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.text.renumber import Segment, compact, held_out_counts
+from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 
@@ -147,7 +148,7 @@ def count(
 
 
 def encode(
-    corpus: Sequence[str],
+    corpus: Sequence[str] | Sentences,
     options: VocabularyOptions,
     *,
     vocabulary: Vocabulary | None = None,
@@ -162,7 +163,7 @@ def encode(
     Parameters
     ----------
     corpus, options, threads, progress
-        See `count`.
+        See `count`; sentences may also come from an iterable.
     vocabulary : Vocabulary, optional
         The words to keep, in this order, after pruning by `options`; by default those of the
         corpus.
@@ -179,7 +180,11 @@ def encode(
         The ids cannot be written.
     """
     started = time.perf_counter()
-    source = Corpus(corpus, _block_bytes, options.allow_truncated)
+    source: Corpus | Sentences
+    if isinstance(corpus, Sentences):
+        source = corpus
+    else:
+        source = Corpus(corpus, _block_bytes, options.allow_truncated)
     given = vocabulary.pruned(options) if vocabulary is not None else None
     cache = IdCache(cache_dir)
     try:
@@ -204,7 +209,11 @@ class _Reading:
     """One pass over a corpus: blocks go to workers, their ids to the cache in order."""
 
     def __init__(
-        self, corpus: Corpus, options: VocabularyOptions, threads: int, cache: IdCache | None
+        self,
+        corpus: Corpus | Sentences,
+        options: VocabularyOptions,
+        threads: int,
+        cache: IdCache | None,
     ) -> None:
         choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
         self.corpus = corpus

@@ -63,7 +63,7 @@ class Words(Sequence[str]):
         return self.find(word) is not None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({reprlib.repr(list(self[:7]))[:-1]}; {len(self):,} words)"
+        return f"{type(self).__name__}({reprlib.repr(list(self[:7]))}; {len(self):,} words)"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}

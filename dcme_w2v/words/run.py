@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generation
 from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import STANDARD, check_writable
-from dcme_w2v.interrupts import Interrupted, Noted, noting
+from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
     CheckpointOptions,
     HoldoutOptions,
@@ -28,6 +29,7 @@ from dcme_w2v.options import (
 )
 from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut, check_file, lines_of, prepared, scores_of
@@ -54,9 +56,11 @@ class TrainJob:
         Files, folders, URLs, or ``-`` for standard input.
     output, output_context : str, optional
         Where the word vectors and the context vectors go; ``-`` is standard output.
-    save_vocab, read_vocab : str, optional
-        Where the vocabulary goes; where it comes from instead of from the corpus.
-    init : str, optional
+    save_vocab : str, optional
+        Where the vocabulary goes.
+    read_vocab : str or Vocabulary, optional
+        Where it comes from instead of from the corpus.
+    init : str or Vectors, optional
         Vectors to start from; words that are not among them start at random.
     cache_dir : str, optional
         Folder for the encoded corpus, 4 bytes a token.
@@ -64,8 +68,6 @@ class TrainJob:
         Where the reporter writes its log; checked here, written there.
     format : str, optional
         "text", "binary" or "npy"; by the suffix of the output otherwise.
-    dry_run : bool
-        Stop when it is known what will be needed.
     checkpoint : str, optional
         Folder for checkpoints, see `dcme_w2v.checkpoints.folder`; by default that of `resume`.
     checkpoint_every : str
@@ -75,27 +77,33 @@ class TrainJob:
         run starts from the beginning.
     holdout : str, optional
         Share of the lines to be held out, or a file; see `dcme_w2v.words.heldout`.
+    sentences : Sentences, optional
+        The corpus where it is not in files.
     """
 
     corpus: tuple[str, ...]
     output: str | None = None
     output_context: str | None = None
     save_vocab: str | None = None
-    read_vocab: str | None = None
-    init: str | None = None
+    read_vocab: str | Vocabulary | None = None
+    init: str | Vectors | None = None
     cache_dir: str | None = None
     log_json: str | None = None
     format: str | None = None
-    dry_run: bool = False
     checkpoint: str | None = None
     checkpoint_every: str = CheckpointOptions().checkpoint_every
     resume: str | None = None
     holdout: str | None = None
+    sentences: Sentences | None = None
 
 
 def train(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
-) -> dict[str, Any]:
+    job: TrainJob,
+    vocabulary: VocabularyOptions,
+    options: TrainOptions,
+    reporter: Reporter,
+    signals: AbstractContextManager[Noted] | None = None,
+) -> Vectors:
     """Train word vectors and write them.
 
     Parameters
@@ -108,12 +116,13 @@ def train(
         How to train; what is None gets its default, see `dcme_w2v.words.defaults`.
     reporter : Reporter
         Hears of the progress.
+    signals : context manager, optional
+        Open while training; notes signals. No handler is installed without.
 
     Returns
     -------
-    dict
-        The manifest, see `dcme_w2v.words.manifest`; for a dry run, what would be needed, and
-        under "refused" why that cannot be had, or None.
+    Vectors
+        With counts, context vectors and the manifest, see `dcme_w2v.words.manifest`.
 
     Raises
     ------
@@ -126,19 +135,15 @@ def train(
     DivergedError
         Training left the finite numbers.
     Interrupted
-        SIGINT or SIGTERM came; what there was has been saved, see `dcme_w2v.checkpoints.schedule`.
+        `signals` noted one; what there was has been saved, see `dcme_w2v.checkpoints.schedule`.
+    KeyboardInterrupt
+        Where it came while training, its attribute `partial` is the `Vectors` so far.
     """
     start = time.monotonic()
-    job = _with_counts(job)
-    found = _checkpoint_of(job)
-    options = _settled(options, vocabulary, found)
-    _check_outputs(job)
+    job, options, found = _settled(job, vocabulary, options)
     holdout = HoldoutOptions(job.holdout)
-    check_file(holdout, job.corpus)
     with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, options)
-        if job.dry_run:
-            return {**plan, "refused": reason_against(plan)}
         if refused := reason_against(plan):
             raise refused
         reporter.talk(plan_line(plan))
@@ -154,14 +159,44 @@ def train(
             keeper.resume(found)
         elif job.init:
             _start_from(job.init, training, corpus.vocabulary)
-        with noting() as noted:
-            last = _run(job, training, corpus, reporter, keeper, noted, held_out)
+        with signals or contextlib.nullcontext(Noted()) as noted:
+            try:
+                last = _run(job, training, corpus, reporter, keeper, noted, held_out)
+            except KeyboardInterrupt as error:
+                error.partial = _vectors(training, corpus.vocabulary)  # type: ignore[attr-defined]
+                raise
             _save_or_keep(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
-            write_manifest(manifest, job.output)
-        return manifest
+            beside = files_beside(job.output, job.output_context, job.save_vocab)
+            write_manifest({**manifest, **beside}, job.output)
+        return _vectors(training, corpus.vocabulary, manifest)
+
+
+def dry_run(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> dict[str, Any]:
+    """Read the corpus and return what training would need; see `train`.
+
+    Returns
+    -------
+    dict
+        See `dcme_w2v.words.resources.needs`; and under "refused" the error if it cannot be had.
+    """
+    job, options, _ = _settled(job, vocabulary, options)
+    with _encoded(job, vocabulary, options, reporter) as corpus:
+        plan = needs(job, corpus, options)
+        return {**plan, "refused": reason_against(plan)}
+
+
+def _vectors(
+    training: Trainer, vocabulary: Vocabulary, manifest: dict[str, Any] | None = None
+) -> Vectors:
+    """Return the vectors as they are, and the context vectors."""
+    counts = vocabulary.counts
+    context = Vectors(vocabulary, training.output, counts)
+    return Vectors(vocabulary, training.input, counts, context=context, manifest=manifest)
 
 
 def _with_counts(job: TrainJob) -> TrainJob:
@@ -175,25 +210,31 @@ def _with_counts(job: TrainJob) -> TrainJob:
 
 
 def _settled(
-    options: TrainOptions, vocabulary: VocabularyOptions, found: Checkpoint | None
-) -> TrainOptions:
-    """Return the options with nothing left open; a checkpoint's are those of its run."""
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
+) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
+    """Check the files, and leave no option open; a checkpoint's are those of its run."""
+    job = _with_counts(job)
+    found = _checkpoint_of(job)
     if found is not None and options.threads is None:
         options = dataclasses.replace(options, threads=found.threads())
     options = resolved(options)
     if found is not None:
         found.check_options(vocabulary, options)
-    return options
+    _check_outputs(job)
+    check_file(HoldoutOptions(job.holdout), job.corpus)
+    return job, options, found
 
 
 def _encoded(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
 ) -> EncodedCorpus:
     """Read the corpus and say what is in it."""
-    known = Vocabulary.load(job.read_vocab) if job.read_vocab else None
+    known = job.read_vocab
+    if isinstance(known, str):
+        known = Vocabulary.load(known)
     reporter.stage("reading", None, "bytes")
     corpus = encode(
-        job.corpus,
+        job.corpus if job.sentences is None else job.sentences,
         vocabulary,
         vocabulary=known,
         cache_dir=job.cache_dir,
@@ -233,14 +274,14 @@ def _manifest(
         seconds=seconds,
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
-        **files_beside(job.output, job.output_context, job.save_vocab),
         **scores_of(held_out),
     )
 
 
 def _check_outputs(job: TrainJob) -> None:
     """Raise before any work if an output cannot be written, or is also read."""
-    read = [Path(path) for path in (*job.corpus, job.read_vocab, job.init) if path is not None]
+    given = (*job.corpus, job.read_vocab, job.init)
+    read = [Path(path) for path in given if isinstance(path, str)]
     for path in (job.output, job.output_context, job.save_vocab):
         if path is None:
             continue
@@ -263,9 +304,10 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
     return line
 
 
-def _start_from(path: str, training: Trainer, vocabulary: Vocabulary) -> None:
+def _start_from(given: str | Vectors, training: Trainer, vocabulary: Vocabulary) -> None:
     """Copy the rows of the words that the given vectors have."""
-    vectors = Vectors.load(path)
+    vectors = Vectors.load(given) if isinstance(given, str) else given
+    path = given if isinstance(given, str) else "--init"
     if vectors.dim != training.options.dim:
         raise FormatError(
             f"{path}: has {vectors.dim} dimensions and --dim is "
@@ -298,7 +340,7 @@ def _checkpoint_of(job: TrainJob) -> Checkpoint | None:
 def _folder(job: TrainJob) -> Iterator[CheckpointFolder | None]:
     """Open the folder of checkpoints, if there is to be one."""
     path = job.checkpoint or job.resume
-    if path is None or job.dry_run:
+    if path is None:
         yield None
         return
     folder = CheckpointFolder(path, resuming=path == job.resume)

@@ -1,0 +1,211 @@
+"""`train`: word vectors from a corpus in one call; `dcme_w2v.words.run` does the work."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+import numbers
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
+from dcme_w2v.options import (
+    PRESETS,
+    CheckpointOptions,
+    FileOptions,
+    HoldoutOptions,
+    OutputOptions,
+    PresetOptions,
+    TrainOptions,
+    VocabularyOptions,
+    check_names,
+    declaration_of,
+)
+from dcme_w2v.progress import ProgressUpdate, reporting_to
+from dcme_w2v.text.corpus import is_corpus_path
+from dcme_w2v.text.sentences import Sentence, Sentences
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words import run
+from dcme_w2v.words.run import TrainJob
+from dcme_w2v.words.vectors import Vectors
+
+T = TypeVar("T")
+Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
+OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
+           CheckpointOptions, FileOptions)  # fmt: skip
+FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
+
+# What gensim's Word2Vec calls our options, named in the error where it is given.
+GENSIM_NAMES = {
+    "sentences": "corpus",
+    "corpus_file": "corpus",
+    "vector_size": "dim",
+    "alpha": "lr",
+    "min_alpha": "min_lr",
+    "workers": "threads",
+    "sg": "model",
+    "hs": "objective",
+    "ns_exponent": "noise_power",
+    "cbow_mean": "gradient",
+    "shrink_windows": "window_mode",
+    "max_final_vocab": "max_vocab",
+    "callbacks": "progress",
+}
+
+
+def train(
+    corpus: Corpus,
+    *,
+    progress: bool | Callable[[ProgressUpdate], object] = False,
+    **options: Any,
+) -> Vectors:
+    """Train word vectors.
+
+    Parameters
+    ----------
+    corpus : path, paths, or iterable of sentences
+        A file, a folder, an address or ``-``, several of them, or sentences: lists of tokens, or
+        lines, which are split at whitespace. Files may be compressed. A list or tuple of strings
+        is paths if all of them exist or none has whitespace in it, else lines. All is read once;
+        an iterable is not kept in memory.
+    progress : bool or callable
+        True draws progress bars with tqdm, in a notebook too. A function is called with a
+        `ProgressUpdate` about five times a second.
+    **options
+        See below. Paths may be `pathlib.Path`; `read_vocab` may also be a mapping of words to
+        counts, `init` also `Vectors`, `holdout` also a float.
+
+    Returns
+    -------
+    Vectors
+        Words by descending count, float32 vectors of shape (n, dim), with counts, the context
+        vectors as `context` and the manifest as `manifest`: all options as used, tokens, seconds
+        and loss.
+
+    Raises
+    ------
+    TypeError
+        There is no such option; the message names the nearest.
+    ValueError
+        An option is out of its bounds, or the corpus has nothing to train on.
+    OSError
+        A file cannot be read or written.
+    MemoryError
+        The vectors do not fit into memory.
+    FloatingPointError
+        Training diverged.
+    KeyboardInterrupt
+        Its attribute `partial` is the `Vectors` so far, or None while the corpus is read. No
+        signal handler is installed.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> sentences = [["tea", "with", "milk"], ["coffee", "with", "sugar"]] * 50
+    >>> v = dw.train(sentences, dim=8, threads=1)
+    >>> v
+    Vectors(5 words, 8 dimensions)
+    >>> v.manifest["tokens"]["corpus"], v.manifest["options"]["dim"]
+    (300, 8)
+    >>> dw.train(sentences, dim=0)
+    Traceback (most recent call last):
+      ...
+    dcme_w2v.errors.UsageError: dim=0: must be at least 1
+    """
+    _check_names(options)
+    given = {name: _plain(name, value) for name, value in options.items()}
+    read_vocab, init = given.pop("read_vocab", None), given.pop("init", None)
+    preset = given.get("preset")
+    if preset in PRESETS:
+        given = {**PRESETS[preset], **given}
+    made: dict[Any, Any] = {cls: _made(cls, given) for cls in OPTIONS}
+    files = {
+        name: value
+        for cls in (FileOptions, CheckpointOptions, HoldoutOptions, OutputOptions)
+        for name, value in dataclasses.asdict(made[cls]).items()
+    }
+    paths, sentences = _paths_or_sentences(corpus)
+    files |= {"read_vocab": _vocabulary(read_vocab), "init": init, "sentences": sentences}
+    job = TrainJob(paths, **files)
+    with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
+        try:
+            return run.train(job, made[VocabularyOptions], made[TrainOptions], reporter)
+        except KeyboardInterrupt as error:
+            error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
+            raise
+
+
+def _check_names(given: Iterable[str]) -> None:
+    for name in given:
+        if name in GENSIM_NAMES:
+            raise UnknownOptionError(f"unknown option {name}; gensim's {name} is "
+                                     f"{GENSIM_NAMES[name]} here")  # fmt: skip
+    check_names(given, [*FIELDS, "progress"])
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a path as a string, and a number where the option is a text that may be one."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return str(value) if number and name in ("holdout", "checkpoint_every") else value
+
+
+def _made(cls: type[T], given: Mapping[str, Any]) -> T:
+    names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    return cls(**{name: given[name] for name in names if name in given})
+
+
+def _vocabulary(given: str | Vocabulary | Mapping[str, int] | None) -> str | Vocabulary | None:
+    return Vocabulary.from_counts(given) if isinstance(given, Mapping) else given
+
+
+def _paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
+    """Return the paths that a corpus is, or what iterates over its sentences."""
+    if isinstance(corpus, str | os.PathLike):
+        if isinstance(corpus, str) and "\n" in corpus:
+            raise UsageError("--corpus: is one string of several lines; give its lines as a list")
+        return (os.fspath(corpus),), None
+    if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
+        raise UsageError(
+            f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
+        )
+    if isinstance(corpus, list | tuple):
+        if corpus and (all(map(is_corpus_path, corpus)) or all(map(_is_one_word, corpus))):
+            return tuple(map(os.fspath, corpus)), None
+        return (), Sentences(corpus)
+    items = iter(corpus)
+    first = list(itertools.islice(items, 1))
+    if first and isinstance(first[0], os.PathLike):
+        return tuple(map(os.fspath, itertools.chain(first, items))), None
+    return (), Sentences(itertools.chain(first, items))
+
+
+def _is_one_word(item: object) -> bool:
+    """Tell a string that is meant as a path: a line of one word has nothing to learn from."""
+    return isinstance(item, str) and len(item.split()) < 2
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature with all options, for help() and completion."""
+    signature = inspect.signature(train)
+    kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [inspect.Parameter(item.name, keyword, default=item.default, annotation=item.type)
+               for item in FIELDS.values()]  # fmt: skip
+    return signature.replace(parameters=[*kept, *options])
+
+
+def _described() -> str:
+    """Return the options as a section of the docstring."""
+    lines = ["", "    Other Parameters", "    ----------------"]
+    for item in FIELDS.values():
+        help = in_python_terms(declaration_of(item).help)
+        lines += [f"    {item.name} : {item.type}, default {item.default!r}", f"        {help}"]
+    return "\n".join(lines)
+
+
+train.__signature__ = _signature()  # type: ignore[attr-defined]
+train.__doc__ = (train.__doc__ or "").rstrip() + "\n" + _described()

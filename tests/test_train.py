@@ -1,0 +1,313 @@
+"""`dw.train`: any form of corpus gives the same vectors; options, progress, what is returned."""
+
+import inspect
+import json
+import signal
+import threading
+import weakref
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import write_corpus
+
+import dcme_w2v as dw
+from dcme_w2v.errors import UnknownOptionError, UsageError
+from dcme_w2v.options import (
+    PRESETS,
+    CheckpointOptions,
+    FileOptions,
+    HoldoutOptions,
+    OutputOptions,
+    PresetOptions,
+    TrainOptions,
+    VocabularyOptions,
+)
+from dcme_w2v.words.vectors_io import load_vectors
+
+QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_corpus(tmp_path / "corpus.txt", lines=120)
+
+
+def same(one, other):
+    return list(one) == list(other) and np.array_equal(one.vectors, other.vectors)
+
+
+def forms(path):
+    """Return a file's text in every form that a corpus may have."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    tokens = [line.split() for line in lines]
+    return {
+        "a path": Path(path),
+        "a list of paths": [str(path)],
+        "a generator of paths": (one for one in [Path(path)]),
+        "lists of tokens": tokens,
+        "tuples of bytes": [tuple(token.encode() for token in line) for line in tokens],
+        "arrays": [np.array(line, dtype=str) for line in tokens],
+        "generators": ((token for token in line) for line in tokens),
+        "lines": lines,
+        "lines with their ends": (line + "\n" for line in lines),
+        "bytes": [line.encode() for line in lines],
+    }
+
+
+def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
+    expected = dw.train(str(corpus), **QUICK)
+    assert expected.counts.sum() == len(Path(corpus).read_text(encoding="utf-8").split())
+    for name, form in forms(corpus).items():
+        assert same(dw.train(form, **QUICK), expected), name
+
+
+def test_what_is_returned_is_what_files_hold(corpus):
+    files = {"output": Path("v.npy"), "output_context": "c.npy"}
+    v = dw.train(corpus, objective="dcme", clusters=3, top_items=2, **files, **QUICK)
+    for part, path in ((v, "v.npy"), (v.context, "c.npy")):
+        words, matrix, counts = load_vectors(path)
+        assert list(part) == list(words) and np.array_equal(part.vectors, matrix)
+        assert part.counts.tolist() == counts.tolist()
+    manifest = json.loads(Path("v.npy.json").read_text(encoding="utf-8"))
+    assert manifest.pop("context_file") == "c.npy"
+    assert v.manifest == manifest
+    assert manifest["options"]["objective"] == "dcme" and manifest["options"]["dim"] == 8
+    tokens = manifest["tokens"]
+    assert tokens.pop("corpus") * 2 == sum(tokens.values())
+
+
+def test_without_output_no_file_is_written(corpus):
+    dw.train(corpus, **QUICK)
+    assert [path.name for path in Path().iterdir()] == ["corpus.txt"]
+
+
+def test_sentences_are_not_kept_in_memory():
+    class Line:
+        """Tokens that weak references may point to."""
+
+        def __init__(self, tokens):
+            self.tokens = tokens
+
+        def __iter__(self):
+            return iter(self.tokens)
+
+    alive, most = weakref.WeakSet(), 0
+
+    def sentences():
+        nonlocal most
+        for number in range(5000):
+            line = Line([f"w{(number + i) % 40}" for i in range(5)])
+            alive.add(line)
+            most = max(most, len(alive))
+            yield line
+
+    v = dw.train(sentences(), **QUICK)
+    assert v.counts.sum() == 25_000
+    assert most < 10
+
+
+def test_options_have_the_names_and_defaults_of_the_dataclasses():
+    parameters = inspect.signature(dw.train).parameters
+    classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
+               CheckpointOptions, FileOptions)  # fmt: skip
+    expected = {item.name: item.default for cls in classes for item in fields(cls)}
+    found = {name: one.default for name, one in parameters.items()}
+    assert found.pop("corpus") is inspect.Parameter.empty
+    assert found.pop("progress") is False
+    assert found == expected
+    for name in expected:
+        assert f"\n    {name} : " in dw.train.__doc__
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_other_defaults(corpus, preset):
+    options = dw.train(corpus, preset=preset, negative=3, **QUICK).manifest["options"]
+    assert options | {**PRESETS[preset], "negative": 3, "dim": 8} == options
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"dim": 0}, ValueError, "dim=0: must be at least 1"),
+        ({"dim": "8"}, ValueError, "dim='8': must be an integer"),
+        ({"min_lr": 0.5, "lr": 0.1}, ValueError, "min_lr=0.5: must be at most lr=0.1"),
+        ({"objective": "hs"}, ValueError, "objective=hs: must be one of ns, nce, dcme"),
+        ({"preset": "x"}, ValueError, "preset=x: must be one of vectors, likelihood"),
+        ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
+        ({"checkpoint_every": -1}, ValueError, "checkpoint_every=-1: "),
+        ({"progress": 1}, ValueError, "progress=1: must be True, False or a function"),
+        ({"min_count": 10**6}, ValueError, "lower min_count"),
+        ({"min_cuont": 1}, TypeError, "unknown option min_cuont; did you mean min_count?"),
+        ({"progres": True}, TypeError, "did you mean progress?"),
+        ({"vector_size": 1}, TypeError, "gensim's vector_size is dim here"),
+        ({"output": "none/v.bin"}, ValueError, "none"),
+        ({"init": "none.bin"}, FileNotFoundError, "none.bin"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_cannot_be_is_named_in_pythons_terms(corpus, given, error, message):
+    with pytest.raises(error) as caught:
+        dw.train(corpus, **{**QUICK, **given})
+    assert message in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
+        (["corpus.txt", "none.txt"], FileNotFoundError, "none.txt: there is no such file"),
+        ([Path("none.txt")], FileNotFoundError, "none.txt"),
+        ("a b\nc d", UsageError, "one string of several lines"),
+        (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
+        (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
+        ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a line nor a list of tokens"),
+        ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
+        ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or has"),
+        ([["a", ""]], ValueError, "the token '' is empty"),
+        ([], ValueError, "sentences: there are no words to read"),
+        (iter([]), ValueError, "sentences: there are no words to read"),
+        ([["a", "\ud800"]] * 9, ValueError, "sentences: byte 2 (line 1) is not UTF-8"),
+        ([["a", "b\0"]] * 9, ValueError, "is NUL"),
+    ],
+    ids=lambda value: ascii(value)[:30],
+)
+def test_what_is_no_corpus(corpus, wrong, error, message):
+    with pytest.raises(error) as caught:
+        dw.train(wrong, **QUICK)
+    assert message in str(caught.value)
+
+
+def test_tokens_that_are_not_utf8_can_be_skipped():
+    tokens = [["a", "\ud800", b"\xff", "b"]] * 9
+    assert list(dw.train(tokens, encoding_errors="skip", **QUICK)) == ["a", "b"]
+
+
+def test_what_a_generator_raises_comes_through():
+    def sentences():
+        yield ["a", "b"]
+        raise ZeroDivisionError("on the way")
+
+    with pytest.raises(ZeroDivisionError, match="on the way"):
+        dw.train(sentences(), **QUICK)
+
+
+def test_a_vocabulary_and_first_vectors_may_be_objects(corpus):
+    words = ["fish1", "fish2", "nowhere"]
+    first = dw.train(corpus, read_vocab={"fish2": 5, "fish1": 9, "nowhere": 7}, **QUICK)
+    assert list(first) == ["fish1", "nowhere", "fish2"]
+    given = dw.Vectors(words, np.full((3, 8), 7))
+    v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
+    assert np.allclose(v["fish2"], 7) and "nowhere" not in v
+    with pytest.raises(ValueError, match="init: has 8 dimensions and dim is 4: give dim=8"):
+        dw.train(corpus, init=given, **{**QUICK, "dim": 4})
+
+
+def test_held_out_lines_are_scored(corpus):
+    scores = []
+    v = dw.train(corpus, holdout=0.2, progress=lambda update: scores.append(update.epoch), **QUICK)
+    scores = [one for one in scores if one]
+    assert v.manifest["tokens"]["held_out"] > 0
+    assert [one["epoch"] for one in scores] == [1, 2]
+    assert scores[-1]["heldout_log_probability"] == v.manifest["heldout_log_probability"]
+
+
+def test_a_callback_hears_of_both_stages_and_each_epoch(corpus):
+    updates = []
+    v = dw.train(corpus, progress=updates.append, **QUICK)
+    assert list(dict.fromkeys(one.stage for one in updates)) == ["reading", "training"]
+    training = [one for one in updates if one.stage == "training"]
+    assert {one.total for one in training} == {2 * v.manifest["tokens"]["corpus"]}
+    done = [one.done for one in training]
+    assert done == sorted(done) and done[-1] == training[-1].total
+    assert [one.epoch["epoch"] for one in updates if one.epoch] == [1, 2]
+    assert all(one.epoch["seconds"] >= 0 and one.epoch["lr"] > 0 for one in updates if one.epoch)
+
+
+def test_what_a_callback_raises_ends_the_training(corpus):
+    def stop(update):
+        if update.stage == "training":
+            raise ZeroDivisionError("enough")
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError, match="enough"):
+        dw.train(corpus, progress=stop, **QUICK)
+    assert threading.active_count() == before
+
+
+def test_progress_bars_go_to_stderr(corpus, capsys):
+    dw.train(corpus, progress=True, **QUICK)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "training: 100%" in err and "epoch 2" in err
+    dw.train(corpus, **QUICK)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_may_be_written(corpus):
+    dw.train(corpus, log_json=Path("log"), **QUICK)
+    events = [json.loads(line)["event"] for line in Path("log").read_text().splitlines()]
+    assert events[0] == "start" and events.count("epoch") == 2 and events[-1] == "end"
+
+
+def test_no_signal_handler_is_installed(corpus):
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before, during = [signal.getsignal(one) for one in numbers], []
+    dw.train(
+        corpus,
+        progress=lambda _: during.append([signal.getsignal(one) for one in numbers]),
+        **QUICK,
+    )
+    assert len(during) > 2 and all(one == before for one in during)
+
+
+@pytest.mark.parametrize("stage", ["reading", "training"])
+def test_an_interrupt_leaves_the_vectors_so_far(corpus, stage):
+    def interrupt(update):
+        if update.stage == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dw.train(corpus, progress=interrupt, **QUICK)
+    partial = caught.value.partial
+    if stage == "reading":
+        assert partial is None
+    else:
+        assert np.isfinite(partial.vectors).all() and partial.dim == 8
+        assert list(partial) == list(dw.train(corpus, **QUICK))
+
+
+def test_training_goes_on_from_a_checkpoint(corpus):
+    lines = Path(corpus).read_text(encoding="utf-8").splitlines()
+    whole = dw.train(lines, **QUICK)
+    halfway = {**QUICK, "checkpoint": Path("state"), "checkpoint_every": 1}
+
+    def stop(update):
+        if update.epoch and update.epoch["epoch"] == 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        dw.train(lines, progress=stop, **halfway)
+    assert same(dw.train(lines, resume="state", **QUICK), whole)
+
+
+def test_threads_may_train_at_once(corpus):
+    expected, found = dw.train(corpus, **QUICK), []
+    threads = [
+        threading.Thread(target=lambda: found.append(dw.train(corpus, **QUICK))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3 and all(same(one, expected) for one in found)
+
+
+def test_an_unknown_option_is_a_usage_error_too():
+    with pytest.raises(UnknownOptionError) as caught:
+        dw.train([], nothing_like_it=1)
+    assert isinstance(caught.value, UsageError)
+    assert str(caught.value) == "unknown option nothing_like_it"
