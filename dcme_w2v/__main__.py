@@ -1,5 +1,6 @@
 """The program ``dcme-w2v``, also ``python -m dcme_w2v``."""
 
+import contextlib
 import sys
 
 from dcme_w2v import __version__
@@ -7,9 +8,10 @@ from dcme_w2v import __version__
 
 def main() -> None:
     """Run the program and exit; its version is printed before anything else is imported."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"dcme-w2v, version {__version__}")
-        return
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        with contextlib.suppress(OSError):  # which the run below reports
+            print(f"dcme-w2v, version {__version__}", flush=True)
+            return
     from dcme_w2v.cli.main import main as run
 
     run()

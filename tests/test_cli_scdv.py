@@ -148,6 +148,15 @@ def test_plot(folder, method):
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_of_any_size_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = np.random.default_rng(1).random((9, 4)) * 3e38
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_matrix(rows.astype(np.float32)))
+    picture = str(tmp_path / "p.png")
+    flags = ["--output", picture, "--method", "pca"]
+    assert run(["scdv", "plot", str(tmp_path / "x.npz"), *flags]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -178,10 +187,15 @@ def test_plot(folder, method):
         (["search", "m", "x.npz", "w1", "-k", "0"], 2, "-k 0: must be at least 1"),
         (["plot", "x.npz", "--output", "p", "--method", "umap"], 2, "--method umap: must be one"),
         (["plot", "x.npz", "--output", "p", "--limit", "2"], 2, "2 rows of 35 numbers"),
+        (["plot", "x.npz", "--output", "p", "--seed", "-1"], 2, "'--seed': -1 is not in the range"),
+        (["plot", "v.npy", "--output", "p"], 1, "v.npy: is no sound sparse matrix"),
+        (["plot", "equal.npz", "--output", "p"], 2, "all rows are equal"),
     ],
 )  # fmt: skip
 def test_complaints(folder, capsys, arguments, code, message):
     (folder / "one").write_bytes(b"w1\n")
+    np.save(folder / "v.npy", np.ones((5, 4), dtype=np.float32))
+    sparse.save_npz(folder / "equal.npz", sparse.csr_matrix(np.ones((5, 4))))
     assert run(["scdv", "transform", "m", "docs", "--output", "x.npz"]) == 0
     if "bag" in arguments:
         assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "bag",

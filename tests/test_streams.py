@@ -138,12 +138,12 @@ def test_a_full_stdout_is_an_error(folder, name):
     assert error.startswith("error: standard output: ") and "No space left on device" in error
 
 
-@pytest.mark.parametrize("name", REPORTERS)
+@pytest.mark.parametrize("name", [*REPORTERS, "--help", "--version", "train --help"])
 def test_a_stdout_without_a_reader_is_no_failure(folder, name):
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(
-        [*PROGRAM, *REPORTERS[name].split()],
+        [*PROGRAM, *REPORTERS.get(name, name).split()],
         cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120,
     )  # fmt: skip
     os.close(writer)

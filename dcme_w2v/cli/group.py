@@ -19,6 +19,8 @@ class Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, or where there is nothing to parse show the help, which is wrong usage."""
+        if ctx.resilient_parsing:  # by a shell that completes: nothing is wrong yet
+            return super().parse_args(ctx, args)
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)

@@ -14,7 +14,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.streams import drop_output, prepare_streams
-from dcme_w2v.errors import DcmeError, in_shell_terms
+from dcme_w2v.errors import DcmeError, UsageError, in_shell_terms
 from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
 # Name of a command -> "module:object", which is imported only when the command is used.
@@ -33,12 +33,15 @@ COMMANDS = {
 
 
 @contextlib.contextmanager
-def _signals_told() -> Iterator[None]:
-    """Turn a signal into an error of ours, before click prints an empty line for it."""
+def _ends_told() -> Iterator[None]:
+    """End as we do, before click does, after a signal or where nobody reads stdout any more."""
     try:
         yield
     except KeyboardInterrupt as error:
         raise Interrupted("interrupted", number_of(error)) from error
+    except BrokenPipeError:  # a reader that has seen enough, as `head`, is no failure
+        drop_output()
+        raise click.exceptions.Exit(0) from None
 
 
 class LazyGroup(Group):
@@ -59,17 +62,21 @@ class LazyGroup(Group):
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Read the command line."""
-        with _signals_told():
+        with _ends_told():
             return super().make_context(*arguments, **more)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a reader of stdout that has seen enough, as `head`, is no failure."""
+    def _main_shell_completion(self, *arguments: Any, **more: Any) -> None:
+        """Answer a shell that completes a command line."""
         try:
-            with _signals_told():
-                return super().invoke(ctx)
-        except BrokenPipeError:
-            drop_output()
-            return 0
+            with _ends_told():
+                super()._main_shell_completion(*arguments, **more)
+        except (LookupError, ValueError):
+            raise UsageError("COMP_WORDS and COMP_CWORD are not what a shell sets") from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _ends_told():
+            return super().invoke(ctx)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -102,6 +109,8 @@ def run(arguments: list[str]) -> int:
         return _report(error, error.format_message(), error.exit_code, arguments)
     except DcmeError as error:
         return _report(error, in_shell_terms(error.message), error.exit_code, arguments)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _report(error, f"{where}{error.strerror or error}", 1, arguments)

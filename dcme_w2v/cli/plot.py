@@ -15,7 +15,10 @@ from dcme_w2v.files import check_writable
     "--method", default="tsne", show_default=True, metavar="tsne|pca", help="how to flatten"
 )
 @click.option("--limit", default=2000, show_default=True, metavar="N", help="rows at most")
-@click.option("--seed", default=1, show_default=True, metavar="N", help="of the rows and t-SNE")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
+    help="of the rows and t-SNE",
+)  # fmt: skip
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Draw ROWS (X.npz) in two dimensions; needs pip install 'dcme-w2v[plot]'."""
     from dcme_w2v.documents import plot as pictures

@@ -46,8 +46,12 @@ def plane(
         raise UsageError(f"{count} rows of {rows.shape[1]} numbers: a picture needs 3 at least")
     random = np.random.default_rng(seed)
     chosen = np.sort(random.choice(rows.shape[0], count, replace=False))
-    dense = rows[chosen].toarray()
+    dense = rows[chosen].toarray().astype(np.float64)
     dense -= dense.mean(axis=0)
+    largest = np.abs(dense).max()
+    if not largest:
+        raise UsageError("all rows are equal: there is nothing to show; give other rows")
+    dense /= largest  # so that no square is too large for a float
     wanted = min(_DIMENSIONS if method == "tsne" else 2, min(dense.shape) - 1)
     u, s, _ = sparse.linalg.svds(dense, wanted, random_state=seed)
     order = np.argsort(-s)
