@@ -14,7 +14,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint bench ctest wheel clean
+.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs tutorial bench ctest wheel clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,7 +60,17 @@ lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
-	@$(BIN)/python scripts/readme_tables.py --check
+	@$(BIN)/python scripts/results.py --check
+
+docs: $(VENV)/.docs $(VENV)/.built ## build the documentation into build/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "documentation: build/docs/index.html"
+
+tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutorial
+	@mkdir -p build/tutorial
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(MAKE) --no-print-directory -C build/tutorial \
+	    -f $(CURDIR)/docs/tutorial/Makefile SCRIPTS=$(CURDIR)/scripts
+	@tail -n +1 build/tutorial/classifier*.txt
 
 bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes long
 	@$(PIP) '.[bench]'
@@ -94,4 +104,9 @@ $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@echo "building the extension, installing the tools ..."
 	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.built
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.made
+	@echo "installing the tools of the documentation ..."
+	@$(PIP) --editable '.[docs]'
 	@touch $@ $(VENV)/.built

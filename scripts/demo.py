@@ -1,12 +1,16 @@
-"""Train on real text within a minute and show what the vectors know: `make demo`.
+"""Train on real text within a minute and show nearest words: `make demo`.
 
 The text is what every machine with this package has: the documentation inside the files of
-Python's standard library, numpy and scipy, read without importing them. With a file as argument
-(`make demo CORPUS=FILE`) that text is taken instead. Everything lands in .demo/.
+Python's standard library, numpy and scipy, read without importing them. `make demo CORPUS=FILE`
+trains on that file instead. Everything is written to .demo/.
+
+`--collect CORPUS --documents DOCS` only writes the text: a corpus, and documents labelled with the
+package or module that they come from. The tutorial begins with it.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import re
@@ -15,6 +19,7 @@ import sys
 import sysconfig
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +30,8 @@ VOCABULARY = FOLDER / "vocabulary.txt"
 # Words to show neighbours of, where the text has them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
 
+LABEL_MIN = 200  # paragraphs
+
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -32,42 +39,63 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 def main() -> None:
     """Collect text if none is given, train, and print the neighbours of some words."""
+    parser = argparse.ArgumentParser(description="train on the documentation of Python and numpy")
+    parser.add_argument("corpus", nargs="*", help="text to train on instead")
+    parser.add_argument("--collect", type=Path, help="only write the text to this file")
+    parser.add_argument("--documents", type=Path, help="also write labelled documents")
+    given = parser.parse_args()
+    if given.collect:
+        collect(given.collect, given.documents)
+        return
     start = time.monotonic()
     FOLDER.mkdir(exist_ok=True)
-    given = sys.argv[1:]
-    corpus = given or [str(collect(FOLDER / "corpus.txt"))]
-    epochs = [] if given else ["--epochs", "15"]
+    corpus = given.corpus or [str(collect(FOLDER / "corpus.txt"))]
+    epochs = [] if given.corpus else ["--epochs", "15"]
     run("train", *corpus, "--output", str(VECTORS), "--save-vocab", str(VOCABULARY), *epochs)
     show_neighbors(VECTORS, chosen_words(VOCABULARY))
     print(f"\nvectors: {VECTORS}, made from nothing in {time.monotonic() - start:.0f} s")
 
 
-def collect(target: Path) -> Path:
-    """Write the distinct paragraphs of the installed documentation, one a line."""
+def collect(target: Path, documents: Path | None = None) -> Path:
+    """Write the distinct paragraphs of the installed documentation, one a line.
+
+    Parameters
+    ----------
+    target : pathlib.Path
+        The corpus.
+    documents : pathlib.Path, optional
+        The same paragraphs as "label TAB text", for labels with at least `LABEL_MIN` of them.
+    """
     folders = [Path(sysconfig.get_path("stdlib"))]
     folders += [Path(sysconfig.get_path("platlib"), name) for name in ("numpy", "scipy")]
-    words, seen = 0, set()
-    with target.open("w", encoding="utf-8") as file:
-        for folder in folders:
-            for text in texts(folder):
-                for line in paragraphs(text):
-                    if line not in seen:
-                        seen.add(line)
-                        words += line.count(" ") + 1
-                        file.write(line + "\n")
+    labels: dict[str, str] = {}  # paragraph -> where it was seen first
+    for folder in folders:
+        for label, text in texts(folder):
+            for line in paragraphs(text):
+                labels.setdefault(line, label)
+    target.write_text("".join(f"{line}\n" for line in labels), encoding="utf-8")
+    words = sum(line.count(" ") + 1 for line in labels)
     print(f"{target}: {words:,} words of the documentation of Python, numpy and scipy", flush=True)
+    if documents is not None:
+        sizes = Counter(labels.values())
+        lines = [f"{label}\t{line}\n" for line, label in labels.items()
+                 if sizes[label] >= LABEL_MIN]  # fmt: skip
+        documents.write_text("".join(lines), encoding="utf-8")
     return target
 
 
-def texts(folder: Path) -> Iterator[str]:
-    """Yield the text files below a folder, and the strings inside its Python files."""
+def texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the text files below a folder and the strings of its Python files, with labels."""
     for path in sorted(folder.rglob("*")):
-        if LEFT_OUT.intersection(path.relative_to(folder).parts):
+        parts = path.relative_to(folder).parts
+        if LEFT_OUT.intersection(parts):
             continue
+        names = [folder.name, *parts] if folder.name in ("numpy", "scipy") else list(parts)
+        label = ".".join(names[:2] if names[0] == folder.name else names[:1]).removesuffix(".py")
         if path.suffix in (".txt", ".rst", ".md"):
-            yield path.read_text(encoding="utf-8", errors="replace")
+            yield label, path.read_text(encoding="utf-8", errors="replace")
         elif path.suffix in (".py", ".pyi"):
-            yield from strings(path)
+            yield from ((label, text) for text in strings(path))
 
 
 def strings(path: Path) -> Iterator[str]:

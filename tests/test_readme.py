@@ -1,50 +1,20 @@
-"""The README cannot drift: its tables are the generated ones, its commands and flags exist."""
+"""The README cannot drift: its tables are the rendered ones, its commands and flags exist."""
 
 import re
 import runpy
-import shlex
-from pathlib import Path
 
 import click
 import pytest
+from documentation import COMMANDS, PAGES, ROOT, blocks, command_lines, parse
 
-from dcme_w2v.cli.main import program
-from dcme_w2v.options import PRESETS, flag_of
-
-ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-TEXT = README.replace("\\|", "|")
+README = PAGES["README.md"]
 
 
-def leaves(command, name):
-    """Yield the full name of every command that is no group, and the command."""
-    if not isinstance(command, click.Group):
-        yield name, command
-        return
-    context = click.Context(command)
-    for child in command.list_commands(context):
-        yield from leaves(command.get_command(context, child), f"{name} {child}")
-
-
-COMMANDS = dict(leaves(program, "dcme-w2v"))
-
-
-def examples():
-    """Return the command lines of the README's indented blocks, with continued lines joined."""
-    joined = README.replace("\\\n", " ")
-    return [shlex.split(line) for line in re.findall(r"^    (dcme-w2v .*)$", joined, re.MULTILINE)]
-
-
-def test_the_option_tables_are_the_generated_ones():
-    script = runpy.run_path(str(ROOT / "scripts" / "readme_tables.py"))
-    assert script["with_tables"](README) == README
-    assert "| `--dim`, `--size`, `-size` |" in README
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_what_the_readme_says(name):
-    flags = [f"{flag_of(option)} {value}" for option, value in PRESETS[name].items()]
-    assert f"| `{name}` | `{' '.join(flags).replace('0.0', '0')}` |" in README
+def test_it_is_short_and_its_results_are_the_rendered_ones():
+    assert README.count("\n") <= 150
+    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
+    assert script["with_results"](README) == README
+    assert "█" in README
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -52,34 +22,40 @@ def test_every_command_is_in_the_readme(name):
     assert f"`{name}`" in README
 
 
-@pytest.mark.parametrize(
-    "flag", [flag for param in COMMANDS["dcme-w2v train"].params for flag in param.opts
-             if isinstance(param, click.Option)],
-)  # fmt: skip
-def test_every_flag_of_train_is_in_the_readme(flag):
-    assert re.search(f"`{re.escape(flag)}[` ]", TEXT)
+@pytest.mark.parametrize("line", command_lines(README), ids=" ".join)
+def test_the_examples_parse(line):
+    parse(line)
 
 
 def test_every_flag_of_the_readme_exists():
-    known = {flag for command in [program, *COMMANDS.values()] for param in command.params
-             for flag in param.opts}  # fmt: skip
-    named = set(re.findall(r"`(?:dcme-w2v )?(?:[a-z]+ )?(--?[a-z][a-z0-9-]*)", TEXT))
+    known = {flag for command in COMMANDS.values() for param in command.params
+             if isinstance(param, click.Option) for flag in param.opts}  # fmt: skip
+    named = set(re.findall(r"`(?:dcme-w2v )?(?:[a-z]+ )?(--?[a-z][a-z0-9-]*)", README))
     assert named - known - {"--help"} == set()
 
 
-@pytest.mark.parametrize("line", examples(), ids=" ".join)
-def test_the_examples_parse(line):
-    name, command, rest = "dcme-w2v", program, line[1:]
-    context = click.Context(command, info_name=name)
-    while isinstance(command, click.Group):
-        name, command, rest = command.resolve_command(context, rest)
-        context = click.Context(command, context, name)
-    command.make_context(name, rest, parent=context.parent)
+def test_the_links_lead_to_files():
+    for target in re.findall(r"\]\(([^):]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_python_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.bin").write_bytes(
+        b"4 3\n" + b"".join(f"word{i} ".encode() + bytes(i * 16 % 64 for i in range(12)) + b"\n"
+                            for i in range(4))
+    )  # fmt: skip
+    pytest.importorskip("gensim")
+    (example,) = blocks(README, "python")
+    names = {"texts": ["word0 word1", "word2 word3"] * 9, "labels": ["a", "b"] * 9}
+    exec(example.replace("SCDV(", "SCDV(clusters=1, vectors="), names)
+    assert names["classifier"].predict(names["rows"]).shape == (18,)
 
 
 def test_the_targets_of_make_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    assert {"demo", "test", "test-slow", "lint", "bench", "ctest", "wheel", "clean"} <= targets
-    named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", README, re.MULTILINE))
-    assert {"demo", "test"} <= named <= targets
+    assert {"demo", "test", "lint", "docs", "bench", "ctest", "wheel", "clean"} <= targets
+    for name, text in PAGES.items():
+        named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", text, re.MULTILINE))
+        assert named <= targets, name

@@ -1,0 +1,129 @@
+"""The documentation cannot drift: its examples run, its flags, files and results exist."""
+
+import itertools
+import json
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from documentation import COMMANDS, DOCS, PAGES, ROOT, blocks, command_lines, parse
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.options import PRESETS, flag_of
+
+RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
+RESULTS = sorted(path.stem for path in (DOCS / "results").glob("*.json"))
+
+WORD2VEC = ["train", "output", "size", "window", "sample", "hs", "negative", "threads", "iter",
+            "min-count", "alpha", "classes", "debug", "binary", "save-vocab", "read-vocab",
+            "cbow"]  # fmt: skip
+
+# What the pages of other programs call their options, for which there is no flag of ours.
+THEIRS = ("docs/coming-from/",)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """A folder with the files that the pages name: texts, documents, questions and pairs."""
+    folder = tmp_path_factory.mktemp("pages")
+    words = [f"word{i}" for i in range(40)] + ["king", "queen", "man", "woman", "paris", "array"]
+    words += ["file", "files", "numpy"]
+    lines = [" ".join(words[(i * j + j) % len(words)] for j in range(12)) for i in range(400)]
+    for name in ("corpus", "old", "new", "text", "heldout"):
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    labels = ("numpy", "scipy", "email")
+    documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
+    for name in ("train", "test"):
+        (folder / f"{name}.tsv").write_text("".join(documents))
+    (folder / "questions-words.txt").write_text(": gram\nking queen man woman\n")
+    pairs = [f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(itertools.pairwise(words))]
+    (folder / "wordsim353.tsv").write_text("".join(pairs))
+    options = ["--epochs", "1", "--dim", "8", "--threads", "1", "--quiet"]
+    for target in ("vectors.npy", "vectors.txt", "vectors.bin"):
+        corpus = str(folder / "corpus.txt")
+        assert run(["train", corpus, "--output", str(folder / target), *options]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("page", [name for name in RUN if name != "README.md"])
+def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    shutil.copytree(files, work)
+    monkeypatch.chdir(work)
+    names = {}
+    for language, block in re.findall(r"^```(shell|python)\n(.*?)^```", PAGES[page], re.M | re.S):
+        if language == "python":
+            exec(compile(block, page, "exec"), names)
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("dcme-w2v ") and "|" not in line:
+                arguments = shlex.split(line)[1:]
+                limit = ["--epochs", "1"] if "train" in arguments[:2] else []
+                assert run([*arguments, *limit]) == 0, line
+            elif line:
+                shell = line.replace("dcme-w2v ", f"{shlex.quote(sys.executable)} -m dcme_w2v ")
+                assert subprocess.run(["sh", "-c", shell]).returncode == 0, line
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if command_lines(PAGES[name])])
+def test_the_command_lines_of_a_page_parse(page):
+    for line in command_lines(PAGES[page]):
+        parse(line)
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if not name.startswith(THEIRS)])
+def test_every_flag_of_a_page_exists(page):
+    known = {flag for command in COMMANDS.values() for param in command.params
+             if isinstance(param, click.Option) for flag in param.opts}  # fmt: skip
+    scripts = "".join(path.read_text() for path in (ROOT / "scripts").glob("*.py"))
+    for flag in set(re.findall(r"`(--?[a-z][a-z0-9-]+)[` ]", PAGES[page])):
+        assert flag in known | {"--help", "--debug"} or f'"{flag}"' in scripts, flag
+
+
+def test_every_flag_of_word2vec_is_on_its_page():
+    page = PAGES["docs/coming-from/word2vec.md"]
+    for flag in WORD2VEC:
+        assert re.search(rf"^\| `-{flag}[ `]", page, re.M), flag
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_what_the_page_says(name):
+    flags = [f"{flag_of(option)} {value}" for option, value in PRESETS[name].items()]
+    row = f"| `{name}` | `{' '.join(flags).replace('0.0', '0')}` |"
+    assert row in PAGES["docs/howto/evaluating.md"]
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_table_of_results_is_whole_and_on_a_page(name):
+    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
+    table = script["load"](name)
+    script["markdown_table"](table)
+    if "chart" in table:
+        columns = [table["chart"]["x"]] if table["chart"]["kind"] == "bar" else table["chart"]["x"]
+        for column in columns:
+            assert script["chart_values"](table, column)
+    assert any(f"```{{results}} {name}\n" in text for text in PAGES.values())
+
+
+def test_a_script_records_where_its_results_come_from(tmp_path, monkeypatch):
+    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
+    monkeypatch.setattr(sys, "argv", ["scripts/bench.py", "--runs", "2"])
+    path = tmp_path / "table.json"
+    script["record"](path, "A table", ["name", "ü"], [["a", "1 %"]], seeds="1, 2", data="a text")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["command"] == "python scripts/bench.py --runs 2"
+    assert found["rows"] == [["a", "1 %"]]
+    assert all(isinstance(found[key], str) and found[key] for key in script["TEXTS"])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_to_files_lead_somewhere(page):
+    folder = Path(ROOT / page).parent
+    for target in re.findall(r"\]\(([^):#]+)\)", PAGES[page]):
+        assert (folder / target).exists(), target
