@@ -1,11 +1,19 @@
-"""Writing files so that a target is either the old file or the whole new one."""
+"""Writing files so that a target is either the old file or the whole new one.
+
+All writing is done here and in `dcme_w2v.model_folder`, after `dcme_w2v.paths` has checked what a
+command reads and writes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
+import json
 import os
+import re
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +24,12 @@ from dcme_w2v.errors import ResourceError, UsageError
 
 STANDARD = "-"
 PART = ".part"
+_STDOUT = "standard output"
+_RANDOM = re.compile("[a-z0-9_]{8}")  # what tempfile puts into a name
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
+_OURS = {None, "self", "thread-self"}
+_LINKS = 40  # that the system follows before it calls them a circle
+_LOG_LINE = 1 << 20
 
 
 @contextlib.contextmanager
@@ -24,29 +38,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
     the end, and removed when the block raises; where a process was killed, by the next that writes
-    the same target. ``-`` is standard output.
+    the same target. A symbolic link stays: the file that it leads to is replaced. Devices, pipes
+    and sockets are not replaced but written to; ``-`` is standard output.
 
     Raises
     ------
     ResourceError
         The file cannot be written; the target has not been touched.
     """
-    if os.fspath(path) == STANDARD:
-        with blaming("standard output"):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+    if is_stream(path):
+        with _streaming(path) as stream:
+            yield stream
         return
-    target = Path(path)
+    target = target_of(path)
     _remove_abandoned(target)
-    with blaming(target):
-        number, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=PART)
+    with blaming(path):
+        number, aside = tempfile.mkstemp(dir=target.parent, prefix=_aside(target), suffix=PART)
     try:
         with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
-        with io.BufferedWriter(Blaming(number, target)) as file:
+        with io.BufferedWriter(Blaming(number, path)) as file:
             yield cast(BinaryIO, file)
             file.flush()
-            with blaming(target):
+            with blaming(path):
                 os.fsync(number)
                 Path(aside).chmod(_mode_of(target))
                 Path(aside).replace(target)
@@ -71,14 +85,148 @@ class Blaming(io.FileIO):
             return super().write(data)
 
 
+# ---- streams ----
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a device, a pipe, a socket or an open file, as ``-`` and /dev/fd/3.
+
+    What is written there flows on; nothing is replaced, and nothing written beside it.
+    """
+    if os.fspath(path) == STANDARD or descriptor_of(path) is not None:
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of this process's open file that a path such as /dev/stdout names."""
+    name = os.path.normpath(Path(path).absolute())
+    for _ in range(_LINKS):
+        if found := _DESCRIPTOR.fullmatch(name):
+            return int(found[2]) if found[1] in _OURS | {str(os.getpid())} else None
+        try:
+            name = os.path.normpath(Path(name).parent / Path(name).readlink())
+        except OSError:
+            break
+    return None
+
+
+@contextlib.contextmanager
+def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a stream to be written to; standard output stays open."""
+    number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
+    if number == 1:
+        with blaming(_STDOUT):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        return
+    with blaming(path):
+        number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+    with io.BufferedWriter(Blaming(number, path)) as file:
+        yield cast(BinaryIO, file)
+
+
+# ---- logs ----
+
+
+def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
+    """Open a log of JSON lines, which grows line by line and replaces an older log.
+
+    Parameters
+    ----------
+    path : path
+        A file or a stream.
+    append : bool
+        Write behind the lines of an older log.
+
+    Raises
+    ------
+    UsageError
+        There is a file that is no log.
+    ResourceError
+        It cannot be written.
+    """
+    check_log(path)
+    if os.fspath(path) == STANDARD:
+        return sys.stdout
+    number, target = descriptor_of(path), target_of(path)
+    with blaming(path):
+        if is_stream(path):
+            number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+        elif append and target.exists():
+            number = os.open(target, os.O_RDWR | os.O_APPEND)
+            _end_line(number)
+        else:  # a new file: the old one may have another name, too
+            number, aside = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=PART)
+            Path(aside).chmod(_mode_of(target))
+            Path(aside).replace(target)
+    return os.fdopen(number, "w", encoding="utf-8")
+
+
+def check_log(path: str | os.PathLike[str]) -> None:
+    """Raise now, before any work, if `open_log` could not write `path` later."""
+    check_writable(path)
+    if not is_stream(path) and Path(path).exists() and not _is_log(Path(path)):
+        raise UsageError(
+            f"{os.fspath(path)}: is not a log of JSON lines, which would be replaced; name another"
+        )
+
+
+def _is_log(path: Path) -> bool:
+    """Tell by its first and last line; a run that was killed may have cut the last."""
+    with blaming(path), path.open("rb") as file:
+        first = file.readline(_LOG_LINE)
+        file.seek(max(0, path.stat().st_size - _LOG_LINE))
+        last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
+    return all(_is_event(line) for line in (first, last) if line) and first != b"\n"
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return line.startswith(b'{"event": "')
+    return isinstance(found, dict) and "event" in found
+
+
+def _end_line(number: int) -> None:
+    """End a log's last line, if a run that was killed has not."""
+    size = os.fstat(number).st_size
+    if size and os.pread(number, 1, size - 1) != b"\n":
+        os.write(number, b"\n")
+
+
+# ---- targets ----
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """Return the place of the file that a path leads to, through symbolic links.
+
+    Raises
+    ------
+    UsageError
+        The links lead in a circle.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise UsageError(f"{os.fspath(path)}: is a symbolic link that leads nowhere; remove it")
+    return target
+
+
 @contextlib.contextmanager
 def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an error of the system into a `ResourceError` that names what was to be written."""
     try:
         yield
-    except (ResourceError, BrokenPipeError):  # the reader of a pipe has had enough: no failure
+    except ResourceError:
         raise
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and target == _STDOUT:
+            raise  # the reader has had enough: no failure
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; "
             "make room or name another"
@@ -88,10 +236,18 @@ def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed left of their tries to write a target."""
     with contextlib.suppress(OSError):
-        for left in target.parent.glob(f".{_literally(target.name)}.*{PART}"):
+        start = _aside(target)
+        for left in target.parent.glob(f"{_literally(start)}*{PART}"):
+            if not _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
+                continue
             with left.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where the writer lives
                 left.unlink()
+
+
+def _aside(target: Path) -> str:
+    """Return the start of the names of files that are to take a target's place."""
+    return f".{target.name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
 def _literally(name: str) -> str:
@@ -110,16 +266,31 @@ def sync_folder(folder: Path) -> None:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise now, before any work, if `replacing` could not write `path` later."""
+    if is_stream(path):
+        _check_stream(path)
+        return
+    with blaming(path):
+        target = target_of(path)
+        if target.is_dir():
+            raise UsageError(f"{os.fspath(path)}: is a folder; name a file")
+        if not target.parent.is_dir():
+            raise UsageError(
+                f"{os.fspath(path)}: there is no folder {target.parent}; make it first"
+            )
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+
+
+def _check_stream(path: str | os.PathLike[str]) -> None:
+    number = descriptor_of(path)
     if os.fspath(path) == STANDARD:
         check_standard_output()
         return
-    target = Path(path)
-    if target.is_dir():
-        raise UsageError(f"{target}: is a folder; name a file")
-    if not target.parent.is_dir():
-        raise UsageError(f"{target}: there is no folder {target.parent}; make it first")
-    with blaming(target), tempfile.TemporaryFile(dir=target.parent):
-        pass
+    with blaming(path):
+        if number is not None:
+            os.fstat(number)
+        elif not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def check_standard_output() -> None:

@@ -7,10 +7,12 @@ NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.documen
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files import new_mode
+from dcme_w2v.files import blaming, new_mode, target_of
 from dcme_w2v.text.words import Words
 
 MODEL_FILE = "model.json"
@@ -98,7 +100,8 @@ def save_model(
     Parameters
     ----------
     path : path
-        The folder; one that is there is replaced if it is a model or empty.
+        The folder; one that is there is replaced if it is empty, or a model of this kind with
+        nothing else in it. A symbolic link to a folder stays.
     kind : str
         What sort of model it is; `load_model` asks for it.
     version : int
@@ -113,8 +116,8 @@ def save_model(
     UsageError
         There is something else at `path`.
     """
-    target = Path(path)
-    check_model_target(target)
+    check_model_target(path, kind)
+    target = target_of(path)
     for name in arrays:
         if not _NAME.fullmatch(name):
             raise ValueError(f"array name {name!r}: use lower-case letters, digits and _")
@@ -165,18 +168,46 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     return Model(folder, rest, arrays)
 
 
-def check_model_target(path: str | os.PathLike[str]) -> None:
+def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
     """Raise now, before any work, if `save_model` could not write `path` later."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise UsageError(f"{target}: there is no folder {target.parent}; make it first")
-    if target.is_dir():
-        if any(target.iterdir()) and not (target / MODEL_FILE).exists():
-            raise UsageError(f"{target}: is a folder with something else in it; name a new one")
-    elif target.exists():
-        raise UsageError(f"{target}: is a file; a model is a folder, name a new one")
-    with tempfile.TemporaryFile(dir=target.parent):
-        pass
+    name = os.fspath(path)
+    with blaming(path):
+        target = target_of(path)
+        if not target.parent.is_dir():
+            raise UsageError(f"{name}: there is no folder {target.parent}; make it first")
+        if target.is_dir():
+            _check_replaceable(name, target, kind)
+        elif target.exists():
+            raise UsageError(f"{name}: is a file; a model is a folder, name a new one")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+
+
+def _check_replaceable(name: str, folder: Path, kind: str) -> None:
+    """Raise if a folder holds anything but a model of one kind."""
+    found = {one.name for one in folder.iterdir()}
+    if not found:
+        return
+    try:
+        head = _read_head(folder)
+    except (FormatError, OSError):
+        raise UsageError(f"{name}: is a folder with something else in it; name a new one") from None
+    if head.get("kind") != kind:
+        raise UsageError(f"{name}: is not a model of kind {kind}; name a new folder")
+    foreign = found - _files_of(head)
+    foreign |= {one for one in found if not stat.S_ISREG((folder / one).lstat().st_mode)}
+    if foreign:
+        raise UsageError(
+            f"{name}: is a model with something else in its folder ({min(foreign)}); name a new "
+            "one, or move that"
+        )
+
+
+def _files_of(head: dict[str, Any]) -> set[str]:
+    """Return the names of the files of a model."""
+    listed = head.get("arrays")
+    names = listed if isinstance(listed, dict) else {}
+    return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
 
 
 def _kind_of(array: NDArray[Any]) -> dict[str, Any]:
@@ -200,7 +231,16 @@ def _take_place(aside: Path, target: Path) -> None:
     except BaseException:
         old.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
+
+
+def _remove(old: Path) -> None:
+    """Remove a model's folder; what somebody has put into it in the meantime stays there."""
+    with contextlib.suppress(OSError, FormatError):
+        for name in (_files_of(_read_head(old)) - {MODEL_FILE}) if any(old.iterdir()) else ():
+            (old / name).unlink(missing_ok=True)
+        (old / MODEL_FILE).unlink(missing_ok=True)
+        old.rmdir()
 
 
 def _read_head(folder: Path) -> dict[str, Any]:

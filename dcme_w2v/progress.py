@@ -14,11 +14,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
-from dcme_w2v.files import STANDARD, check_standard_output
+from dcme_w2v.files import STANDARD, check_log, open_log
 
 Clock = Callable[[], float]
 
@@ -156,6 +155,7 @@ class Lines(Quiet):
 class JsonLog(Quiet):
     """Writes one JSON object a line: events start, progress, epoch, message and end.
 
+    The log is opened for its first event, when everything that is read and written was checked.
     Every object has `event` and, but for epochs, whose `seconds` are their own, the seconds since
     the log was opened. A number that is not finite is null. A log that cannot be written any more,
     on a full disk say, does not stop the training: `warn` is called with a line that says so, and
@@ -171,11 +171,9 @@ class JsonLog(Quiet):
         warn: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._name = "standard output" if path == STANDARD else path
-        self._file = sys.stdout
-        if path == STANDARD:
-            check_standard_output()
-        else:
-            self._file = Path(path).open("a" if append else "w", encoding="utf-8")  # noqa: SIM115 (see close)
+        self._path, self._append = path, append
+        check_log(path)
+        self._file: TextIO | None = None
         self._every = every
         self._clock = clock
         self._warn = warn
@@ -213,8 +211,10 @@ class JsonLog(Quiet):
         ResourceError
             Training went well, but the log is not whole.
         """
+        if self._file is None and error is not None:
+            return  # nothing has begun: what is there is left alone
         self._write("end", **({"error": error} if error is not None else {}))
-        if self._file is not sys.stdout:
+        if self._file is not None and self._file is not sys.stdout:
             with self._noting_failure():  # some file systems find out here
                 self._file.close()
         if self._failure is not None and error is None:
@@ -228,6 +228,8 @@ class JsonLog(Quiet):
             return
         record = {"event": event, "seconds": round(self._clock() - self._start, 3), **fields}
         plain = {name: _finite(value) for name, value in record.items()}
+        if self._file is None:
+            self._file = open_log(self._path, self._append)
         with self._noting_failure():
             self._file.write(json.dumps(plain, allow_nan=False) + "\n")
             self._file.flush()
@@ -354,8 +356,6 @@ def reporting(
 
     Raises
     ------
-    OSError
-        The log cannot be opened.
     ResourceError
         The block ended well, but the log is not whole.
     """

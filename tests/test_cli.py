@@ -81,7 +81,7 @@ def test_the_contract_flags_of_train_are_there():
          "-cbow 0 and --model cbow disagree; give one"),
         (["text", "-output", "v", "-binary", "1", "--format", "text"],
          "-binary 1 and --format text disagree; give one"),
-        (["text", "--output", "v", "--save-vocab", "v"], "v: named for two outputs"),
+        (["text", "--output", "v", "--save-vocab", "v"], "--save-vocab v: is the same file"),
         (["text", "--output", "v", "-window", "0"], "--window 0: must be at least 1"),
         (["text", "--output"], "requires an argument"),
         (["text", "--output", "v", "-cbow", "2"], "not one of"),

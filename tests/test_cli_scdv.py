@@ -160,7 +160,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["fit", "docs", "--vectors", "v.txt", "--output", "docs"], 2, "docs: is a file"),
+        (["fit", "docs", "--vectors", "v.txt", "--output", "docs"], 2, "docs: is the same"),
         (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--clusters", "500"], 2,
          "--clusters 500: there are only"),
         (["fit", "docs", "--vectors", "absent", "--output", "n"], 1, "absent"),
@@ -170,7 +170,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
         (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--covariance", "full"], 2,
          "--covariance full: must be one of tied"),
         (["transform", "m", "docs", "--output", "x.csv"], 2, "x.csv: name a file that ends in"),
-        (["transform", "m", "docs", "--output", "-", "--json"], 2, "cannot both go to stdout"),
+        (["transform", "m", "docs", "--output", "-", "--json"], 2, "--json (stdout): is the"),
         (["transform", "docs", "docs", "--output", "x.npz"], 1, "docs: is no model"),
         (["transform", "old", "docs", "--output", "x.npz"], 1, "old: has version 0"),
         (["topics", "bag"], 1, "the model is tfidf, which has no topics"),

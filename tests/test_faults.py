@@ -282,8 +282,10 @@ def test_every_output_is_tested_before_the_work(tmp_path, capsys, monkeypatch, f
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path):
-    left, other = tmp_path / ".v.bin.abcd.part", tmp_path / ".w.bin.abcd.part"
+    left, other = tmp_path / ".v.bin.abcd_123.part", tmp_path / ".w.bin.abcd_123.part"
     left.write_bytes(b"half")
     other.write_bytes(b"half")
+    foreign = tmp_path / ".v.bin.my-own.part"
+    foreign.write_bytes(b"mine")
     assert train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin") == 0
-    assert not left.exists() and other.exists()
+    assert not left.exists() and other.exists() and foreign.exists()

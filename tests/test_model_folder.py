@@ -40,10 +40,26 @@ def test_what_is_saved_comes_back(folder):
 
 
 def test_a_model_is_replaced_whole(folder):
-    save_model(folder, "other", 2, {"x": np.ones(1)}, {})
+    save_model(folder, "thing", 2, {"x": np.ones(1)}, {})
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "x.npy"]
-    assert load_model(folder, "other", 2).array("x", "float64", 1) == 1
+    assert load_model(folder, "thing", 2).array("x", "float64", 1) == 1
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(folder):
+    with pytest.raises(UsageError, match="is not a model of kind other"):
+        save_model(folder, "other", 1, {}, {})
+    (folder / "notes").mkdir()
+    (folder / "notes" / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match=r"something else in its folder \(notes\)"):
+        save_model(folder, "thing", 1, {}, {})
+    (folder / "notes").rename(folder.parent / "notes")
+    (folder / "none.npy").unlink()
+    (folder / "none.npy").symlink_to(folder.parent / "notes" / "letter.txt")
+    with pytest.raises(UsageError, match=r"something else in its folder \(none.npy\)"):
+        save_model(folder, "thing", 1, {}, {})
+    assert (folder.parent / "notes" / "letter.txt").read_text() == "dear"
+    assert (folder / "means.npy").exists()
 
 
 def test_a_failure_leaves_the_old_model(folder):

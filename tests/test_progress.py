@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dcme_w2v.errors import ResourceError
+from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.progress import JsonLog, Lines, Terminal, epoch_line, reporting
 
 
@@ -128,16 +128,29 @@ def test_numbers_that_are_not_finite_are_null(tmp_path):
 
 def test_an_error_ends_the_log_and_goes_on_to_the_caller(tmp_path):
     path = tmp_path / "log.jsonl"
-    with pytest.raises(ValueError, match="boom"), reporting(True, str(path)):
+    with pytest.raises(ValueError, match="boom"), reporting(True, str(path)) as reporter:
+        reporter.stage("training", 10, "words")
         raise ValueError("boom")
     assert records(path)[-1]["error"] == "boom"
-    with pytest.raises(KeyboardInterrupt), reporting(True, str(path)):
+    with pytest.raises(KeyboardInterrupt), reporting(True, str(path)) as reporter:
+        reporter.stage("training", 10, "words")
         raise KeyboardInterrupt
     assert records(path)[-1]["error"] == "KeyboardInterrupt"
 
 
+def test_an_error_before_anything_has_begun_leaves_an_older_log_alone(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"event": "end"}\n')
+    with pytest.raises(UsageError), reporting(True, str(path)):
+        raise UsageError("--dim 0")
+    assert path.read_text() == '{"event": "end"}\n'
+
+
 def test_a_log_that_cannot_be_opened_stops_before_any_work(tmp_path):
-    with pytest.raises(FileNotFoundError), reporting(True, str(tmp_path / "none" / "log.jsonl")):
+    with (
+        pytest.raises(UsageError, match="no folder"),
+        reporting(True, str(tmp_path / "none" / "log.jsonl")),
+    ):
         pytest.fail("work was done")
 
 

@@ -25,10 +25,10 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import Measures, best_threshold
-from dcme_w2v.classify.model import Classifier, fitting
+from dcme_w2v.classify.model import KIND, Classifier, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.model_folder import check_model_target
+from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
@@ -51,12 +51,23 @@ class TrainJob:
         Labels of the rows of an .npz file.
     holdout : str or None
         A share of the documents, or a file of documents, to measure every epoch by.
+    log_json : str or None
+        Where the reporter writes its log; checked here, written there.
     """
 
     docs: Sequence[str]
     output: str
     labels: str | None = None
     holdout: str | None = None
+    log_json: str | None = None
+
+
+def paths_of(job: TrainJob) -> Paths:
+    """Return what a training run reads and writes."""
+    held_out = None if share_of(job.holdout) else job.holdout
+    paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
+    paths.reads("--holdout", held_out)
+    return paths.model("--output", job.output, KIND).log("--log-json", job.log_json)
 
 
 def train(
@@ -84,7 +95,7 @@ def train(
         There is nothing to learn: no labels, one class only, no words.
     """
     reporter = reporter or Quiet()
-    check_model_target(job.output)
+    paths_of(job).check()
     if options.patience is not None and job.holdout is None:
         raise UsageError("--patience needs documents to measure by; give --holdout")
     start = time.monotonic()

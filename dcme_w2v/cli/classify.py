@@ -51,8 +51,10 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
 
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)
+    job = pipeline.TrainJob(docs, log_json=log_json, **values)
+    pipeline.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
-        pipeline.train(pipeline.TrainJob(docs, **values), features, options, reporter)
+        pipeline.train(job, features, options, reporter)
         reporter.talk(f"model: {values['output']}")
 
 

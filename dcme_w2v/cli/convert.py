@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from dcme_w2v import files
 from dcme_w2v.cli.options import collect, option_of
 from dcme_w2v.options import OutputOptions
+from dcme_w2v.paths import Paths
 
 
 @click.command()
@@ -23,9 +23,11 @@ def convert(source: str, target: str, **values: Any) -> None:
     npy file X.npy has its words in X.vocab beside it.
     """
     from dcme_w2v import Vectors
+    from dcme_w2v.words.beside import read_with, written_with
 
     chosen = collect(OutputOptions, values).format
-    files.check_writable(target)
+    paths = Paths().reads("IN", source, beside=read_with(source))
+    paths.writes("OUT", target, written_with(target, chosen)).check()
     vectors = Vectors.load(source)
     vectors.save(target, chosen)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)

@@ -1,7 +1,8 @@
 """Turns the option dataclasses into flags of a click command, and flags back into objects.
 
 Bounds, types and choices are checked in one place only: by the dataclass (dcme_w2v/options.py) when
-`collect` makes it. Flags that several commands have stand here, too.
+`collect` makes it. Flags that several commands have stand here, too. A command that writes files
+declares what it reads and writes to `dcme_w2v.paths.Paths`, whose `check` it calls first.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.streams import outlive_reader
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
+from dcme_w2v.paths import Paths
 
 
 @click.command()
@@ -55,12 +54,11 @@ def phrases(
     from dcme_w2v.text.phrases import join_phrases
 
     options = collect(PhraseOptions, values)
-    targets = [one for one in (output, save_table) if one is not None]
-    if len(set(targets)) < len(targets) or (as_json and STANDARD in targets):
-        raise UsageError("two outputs cannot go to one place; name a file for each")
-    for target in targets:
-        check_writable(target)
-    outlive_reader(*targets)
+    paths = Paths().reads("CORPUS", *corpus).reads("--read-table", read_table)
+    paths.writes("--output", output).writes("--save-table", save_table)
+    paths.stdout("--json", as_json)
+    paths.temporary("--cache-dir", cache_dir).check()
+    outlive_reader(output, save_table)
 
     def report(number: int, count: int) -> None:
         if not quiet:

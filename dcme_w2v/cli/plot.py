@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dcme_w2v.files import check_writable
+from dcme_w2v.paths import Paths
 
 
 @click.command("plot")
@@ -24,7 +24,7 @@ def plot(rows: str, output: str, labels: str | None, method: str, limit: int, se
     from dcme_w2v.documents import plot as pictures
     from dcme_w2v.sparse_io import read_labels, read_npz
 
-    check_writable(output)
+    Paths().reads("ROWS", rows).reads("--labels", labels).writes("--output", output).check()
     loaded = read_npz(rows)
     names = read_labels(labels, loaded.shape[0]) if labels else None
     chosen, points = pictures.plane(loaded, method, limit, seed)

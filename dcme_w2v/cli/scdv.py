@@ -14,9 +14,8 @@ from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.paths import Paths
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 
@@ -52,11 +51,13 @@ def fit(
     """
     from dcme_w2v import Vectors
     from dcme_w2v.documents.fit import fit_documents
-    from dcme_w2v.model_folder import check_model_target
+    from dcme_w2v.documents.scdv import KIND
     from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.words.beside import read_with
 
     options = collect(ScdvOptions, kwargs)
-    check_model_target(output)
+    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, beside=read_with(vectors))
+    paths.model("--output", output, KIND).check()
 
     def report(number: int, likelihood: float) -> None:
         if not quiet:
@@ -105,11 +106,10 @@ def transform(
     from dcme_w2v.sparse_io import suffix_of
     from dcme_w2v.text.documents import read_documents
 
-    if STANDARD in (output, labels) and (as_json or output == labels):
-        raise UsageError("two outputs cannot both go to stdout; name a file for one of them")
     suffix_of(output)
-    for target in filter(None, (output, labels)):
-        check_writable(target)
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
+    paths.writes("--output", output).writes("--labels", labels)
+    paths.stdout("--json", as_json).check()
     outlive_reader(output, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors)
     loaded = DocumentModel.load(model)

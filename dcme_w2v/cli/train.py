@@ -58,6 +58,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     from dcme_w2v.interrupts import noting
     from dcme_w2v.progress import reporting
     from dcme_w2v.words import run
+    from dcme_w2v.words.beside import paths_of
     from dcme_w2v.words.manifest import audit_line
 
     quiet = _read_word2vec(ctx, values)
@@ -70,6 +71,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     every = collect(CheckpointOptions, values).checkpoint_every
     job = run.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
     _check(job, dry_run)
+    paths_of(job).check()
     with reporting(quiet, log_json, append=job.resume is not None) as reporter:
         if dry_run:
             plan = run.dry_run(job, vocabulary, options, reporter)
@@ -127,7 +129,3 @@ def _check(job: TrainJob, dry_run: bool) -> None:
         check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)
     outlive_reader(*written, job.checkpoint or job.resume)
-    given = [path for path in written if path is not None]
-    for path in given:
-        if given.count(path) > 1:
-            raise UsageError(f"{path}: named for two outputs; give each a file of its own")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD, check_writable
 from dcme_w2v.options import VocabularyOptions, default_threads
+from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:
     from dcme_w2v.text.vocabulary import Vocabulary
@@ -37,9 +36,8 @@ def vocab(
     files of such lines; count the parts with --min-count 1 if words are to be dropped at the end.
     """
     options = collect(VocabularyOptions, kwargs)
-    if as_json and output == STANDARD:
-        raise UsageError("--json and --output - both write to stdout; name a file for one of them")
-    check_writable(output)
+    paths = Paths().reads("CORPUS", *corpus).writes("--output", output)
+    paths.stdout("--json", as_json).check()
     if merging:
         vocabulary, summary = _merge(corpus, options)
     else:

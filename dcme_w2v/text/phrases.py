@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import text as core
 from dcme_w2v.files import replacing
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
+from dcme_w2v.paths import Paths
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.pairs import Joins, count_pairs, inner_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
@@ -90,9 +91,13 @@ def join_phrases(
     ------
     CorpusError
         A file cannot be read or is not text, or has no words.
+    UsageError
+        The output is read, too.
     ResourceError
         The output or the cache cannot be written.
     """
+    paths = Paths().reads("CORPUS", *corpus).writes("--output", os.fspath(output))
+    paths.temporary("--cache-dir", cache_dir).check()
     how = dict(vars(text or VocabularyOptions()), min_count=1, max_vocab=None)
     with encode(corpus, VocabularyOptions(**how), cache_dir=cache_dir, threads=threads) as encoded:
         joined = _Text(encoded.ids, encoded.vocabulary)

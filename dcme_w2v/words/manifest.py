@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v import __version__
-from dcme_w2v.files import STANDARD, replacing
+from dcme_w2v.files import is_stream, replacing
 
 
 @dataclass(frozen=True)
@@ -106,19 +106,19 @@ def files_beside(
     vectors: str | None, context: str | None, vocabulary: str | None
 ) -> dict[str, str]:
     """Return where the other files of a model are, from the folder of the vectors."""
-    if vectors in (None, STANDARD):
+    if vectors is None or is_stream(vectors):
         return {}
     folder = Path(str(vectors)).resolve().parent
     return {
         name: os.path.relpath(Path(path).resolve(), folder)
         for name, path in (("context_file", context), ("vocabulary_file", vocabulary))
-        if path is not None and path != STANDARD
+        if path is not None and not is_stream(path)
     }
 
 
 def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str]) -> None:
-    """Write the manifest beside the vectors as VECTORS.json; not when those go to stdout."""
-    if os.fspath(vectors) == STANDARD:
+    """Write the manifest beside the vectors as VECTORS.json; not when those go to a stream."""
+    if is_stream(vectors):
         return
     with replacing(f"{os.fspath(vectors)}.json") as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.checkpoints.folder import KEPT
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files import is_stream
 from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
@@ -77,7 +77,7 @@ def plan_line(plan: dict[str, Any]) -> str:
 
 def _written(job: TrainJob) -> list[str]:
     paths = (job.output, job.output_context)
-    return [path for path in paths if path is not None and path != STANDARD]
+    return [path for path in paths if path is not None and not is_stream(path)]
 
 
 def _file_bytes(job: TrainJob, path: str, words: int, dim: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
-from dcme_w2v.files import STANDARD, check_writable
+from dcme_w2v.files import is_stream
 from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -31,6 +31,7 @@ from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.beside import PARTIAL, counts_path, paths_of
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut, check_file, lines_of, prepared, scores_of
 from dcme_w2v.words.manifest import (
@@ -200,19 +201,16 @@ def _vectors(
 
 
 def _with_counts(job: TrainJob) -> TrainJob:
-    """Save the vocabulary where both tables are, but no counts: likelihood needs all three."""
-    tables = (job.output, job.output_context)
-    if job.save_vocab is not None or None in tables or STANDARD in tables:
-        return job
-    if "npy" in [job.format or format_of(str(path)) for path in tables]:
-        return job
-    return dataclasses.replace(job, save_vocab=f"{job.output_context}.vocab")
+    """Save the vocabulary where both tables are, but no counts."""
+    path = counts_path(job)
+    return job if path is None else dataclasses.replace(job, save_vocab=path)
 
 
 def _settled(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
     """Check the files, and leave no option open; a checkpoint's are those of its run."""
+    paths_of(job).check()
     job = _with_counts(job)
     found = _checkpoint_of(job)
     if found is not None and options.threads is None:
@@ -220,7 +218,6 @@ def _settled(
     options = resolved(options)
     if found is not None:
         found.check_options(vocabulary, options)
-    _check_outputs(job)
     check_file(HoldoutOptions(job.holdout), job.corpus)
     return job, options, found
 
@@ -276,18 +273,6 @@ def _manifest(
         kernels=training.kernels,
         **scores_of(held_out),
     )
-
-
-def _check_outputs(job: TrainJob) -> None:
-    """Raise before any work if an output cannot be written, or is also read."""
-    given = (*job.corpus, job.read_vocab, job.init)
-    read = [Path(path) for path in given if isinstance(path, str)]
-    for path in (job.output, job.output_context, job.save_vocab):
-        if path is None:
-            continue
-        check_writable(path)
-        if Path(path).exists() and any(one.exists() and one.samefile(path) for one in read):
-            raise UsageError(f"{path}: is read, too (corpus, --read-vocab or --init); name another")
 
 
 def _format(job: TrainJob) -> str | None:
@@ -400,7 +385,7 @@ def _interrupted(
             return Interrupted(said, noted.number)
     except ResourceError as error:
         said += f"{error.message}; "
-    written = _save(job, training, vocabulary, ".partial")
+    written = _save(job, training, vocabulary, PARTIAL)
     said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
     return Interrupted(said, noted.number)
 
@@ -409,7 +394,7 @@ def _save(job: TrainJob, training: Trainer, vocabulary: Vocabulary, suffix: str 
     """Write the vectors and return where; with a suffix only what goes to files."""
     written = []
     for path, matrix in ((job.output, training.input), (job.output_context, training.output)):
-        if path is None or (suffix and path == STANDARD):
+        if path is None or (suffix and is_stream(path)):
             continue
         format = job.format or format_of(path)
         save_vectors(path + suffix, vocabulary, matrix, counts=vocabulary.counts, format=format)
@@ -434,7 +419,7 @@ def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keep
             return f"nothing is lost: make room, and go on with --resume={saved.parent}"
     folder = tempfile.mkdtemp(prefix="dcme-w2v-")
     first, second = (
-        None if path is None else f"{folder}/{'vectors' if path == STANDARD else Path(path).name}"
+        None if path is None else f"{folder}/{'vectors' if is_stream(path) else Path(path).name}"
         for path in (job.output, job.output_context)
     )
     elsewhere = dataclasses.replace(job, output=first, output_context=second)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.files import STANDARD, replacing
+from dcme_w2v.files import is_stream, replacing
 from dcme_w2v.text.words import Words
 from dcme_w2v.words import neighbors
 from dcme_w2v.words.neighbors import Neighbor, Term
@@ -166,7 +166,7 @@ class Vectors:
             The file cannot be written.
         """
         save_vectors(path, self.words, self.vectors, counts=self.counts, format=format)
-        if self.manifest is not None and os.fspath(path) != STANDARD:
+        if self.manifest is not None and not is_stream(path):
             with replacing(f"{os.fspath(path)}.json") as file:
                 file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")
 

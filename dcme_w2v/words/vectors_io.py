@@ -70,8 +70,8 @@ def save_vectors(
     """
     chosen = format or format_of(path)
     check_format(chosen)
-    if chosen == "npy" and os.fspath(path) == files.STANDARD:
-        raise UsageError("npy is two files, which standard output cannot take; name a file")
+    if chosen == "npy" and files.is_stream(path):
+        raise UsageError(f"{os.fspath(path)}: is no file, and npy is two; name a file")
     _check_shapes(words, matrix, counts)
     _check_before_writing(path, words, matrix)
     if chosen == "npy":
@@ -176,7 +176,7 @@ def _check_before_writing(
 
 def is_npy(path: str | os.PathLike[str]) -> bool:
     """Tell by its first bytes whether a file is in numpy's format."""
-    if os.fspath(path) == files.STANDARD:
+    if files.is_stream(path):
         return False
     with Path(path).open("rb") as file:
         return file.read(len(NPY_MAGIC)) == NPY_MAGIC
