@@ -7,11 +7,9 @@ NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.documen
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -20,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap, read_array
+from numpy.lib.format import open_memmap, read_array, write_array
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files import blaming, new_mode, target_of
+from dcme_w2v.files import blaming, target_of
+from dcme_w2v.folders import new_file, new_folder
 from dcme_w2v.text.words import Words
 
 MODEL_FILE = "model.json"
@@ -127,20 +126,12 @@ def save_model(
     listed = {name: _kind_of(array) for name, array in arrays.items()}
     head = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
     text = json.dumps({**head, **description, "arrays": listed}, indent=1, allow_nan=False)
-    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
-    try:
+    with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
         for name, array in arrays.items():
-            with (aside / f"{name}.npy").open("wb") as file:
-                np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-                _flush(file.fileno(), file)
-        with (aside / MODEL_FILE).open("w", encoding="utf-8") as lines:
-            lines.write(text + "\n")
-            _flush(lines.fileno(), lines)
-        aside.chmod(new_mode(0o777))
-        _take_place(aside, target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+            with new_file(aside / f"{name}.npy") as file:
+                write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        with new_file(aside / MODEL_FILE) as file:
+            file.write(text.encode() + b"\n")
 
 
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
@@ -214,33 +205,9 @@ def _kind_of(array: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
-def _flush(number: int, file: Any) -> None:
-    file.flush()
-    os.fsync(number)
-
-
-def _take_place(aside: Path, target: Path) -> None:
-    """Rename a folder over another; a folder that is not empty has to step aside first."""
-    if not target.exists():
-        aside.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
-    target.rename(old)
-    try:
-        aside.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    _remove(old)
-
-
-def _remove(old: Path) -> None:
-    """Remove a model's folder; what somebody has put into it in the meantime stays there."""
-    with contextlib.suppress(OSError, FormatError):
-        for name in (_files_of(_read_head(old)) - {MODEL_FILE}) if any(old.iterdir()) else ():
-            (old / name).unlink(missing_ok=True)
-        (old / MODEL_FILE).unlink(missing_ok=True)
-        old.rmdir()
+def _head_of(target: Path) -> dict[str, Any]:
+    """Return what the JSON file says of a model that is to be replaced, if there is one."""
+    return _read_head(target) if (target / MODEL_FILE).exists() else {}
 
 
 def _read_head(folder: Path) -> dict[str, Any]:

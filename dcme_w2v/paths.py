@@ -25,7 +25,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_log, check_writable, descriptor_of, is_stream
 
 # A file that exists is its device and inode; one that does not, those of the nearest folder that
-# exists and the names below it. Devices such as /dev/null have no identity: nothing is lost there.
+# exists and the names below it. Devices, as /dev/null, and sockets have none: nothing is replaced.
 Identity = tuple[int | str, ...]
 
 
@@ -96,7 +96,8 @@ class Paths:
         shown = {path: _shown(flag, path) for path in given}
         shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in beside}
         for path, name in shown.items():
-            self._read.append(_File(path, name, _identity(path, "stdin"), Path(path).is_dir()))
+            is_folder = path != STANDARD and Path(path).is_dir()
+            self._read.append(_File(path, name, _identity(path, "stdin"), is_folder))
         return self
 
     def writes(self, flag: str, path: str | None, beside: Iterable[Beside] = ()) -> Paths:
@@ -231,7 +232,7 @@ def _is_inside(target: _File, source: _File) -> UsageError:
 
 
 def _identity(path: str, stream: str) -> Identity | None:
-    """Return what all names of a file have in common; None for a device.
+    """Return what all names of a file have in common; None for a device or a socket.
 
     ``-`` stands for the file behind `stream`, where there is one, otherwise for the stream.
     """
@@ -240,7 +241,7 @@ def _identity(path: str, stream: str) -> Identity | None:
         status = Path(path).stat() if number is None else os.fstat(number)
     except OSError:
         return _identity_of_new(path) if number is None else (stream,)
-    if stat.S_ISCHR(status.st_mode):
+    if stat.S_ISCHR(status.st_mode) or stat.S_ISSOCK(status.st_mode):
         return (stream,) if path == STANDARD else None
     return status.st_dev, status.st_ino
 

@@ -9,12 +9,13 @@ import json
 import lzma
 import random
 
+import click
 import numpy as np
 import pytest
 import zstandard
 from scipy import sparse
 
-from dcme_w2v.cli.main import run
+from dcme_w2v.cli.main import program, run
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
@@ -186,3 +187,20 @@ def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
     own = random.integers(clusters, size=count)
     noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
     return (centres[own] + noise).astype(np.float32), own
+
+
+# ---- every command ----
+
+
+def walk(command, name):
+    """Yield every command and group under one, with its full name."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from walk(found, f"{name} {child}")
+
+
+ALL_COMMANDS = dict(walk(program, "dcme-w2v"))

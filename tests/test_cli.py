@@ -2,25 +2,12 @@
 
 import click
 import pytest
+from helpers import ALL_COMMANDS
 
 from dcme_w2v import __version__
 from dcme_w2v.cli import main
 from dcme_w2v.cli.main import COMMANDS, program, run
 from dcme_w2v.errors import ResourceError
-
-
-def walk(command, name):
-    """Yield every command and group under one, with its full name."""
-    yield name, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            yield from walk(found, f"{name} {child}")
-
-
-ALL = dict(walk(program, "dcme-w2v"))
 
 
 @pytest.fixture
@@ -37,9 +24,9 @@ def failing(monkeypatch):
     return install
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_every_command_has_help_and_names_the_nearest_flag(name, capsys):
-    command = ALL[name]
+    command = ALL_COMMANDS[name]
     assert run([*name.split()[1:], "--help"]) == 0
     assert command.help
     out, err = capsys.readouterr()
@@ -49,16 +36,16 @@ def test_every_command_has_help_and_names_the_nearest_flag(name, capsys):
     assert capsys.readouterr().err == "error: unknown option --hlep; did you mean --help?\n"
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_every_option_has_help_and_no_letter_stands_alone(name):
-    for param in ALL[name].params:
+    for param in ALL_COMMANDS[name].params:
         if isinstance(param, click.Option):
             assert param.help, param.name
             assert all(len(flag) > 2 or flag == "-k" for flag in param.opts), param.opts
 
 
 def test_the_contract_flags_of_train_are_there():
-    flags = {flag for param in ALL["dcme-w2v train"].params for flag in param.opts}
+    flags = {flag for param in ALL_COMMANDS["dcme-w2v train"].params for flag in param.opts}
     word2vec = ["train", "output", "debug", "size", "window", "sample", "hs", "negative",
                 "threads", "iter", "min-count", "alpha", "binary", "cbow",
                 "save-vocab", "read-vocab"]  # fmt: skip

@@ -106,10 +106,10 @@ def transform(
     from dcme_w2v.sparse_io import suffix_of
     from dcme_w2v.text.documents import read_documents
 
-    suffix_of(output)
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
     paths.writes("--output", output).writes("--labels", labels)
     paths.stdout("--json", as_json).check()
+    suffix_of(output)
     outlive_reader(output, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors)
     loaded = DocumentModel.load(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generation
 from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import is_stream
+from dcme_w2v.folders import remove_files
 from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -426,6 +426,6 @@ def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keep
     try:
         written = _save(elsewhere, training, vocabulary)
     except ResourceError:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_files(Path(folder))
         return "nor can they be kept elsewhere; --checkpoint=FOLDER would keep them"
     return f"nothing is lost: they are in {' and '.join(written)}"

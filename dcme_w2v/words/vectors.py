@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.files import is_stream, replacing
+from dcme_w2v.paths import Beside, Paths
 from dcme_w2v.text.words import Words
 from dcme_w2v.words import neighbors
+from dcme_w2v.words.beside import MANIFEST, is_manifest, written_with
 from dcme_w2v.words.neighbors import Neighbor, Term
 from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
@@ -162,12 +164,18 @@ class Vectors:
         FormatError
             A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or
             a NUL byte in it. The target has not been touched.
+        UsageError
+            What is to be written beside it would replace another kind of file.
         OSError
             The file cannot be written.
         """
+        beside = written_with(os.fspath(path), format)
+        if self.manifest is not None:
+            beside.append(Beside(f"{os.fspath(path)}{MANIFEST}", is_manifest))
+        Paths().writes("path", os.fspath(path), beside).check()
         save_vectors(path, self.words, self.vectors, counts=self.counts, format=format)
         if self.manifest is not None and not is_stream(path):
-            with replacing(f"{os.fspath(path)}.json") as file:
+            with replacing(f"{os.fspath(path)}{MANIFEST}") as file:
                 file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")
 
     def to_gensim(self) -> Any:

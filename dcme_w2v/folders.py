@@ -1,0 +1,83 @@
+"""Writing folders so that one appears whole or not at all, and removing those that are ours.
+
+Called by `dcme_w2v.model_folder` and `dcme_w2v.checkpoints`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from dcme_w2v.files import PART, new_mode, sync_folder
+
+OLD = ".old"
+
+
+@contextlib.contextmanager
+def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
+    """Make a folder that gets its name only when the block ends well.
+
+    Parameters
+    ----------
+    target : Path
+        Its name. An empty folder, or one that holds `replaced`, may have it already.
+    replaced : collection of str
+        Names of files that go with that folder.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; what was there is untouched.
+    """
+    start = f".{target.name}."
+    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
+    try:
+        yield aside
+        sync_folder(aside)
+        aside.chmod(new_mode(0o777))
+        if replaced and target.exists():
+            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=OLD))
+            _swap(aside, target, old)
+            remove_files(old, replaced)
+        else:
+            aside.rename(target)
+    except BaseException:
+        remove_files(aside)
+        raise
+    sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of a new folder to be written; it is on the disk when the block ends."""
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
+    """Remove the files of a folder that have these names, or all, and the folder if it is empty.
+
+    Folders in it stay.
+    """
+    with contextlib.suppress(OSError):
+        for one in list(folder.iterdir()):
+            if names is None or one.name in names:
+                with contextlib.suppress(OSError):
+                    one.unlink()
+        folder.rmdir()
+
+
+def _swap(aside: Path, target: Path, old: Path) -> None:
+    """Rename a folder over another, which gets the name `old`."""
+    target.rename(old)
+    try:
+        aside.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
