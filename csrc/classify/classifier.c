@@ -21,6 +21,7 @@ struct dcme_classifier {
     const dcme_class_objective *objective;
     void *shared;    /* the objective's part */
     int64_t *order;  /* (instances) this epoch's */
+    double weight;   /* sum of the instances' weights */
     worker *workers; /* (threads) */
 };
 
@@ -53,8 +54,7 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     w->done->rate = dcme_learning_rate(&c->engine.schedule, c->engine.epoch, begin);
     dcme_batch_clear(&w->batch);
     for (int64_t i = begin; i < end; i++)
-        dcme_batch_add(&w->batch, &c->documents, c->instances.documents[c->order[i]],
-                       c->instances.labels[c->order[i]]);
+        dcme_batch_add_instance(&w->batch, &c->documents, &c->instances, c->order[i]);
     c->objective->seed(w->thread, dcme_stream((uint64_t)c->options.seed, (uint64_t)c->engine.epoch,
                                               number, DCME_NOISE));
     c->objective->step(w->thread, &w->batch, (real)w->done->rate, &w->done->loss);
@@ -80,7 +80,7 @@ static void shrink(dcme_classifier *c, int64_t epoch) {
     double first = dcme_learning_rate(schedule, epoch, 0);
     double last = dcme_learning_rate(schedule, epoch, c->instances.count);
     double mean = (first + last) / 2;
-    real factor = (real)(1 / (1 + c->options.l2 * mean * (double)c->instances.count));
+    real factor = (real)(1 / (1 + c->options.l2 * mean * c->weight));
     int64_t count = c->model.features * c->model.stride;
     for (int64_t i = 0; i < count; i++)
         c->model.weights[i] *= factor;
@@ -154,6 +154,8 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
         return dcme_no_memory(error, sizeof *c, "a classifier", "end other programs");
     c->options = *options, c->documents = *documents, c->instances = *instances, c->model = *model;
     c->problem = (dcme_problem){&c->model, &c->options, counts, dcme_widest(documents)};
+    for (int64_t i = 0; i < instances->count; i++)
+        c->weight += instances->weights ? (double)instances->weights[i] : 1;
     c->objective = choose(options);
     c->engine = (dcme_engine){
         .work = &WORK,

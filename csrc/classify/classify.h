@@ -27,6 +27,7 @@ typedef struct {
     const int64_t *documents; /* (count) */
     const int32_t *labels;    /* (count) */
     int64_t count;
+    const real *weights; /* (count) how much each counts, above 0; NULL: 1 each */
 } dcme_instances;
 
 typedef struct {
@@ -58,8 +59,9 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error);
 
-/* The exact problem: *loss = sum of -log p of the instances; gradient (features + 1, classes) =
- * its derivative by the weights. Sums are in double precision and do not depend on `threads`. */
+/* The exact problem: *loss = weighted sum of -log p of the instances; gradient (features + 1,
+ * classes) = its derivative by the weights. Sums are in double precision and do not depend on
+ * `threads`. */
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
                                    const dcme_sparse_rows *documents,
                                    const dcme_instances *instances, int32_t threads,

@@ -255,8 +255,8 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
-        dcme_loss_add(loss, weigh(me, batch, d));
-        update(me, batch, d, rate);
+        dcme_loss_add(loss, (double)batch->weights[d] * weigh(me, batch, d));
+        update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
             dcme_class_cluster_update(
                 &s->clusters, atomic_fetch_add(&s->turn, 1) % s->clusters.count, me->scratch);

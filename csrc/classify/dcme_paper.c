@@ -119,9 +119,10 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     for (int64_t d = 0; d < batch->count; d++) {
         dcme_paper_clusters_bounds(paper, batch, d, me->values);
         int64_t z = dcme_cluster_best(paper->clusters, me->values, paper->count);
+        double weight = (double)batch->weights[d];
         if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-            dcme_loss_add(loss, loss_of(batch, d, (double)me->values[z]));
-        update_online(me, batch, d, z, rate);
+            dcme_loss_add(loss, weight * loss_of(batch, d, (double)me->values[z]));
+        update_online(me, batch, d, z, rate * batch->weights[d]);
         dcme_paper_sums_add(&me->sums[z], batch, d, rate);
         if ((double)me->sums[z].count >= paper->threshold)
             update_offline(me, z);

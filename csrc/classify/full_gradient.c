@@ -37,7 +37,7 @@ static void *score(void *argument) {
     return NULL;
 }
 
-/* Scores, then errors p_j - 1[j = i], and -log p_i. */
+/* Scores, then errors p_j - 1[j = i] and -log p_i, times the instance's weight. */
 static void *judge(void *argument) {
     share *s = argument;
     piece *p = s->piece;
@@ -45,9 +45,12 @@ static void *judge(void *argument) {
     for (int64_t d = s->begin; d < s->end; d++) {
         real *row = p->scores + d * p->model->stride;
         int32_t target = p->batch.targets[d];
+        real weight = p->batch.weights[d];
         double score = (double)row[target];
-        p->losses[d] = dcme_softmax(row, p->model) - score;
+        p->losses[d] = (double)weight * (dcme_softmax(row, p->model) - score);
         row[target] -= 1;
+        for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
+            row[j] *= weight;
     }
     return NULL;
 }
@@ -126,7 +129,7 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
     for (int64_t i = begin; status == DCME_OK && i < end; i += PIECE) {
         dcme_batch_clear(&p.batch);
         for (int64_t d = i; d < end && d < i + PIECE; d++)
-            dcme_batch_add(&p.batch, documents, d, 0);
+            dcme_batch_add(&p.batch, documents, d, 0, 1);
         for (int32_t t = 0; t < threads; t++)
             shares[t].scores = scores + (i - begin) * model->stride;
         run(shares, threads, score, p.batch.count, 1);
@@ -139,7 +142,7 @@ static void take_piece(piece *p, share *shares, int32_t threads, const dcme_spar
                        const dcme_instances *instances, int64_t begin) {
     dcme_batch_clear(&p->batch);
     for (int64_t i = begin; i < instances->count && i < begin + PIECE; i++)
-        dcme_batch_add(&p->batch, documents, instances->documents[i], instances->labels[i]);
+        dcme_batch_add_instance(&p->batch, documents, instances, i);
     dcme_columns_fill(&p->columns, &p->batch);
     for (int32_t t = 0; t < threads; t++)
         shares[t].scores = p->scores;

@@ -118,12 +118,12 @@ static void draw(thread_state *me, int32_t target) {
 }
 
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
-static void weigh(thread_state *me, int64_t count, dcme_loss *loss) {
+static void weigh(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
     const noise_state *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-        dcme_loss_add(loss, dcme_logistic_loss(me->scores, count));
+        dcme_loss_add(loss, (double)weight * dcme_logistic_loss(me->scores, count));
     noise->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 
@@ -132,17 +132,17 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     const dcme_linear *model = batch->model;
     int64_t count = me->noise->problem->options->negative + 1;
     for (int64_t d = 0; d < batch->count; d++) {
-        const real *values = batch->values + batch->starts[d];
+        const real *values = batch->values + batch->starts[d], weighted = rate * batch->weights[d];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
         draw(me, batch->targets[d]);
         memset(me->scores, 0, (size_t)count * sizeof *me->scores);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
                 me->scores[j] += values[r] * batch->rows[r][me->classes[j]];
-        weigh(me, count, loss);
+        weigh(me, count, batch->weights[d], loss);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
-                batch->rows[r][me->classes[j]] += rate * values[r] * me->weights[j];
+                batch->rows[r][me->classes[j]] += weighted * values[r] * me->weights[j];
     }
 }
 

@@ -72,6 +72,7 @@ void dcme_paper_sums_state(dcme_paper_sums *sums, int64_t clusters, int64_t feat
                            dcme_state *state) {
     for (int64_t k = 0; k < clusters; k++) {
         dcme_state_add(state, &sums[k].count, 1, sizeof sums[k].count);
+        dcme_state_add(state, &sums[k].weight, 1, sizeof sums[k].weight);
         dcme_state_add(state, sums[k].sums, 2 * features, sizeof *sums[k].sums);
     }
 }
@@ -96,15 +97,17 @@ void dcme_paper_sums_close(dcme_paper_sums *sums, int64_t clusters) {
 void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate) {
     for (int64_t n = batch->starts[i]; n < batch->starts[i + 1]; n++) {
         real *place = sums->sums + 2 * (int64_t)batch->features[n];
-        place[0] += batch->values[n];
-        place[1] += rate * batch->values[n];
+        real weighted = batch->weights[i] * batch->values[n];
+        place[0] += weighted;
+        place[1] += rate * weighted;
     }
+    sums->weight += batch->weights[i];
     sums->count++;
 }
 
 void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features) {
     memset(sums->sums, 0, (size_t)(2 * features) * sizeof *sums->sums);
-    sums->count = 0;
+    sums->count = 0, sums->weight = 0;
 }
 
 void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,
@@ -127,7 +130,7 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
                 continue;
             rows[n] = model->weights + f * model->stride;
             steps[n] = -sums->sums[2 * f + 1];
-            means[n++] = sums->sums[2 * f] / (real)sums->count;
+            means[n++] = sums->sums[2 * f] / sums->weight;
         }
         model->kernels->rank1_update(rows, steps, weights, n, model->stride);
         model->kernels->weighted_sum(scores, rows, means, n, model->stride);

@@ -27,7 +27,8 @@ typedef struct {
 /* One thread's sums over the instances of one cluster since its last offline update. */
 typedef struct {
     int64_t count;
-    real *sums; /* (F, 2) sum of x and sum of rate x, side by side */
+    real weight; /* sum of the instances' weights v */
+    real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
 } dcme_paper_sums;
 
 /* Centres start as the unigram distribution, each disturbed at random. `paper` is all zeros

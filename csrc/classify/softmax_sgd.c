@@ -1,7 +1,8 @@
 /* Exact softmax by stochastic gradient descent on small batches.
  *
  * For scores s = W x and target i, ascend log p_i = s_i - log sum_j exp(s_j):
- * w_j += rate (1[j = i] - p_j) x (the gradient of (4)), for all documents of a batch at once.
+ * w_j += rate (1[j = i] - p_j) x (the gradient of (4)), for all documents of a batch at once; an
+ * instance's weight multiplies its rate.
  */
 #include "classify/objective.h"
 
@@ -66,12 +67,12 @@ static double to_errors(real *scores, int32_t target, const dcme_linear *model) 
 }
 
 /* W += rate X^T E */
-static void update(thread_state *me, real rate) {
+static void update(thread_state *me, const dcme_batch *batch, real rate) {
     const dcme_linear *model = me->problem->model;
     dcme_columns *columns = &me->columns;
     int64_t total = columns->starts[columns->count];
     for (int64_t i = 0; i < total; i++)
-        columns->values[i] *= rate;
+        columns->values[i] *= rate * batch->weights[columns->documents[i]];
     for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
         int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
         for (int64_t c = 0; c < columns->count; c++) {
@@ -91,9 +92,10 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     const dcme_linear *model = batch->model;
     dcme_batch_scores(batch, 0, batch->count, me->errors, batch->rows);
     for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, -to_errors(me->errors + d * model->stride, batch->targets[d], model));
+        dcme_loss_add(loss, -(double)batch->weights[d] * to_errors(me->errors + d * model->stride,
+                                                                   batch->targets[d], model));
     dcme_columns_fill(&me->columns, batch);
-    update(me, rate);
+    update(me, batch, rate);
 }
 
 const dcme_class_objective dcme_class_softmax_sgd = {

@@ -22,6 +22,7 @@ class Instances:
         labels: NDArray[np.int32],
         document_count: int,
         classes: int,
+        weights: NDArray[np.float32] | None = None,
     ) -> None: ...
 
 class Linear:

@@ -44,6 +44,7 @@ cdef extern from "classify/classify.h" nogil:
         const int64_t *documents
         const int32_t *labels
         int64_t count
+        const float *weights
 
     ctypedef struct dcme_linear:
         int64_t classes
@@ -111,17 +112,20 @@ cdef class Instances:
     cdef object kept
 
     def __init__(self, const int64_t[::1] documents, const int32_t[::1] labels,
-                 int64_t document_count, int64_t classes):
+                 int64_t document_count, int64_t classes, const float[::1] weights=None):
         cdef int64_t i
         if documents.shape[0] == 0 or documents.shape[0] != labels.shape[0]:
             raise ValueError("documents and labels do not fit together")
         for i in range(documents.shape[0]):
             if not (0 <= documents[i] < document_count and 0 <= labels[i] < classes):
                 raise ValueError("a document or a label is out of range")
+        if weights is not None and weights.shape[0] != documents.shape[0]:
+            raise ValueError("documents and weights do not fit together")
         self.core.documents = &documents[0]
         self.core.labels = &labels[0]
+        self.core.weights = &weights[0] if weights is not None else NULL
         self.core.count = documents.shape[0]
-        self.kept = (documents, labels)
+        self.kept = (documents, labels, weights)
 
 
 cdef class Linear:

@@ -23,7 +23,8 @@ static const double VALUE[] = {1, -2, .5, 2, .7, 1, -1, .3, 1.5, 2, -.4, .6, 1, 
 static const int64_t DOCUMENT[DOCUMENTS] = {0, 1, 2, 3, 4, 5, 6};
 static const int32_t LABEL[DOCUMENTS] = {3, 17, 36, 0, 17, 30, 8};
 static const dcme_sparse_rows CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
-static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS};
+static const double WEIGHT[DOCUMENTS] = {1, 2, .5, 3, 1, .25, 1.5};
+static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS, WEIGHT};
 
 typedef struct {
     double weights[TABLE];
@@ -82,7 +83,7 @@ static double step(setting *s, double rate) {
     dcme_loss loss = {0, 0, 0};
     dcme_batch_clear(&s->batch);
     for (int64_t d = s->first; d < s->last; d++)
-        dcme_batch_add(&s->batch, &CORPUS, d, LABEL[d]);
+        dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
     s->objective->seed(s->thread, 17);
     s->objective->step(s->thread, &s->batch, rate, &loss);
     if (s->objective->settle)
@@ -133,7 +134,7 @@ static double log_likelihood(setting *s) {
         abort();
     for (int64_t d = s->first; d < s->last; d++) {
         double score = scores[d * STRIDE + LABEL[d]];
-        sum += score - dcme_softmax(scores + d * STRIDE, &s->model);
+        sum += WEIGHT[d] * (score - dcme_softmax(scores + d * STRIDE, &s->model));
     }
     return sum;
 }
@@ -203,7 +204,7 @@ static double surrogate(setting *s) {
     for (int64_t j = 0; j < CLASSES; j++)
         if (s->alpha[j] > 0)
             value -= s->alpha[j] * score[j] - s->alpha[j] * log(s->alpha[j]);
-    return value + score[LABEL[s->first]];
+    return WEIGHT[s->first] * (value + score[LABEL[s->first]]);
 }
 
 static int64_t decode(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t d) {
@@ -220,7 +221,7 @@ static void check_paper(int64_t document, int32_t top_items) {
     s.first = document, s.last = document + 1;
     s.options.beta = 0.01, s.options.top_items = top_items;
     open_objective(&s);
-    dcme_batch_add(&s.batch, &CORPUS, document, LABEL[document]);
+    dcme_batch_add_instance(&s.batch, &CORPUS, &INSTANCES, document);
     const dcme_paper_clusters *paper = s.shared;
     memcpy(s.alpha, paper->clusters[decode(paper, &s.batch, 0)].alpha, sizeof s.alpha);
     close_objective(&s);
@@ -235,7 +236,7 @@ static void check_paper(int64_t document, int32_t top_items) {
 static void load_all(setting *s) {
     dcme_batch_clear(&s->batch);
     for (int64_t d = 0; d < DOCUMENTS; d++)
-        dcme_batch_add(&s->batch, &CORPUS, d, LABEL[d]);
+        dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
 }
 
 /* Move cluster k's centre to the mean of the documents that have `assigned` k. */
