@@ -31,10 +31,13 @@ class Labelled:
         The documents.
     labels : sequence of sequence of int
         The labels of each, at least one.
+    weights : ndarray of float32, shape (documents,), optional
+        How much each counts, above 0; 1 by default.
     """
 
     matrix: csr_matrix
     labels: Sequence[Sequence[int]]
+    weights: NDArray[np.float32] | None = None
 
     def instances(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return each document once for each of its labels: numbers of documents and of labels."""
@@ -88,13 +91,18 @@ def fit(
     """
     watcher = _Watcher(classes, options, holdout, several, reporter or Quiet())
     documents, labels = data.instances()
+    sample_weight = None if data.weights is None else data.weights[documents]
     if options.solver == "lbfgs":
         watcher.begin(None, "iterations")
-        weights = solve(data.matrix, documents, labels, classes, options, watcher.iterated)
+        weights = solve(
+            data.matrix, documents, labels, classes, options, watcher.iterated, sample_weight
+        )
         return watcher.chosen(weights), watcher.records
     assert options.epochs is not None
     watcher.begin(len(labels) * options.epochs, "documents")
-    training = ClassifierTrainer(data.matrix, documents, labels, classes, options)
+    training = ClassifierTrainer(
+        data.matrix, documents, labels, classes, options, sample_weight=sample_weight
+    )
     for number in range(options.epochs):
         progress = training.epoch(number, watcher.advanced)
         if watcher.ended(number + 1, progress.loss, training.weights, lr=progress.lr):

@@ -26,8 +26,9 @@ def solve(
     classes: int,
     options: ClassifyOptions,
     watch: Callable[[int, float, Weights], bool] | None = None,
+    sample_weight: NDArray[np.float32] | None = None,
 ) -> Weights:
-    """Minimise the mean of -log p plus l2 / 2 times the squared weights, the biases left out.
+    """Minimise the weighted mean of -log p plus l2 / 2 times the squared weights, without the biases.
 
     Parameters
     ----------
@@ -35,22 +36,25 @@ def solve(
         See `dcme_w2v.classify.trainer.ClassifierTrainer`.
     options : ClassifyOptions
         Resolved; `epochs` bounds the iterations.
+    sample_weight : ndarray of float32, shape (instances,), optional
+        How much each instance counts, above 0; 1 by default.
     watch : callable, optional
         Told the iteration, the loss with its penalty, and the weights; returns whether to stop.
     """
     weights = Weights(matrix.shape[1], classes, options.bias)
     rows, instances = (
         core_documents(matrix),
-        core.Instances(documents, labels, matrix.shape[0], classes),
+        core.Instances(documents, labels, matrix.shape[0], classes, sample_weight),
     )
+    total = len(labels) if sample_weight is None else float(sample_weight.sum(dtype=np.float64))
     shape, l2, threads = (matrix.shape[1] + 1, classes), options.l2 or 0.0, options.threads or 1
     last = [0.0]
 
     def loss_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         point, gradient = flat.reshape(shape), np.empty(shape)
         weights.table[:, :classes] = point
-        loss = weights.linear.gradient(rows, instances, gradient, threads) / len(labels)
-        gradient /= len(labels)
+        loss = weights.linear.gradient(rows, instances, gradient, threads) / total
+        gradient /= total
         gradient[:-1] += l2 * point[:-1]
         inner = point[:-1].ravel()
         last[0] = loss + 0.5 * l2 * float(inner @ inner)

@@ -126,6 +126,8 @@ class ClassifierTrainer:
         Resolved.
     weights : Weights, optional
         To go on with; zeros by default.
+    sample_weight : ndarray of float32, shape (instances,), optional
+        How much each instance counts, above 0: multiplies its learning rate. 1 by default.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class ClassifierTrainer:
         classes: int,
         options: ClassifyOptions,
         weights: Weights | None = None,
+        sample_weight: NDArray[np.float32] | None = None,
     ) -> None:
         self.options = options
         if weights is None:
@@ -146,12 +149,15 @@ class ClassifierTrainer:
         self.weights = weights
         self.documents = core_documents(matrix)
         placed = weights.place[labels]
-        counts = np.bincount(placed, minlength=classes).astype(np.int64)
+        sums = np.bincount(placed, sample_weight, minlength=classes)
+        counts = np.rint(sums).astype(np.int64)
         counts = np.maximum(counts, 1)  # partial_fit may not see all classes at once
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
-        self.instances = core.Instances(documents, placed, matrix.shape[0], classes)
+        self.instances = core.Instances(
+            documents, placed, matrix.shape[0], classes, sample_weight
+        )
         squares = float(np.square(matrix.data, dtype=np.float64).sum()) / max(1, matrix.shape[0])
         values = core_options(options)
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
