@@ -167,15 +167,6 @@ def test_partial_fit_goes_on():
         model.partial_fit(rows[:1], [99])
 
 
-def test_parameters_as_scikit_learn_handles_them():
-    model = MaxentClassifier(objective="nce", epochs=3)
-    assert model.get_params()["objective"] == "nce"
-    assert MaxentClassifier(**model.get_params()).get_params() == model.get_params()
-    assert model.set_params(lr=2.0) is model and model.get_params()["lr"] == 2.0
-    with pytest.raises(UsageError, match="did you mean epochs"):
-        MaxentClassifier(epoch=3)
-
-
 def test_more_threads_than_documents():
     rows, labels = problem(2, 3)
     model = MaxentClassifier(threads=16).fit(rows, labels)
@@ -196,25 +187,31 @@ def test_unsorted_and_doubled_entries():
 @pytest.mark.parametrize(
     "rows, labels, message",
     [
-        ([[1.0, np.nan], [0, 1]], [0, 1], "row 0, column 1: is not a finite number"),
-        ([[1.0, 0], [0, np.inf]], [0, 1], "row 1, column 1: is not a finite number"),
-        ([[1.0], [2]], [0, 0], "only the label"),
-        ([[1.0], [2]], [0], "2 rows and 1 labels"),
-        ([[1.0], [2]], [[0], [1]], "one label a row"),
+        ([[1.0, np.nan], [0, 1]], [0, 1], "NaN"),
+        (csr_matrix([[1.0, 0], [0, np.inf]]), [0, 1], "row 1, column 1: is not a finite number"),
+        ([[1.0, 0], [0, 1e300]], [0, 1], "infinity"),
+        ([[1.0], [2]], ["a", "a"], r"1 class \('a'\)"),
+        ([[1.0], [2]], [0], r"inconsistent numbers of samples: \[2, 1\]"),
+        ([[1.0], [2]], [[0, 1], [1, 0]], "1d array"),
+        ([[1.0], [2]], [0.5, 1.5], "Unknown label type"),
     ],
 )
 def test_refusals(rows, labels, message):
-    with pytest.raises(UsageError, match=message):
-        MaxentClassifier().fit(np.array(rows), labels)
+    with pytest.raises(ValueError, match=message):
+        MaxentClassifier().fit(rows, labels)
 
 
 def test_refusals_of_a_model():
-    with pytest.raises(UsageError, match="not fitted"):
+    with pytest.raises(ValueError, match="not fitted"):
         MaxentClassifier().predict([[1.0]])
     rows, labels = problem(3)
     model = MaxentClassifier().fit(rows, labels)
-    with pytest.raises(UsageError, match="give the 60"):
+    with pytest.raises(ValueError, match="expecting 60 features"):
         model.predict(rows[:, :5])
+    with pytest.raises(ValueError, match="classes in the first call"):
+        MaxentClassifier().partial_fit(rows, labels)
+    with pytest.raises(ValueError, match="not those of the first call"):
+        model.partial_fit(rows, labels, classes=[0, 1])
 
 
 def test_a_rate_that_is_too_high_is_told():

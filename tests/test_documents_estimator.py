@@ -1,17 +1,12 @@
-"""SCDV within scikit-learn."""
+"""The transformer SCDV; what scikit-learn expects of it is in test_sklearn.py."""
 
 import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
-
-pytest.importorskip("sklearn")
-
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils import estimator_checks as checks
-from sklearn.utils import get_tags
 
 from dcme_w2v.documents.estimator import SCDV
 from dcme_w2v.documents.fit import fit_documents
@@ -57,27 +52,3 @@ def test_complaints():
     with pytest.raises(UsageError, match="features=x: must be one of"):
         SCDV(word_vectors(), features="x").fit(STRINGS)
     assert SCDV(word_vectors(), clusters=2).fit(STRINGS).transform([]).shape == (0, 14)
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        checks.check_estimator_cloneable,
-        checks.check_estimator_repr,
-        checks.check_get_params_invariance,
-        checks.check_mixin_order,
-        checks.check_no_attributes_set_in_init,
-        checks.check_parameters_default_constructible,
-        checks.check_set_params,
-        checks.check_valid_tag_types,
-    ],
-)
-def test_scikit_learn_conventions(check):
-    """The checks of check_estimator that do not need numbers: it takes text, as its tags say."""
-    check("SCDV", SCDV())
-
-
-def test_tags_say_what_it_takes():
-    tags = get_tags(SCDV())
-    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
-    assert tags.transformer_tags is not None

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import log_softmax
@@ -15,48 +14,61 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
-from dcme_w2v.sparse_check import check_rows
+from dcme_w2v.sklearn_base import (
+    BaseEstimator,
+    ClassifierMixin,
+    check_features,
+    check_fitted,
+    check_training,
+    options_of,
+    parameters,
+)
 
 
-class MaxentClassifier:
+@parameters(ClassifyOptions, without=("patience",))
+class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
 
     Parameters
     ----------
-    **options
-        The fields of `dcme_w2v.classify.options.ClassifyOptions`: `objective` ("dcme", "gd",
-        "nce", "ns"), `solver` ("sgd", "lbfgs"), `epochs`, `lr`, `l2`, `threads`, `seed` and so on.
+    {options}
 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
         The labels, sorted.
     coef_ : ndarray of float32, shape (classes, features)
-        Weights.
+        Weights; with two classes, too, a row for each.
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     n_features_in_ : int
         Columns of the rows that it was fitted on.
+    feature_names_in_ : ndarray of str, shape (features,)
+        Names of the columns of a DataFrame.
+    n_iter_ : int
+        Epochs, or iterations of L-BFGS; `partial_fit` counts one a call.
+    epochs_ : list of dict
+        Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
     Notes
     -----
-    The default learning rates are for rows of unit length; other rows are allowed for by the mean
-    of their squared lengths.
+    The objective is the mean of -log p(y | x) plus l2 / 2 times the squared weights, the biases
+    left out. The default learning rates are for rows of unit length; other rows are allowed for by
+    the mean of their squared lengths. With several threads, which add to the weights without locks,
+    the last digits differ from run to run; give ``threads=1``, or ``solver="lbfgs"``, for results
+    that repeat.
+
+    Examples
+    --------
+    >>> from dcme_w2v.classify import MaxentClassifier
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]]
+    >>> y = ["tea", "tea", "bus", "bus"]
+    >>> model = MaxentClassifier(solver="lbfgs").fit(X, y)
+    >>> model.predict([[0.7, 0.1]]).tolist()
+    ['tea']
+    >>> model.predict_proba([[0.7, 0.1]]).shape
+    (1, 2)
     """
-
-    _estimator_type = "classifier"
-
-    def __init__(self, **options: Any) -> None:
-        self._options = ClassifyOptions.from_mapping(options)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all options by name."""
-        return dataclasses.asdict(self._options)
-
-    def set_params(self, **options: Any) -> MaxentClassifier:
-        """Change options; returns the classifier."""
-        self._options = ClassifyOptions.from_mapping({**self.get_params(), **options})
-        return self
 
     def fit(self, X: Any, y: ArrayLike) -> MaxentClassifier:
         """Learn from rows and their labels.
@@ -64,22 +76,23 @@ class MaxentClassifier:
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
-            Finite numbers.
+            Finite numbers; they are made float32.
         y : array, shape (rows,)
             A label for each.
 
         Raises
         ------
-        UsageError
-            The rows are not finite, the numbers of rows and labels differ, or there is one class.
+        ValueError
+            The rows are not finite, the numbers of rows and labels differ, there is one class, or
+            a parameter cannot be used.
         """
-        matrix, labels = check_rows(X), _as_labels(y)
-        _check_sizes(matrix, labels)
+        matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         _check_classes(self.classes_)
-        options = resolved(self._options, len(self.classes_))
+        options = resolved(options_of(self), len(self.classes_))
         data = Labelled(matrix, numbers[:, None].tolist())
         self._weights, self.epochs_ = fit(data, len(self.classes_), options)
+        self.n_iter_ = len(self.epochs_)
         return self
 
     def partial_fit(
@@ -94,40 +107,43 @@ class MaxentClassifier:
         classes : array, optional
             All labels that will ever come; needed in the first call only.
         """
-        matrix, labels = check_rows(X), _as_labels(y)
-        _check_sizes(matrix, labels)
         first = not hasattr(self, "_weights")
+        matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
                 raise UsageError("partial_fit: give classes in the first call")
-            self.classes_ = np.unique(_as_labels(classes))
+            self.classes_ = np.unique(np.asarray(classes))
             _check_classes(self.classes_)
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise UsageError("partial_fit: classes are not those of the first call")
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
-        options = resolved(
-            dataclasses.replace(self._options, epochs=1, solver="sgd"), len(self.classes_)
-        )
+        options = dataclasses.replace(options_of(self), epochs=1, solver="sgd")
+        options = resolved(options, len(self.classes_))
         options = dataclasses.replace(options, min_lr=options.lr)
         training = ClassifierTrainer(
-            matrix if first else self._fitting(matrix), np.arange(len(labels)),
-            numbers.astype(np.int32), len(self.classes_), options,
+            matrix, np.arange(len(labels)), numbers.astype(np.int32), len(self.classes_), options,
             None if first else self._weights,
         )  # fmt: skip
         training.epoch(0)
         self._weights = training.weights
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of all classes, shape (rows, classes)."""
-        matrix = self._fitting(check_rows(X))
-        threads = self._options.threads or default_threads()
-        return self._weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
+        """Return the scores of all classes, shape (rows, classes).
+
+        Of two classes: how much higher the second one's score is, shape (rows,), as scikit-learn
+        has it.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithms of the probabilities, shape (rows, classes)."""
-        return log_softmax(self.decision_function(X))
+        return log_softmax(self._scores(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities, shape (rows, classes); each row's sum is 1."""
@@ -135,58 +151,44 @@ class MaxentClassifier:
         return probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest label of each row."""
-        best = self.decision_function(X).argmax(axis=1)
+        """Return the most probable label of each row, shape (rows,)."""
+        best = self._scores(X).argmax(axis=1)
         found: NDArray[Any] = self.classes_[best]
         return found
 
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the accuracy."""
-        return float(np.mean(self.predict(X) == _as_labels(y)))
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns."""
-        return self._fitted().features
-
     @property
     def coef_(self) -> NDArray[np.float32]:
-        """Weights."""
-        weights: NDArray[np.float32] = self._fitted().get()[:-1].T
+        """Weights, shape (classes, features)."""
+        check_fitted(self, "_weights")
+        weights: NDArray[np.float32] = self._weights.get()[:-1].T
         return weights
 
     @property
     def intercept_(self) -> NDArray[np.float32]:
-        """Biases."""
-        weights = self._fitted()
-        biases: NDArray[np.float32] = weights.get()[-1] * np.float32(weights.bias)
-        return biases + weights.offset
+        """Biases, shape (classes,)."""
+        check_fitted(self, "_weights")
+        biases: NDArray[np.float32] = self._weights.get()[-1] * np.float32(self._weights.bias)
+        return biases + self._weights.offset
 
-    def _fitted(self) -> Weights:
-        if not hasattr(self, "_weights"):
-            raise UsageError("the classifier is not fitted; call fit first")
-        return self._weights
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of all classes, shape (rows, classes)."""
+        check_fitted(self, "_weights")
+        matrix = check_features(self, X)
+        weights: Weights = self._weights
+        threads = self.threads or default_threads()
+        return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
-    def _fitting(self, matrix: csr_matrix) -> csr_matrix:
-        wanted = self._fitted().features
-        if matrix.shape[1] != wanted:
-            raise UsageError(f"rows have {matrix.shape[1]} columns; give the {wanted} of fit")
-        return matrix
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_weights")
 
-
-def _as_labels(y: ArrayLike) -> NDArray[Any]:
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise UsageError(f"labels have the shape {labels.shape}; give one label a row")
-    return labels
-
-
-def _check_sizes(matrix: csr_matrix, labels: NDArray[Any]) -> None:
-    if matrix.shape[0] != len(labels):
-        raise UsageError(f"{matrix.shape[0]} rows and {len(labels)} labels; give one label a row")
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.solver == "sgd" and self.threads != 1
+        return tags
 
 
 def _check_classes(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
-        shown = f"only the label {classes[0]!r}" if len(classes) else "no labels"
-        raise UsageError(f"there is {shown}: nothing to tell apart; give two classes or more")
+        shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
+        raise UsageError(f"there is {shown}: give two classes or more")

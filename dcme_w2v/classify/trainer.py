@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,17 @@ class Weights:
     def set(self, weights: NDArray[np.float32]) -> None:
         """Take such weights over."""
         self.table[:, : self.classes] = weights[:, self.order]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the numbers without padding: the table's place in memory is the core's matter."""
+        state = {"features": self.features, "classes": self.classes, "bias": self.bias}
+        return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        weights, offset = state.pop("weights"), state.pop("offset")
+        self.__init__(**state)  # type: ignore[misc]
+        self.set(weights)
+        self.offset[:] = offset
 
     def scores(
         self, documents: core.Documents, begin: int, end: int, threads: int

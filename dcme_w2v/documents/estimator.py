@@ -1,48 +1,52 @@
-"""SCDV as a scikit-learn transformer, for Pipelines and grid searches.
-
-Needs scikit-learn (the extra `[sklearn]`); everything else of this package works without it.
-"""
+"""`SCDV`: document vectors as a scikit-learn transformer, for Pipelines and grid searches."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.sklearn_base import (
+    BaseEstimator,
+    TransformerMixin,
+    check_fitted,
+    options_of,
+    parameters,
+)
 from dcme_w2v.words.vectors import Vectors
 
 
+@parameters(ScdvOptions, first={"vectors": None}, last={"threads": None, "sparse_output": True})
 class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse composite document vectors (Mekala et al. 2017).
 
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors; a path is read when `fit` is called.
-    features, clusters, covariance, sparsity, weighting, term_frequency, centre, power, tfidf, \
-min_df, tolerance, iterations, seed
-        See `dcme_w2v.documents.options.ScdvOptions`, which checks them when `fit` is called.
+        Word vectors. A path is read by `fit`; the copies that a grid search makes are small then.
+    {options}
     threads : int, optional
         The CPUs that this process may use by default; results do not depend on it.
+    sparse_output : bool, default True
+        Whether `transform` returns a sparse matrix, or an array, as `set_output` needs it.
 
     Attributes
     ----------
     model_ : DocumentModel
-        What was learnt; its `save` writes the folder that ``dcme-w2v scdv transform`` reads.
+        What was learned; its `save` writes the folder that ``dcme-w2v scdv transform`` reads.
     n_features_out_ : int
         The length of a row.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from dcme_w2v.documents.estimator import SCDV
     >>> from dcme_w2v.text.words import Words
     >>> from dcme_w2v.words.vectors import Vectors
     >>> words = Words.from_words(["tea", "coffee", "car", "bus"])
@@ -51,75 +55,43 @@ min_df, tolerance, iterations, seed
     (3, 4)
     """
 
-    def __init__(
-        self,
-        vectors: str | os.PathLike[str] | Vectors | None = None,
-        *,
-        features: str = "scdv",
-        clusters: int = 60,
-        covariance: str = "tied",
-        sparsity: float = 4.0,
-        weighting: str = "idf",
-        term_frequency: str = "count",
-        centre: bool = False,
-        power: float = 1.0,
-        tfidf: float = 0.0,
-        min_df: int = 1,
-        tolerance: float = 1e-4,
-        iterations: int = 100,
-        seed: int = 1,
-        threads: int | None = None,
-    ) -> None:
-        self.vectors = vectors
-        self.features = features
-        self.clusters = clusters
-        self.covariance = covariance
-        self.sparsity = sparsity
-        self.weighting = weighting
-        self.term_frequency = term_frequency
-        self.centre = centre
-        self.power = power
-        self.tfidf = tfidf
-        self.min_df = min_df
-        self.tolerance = tolerance
-        self.iterations = iterations
-        self.seed = seed
-        self.threads = threads
-
     def fit(self, X: Iterable[str | bytes], y: Any = None) -> SCDV:
         """Learn from training documents.
 
         Parameters
         ----------
-        X : iterable of str or bytes
-            Documents, of words with white space between them.
+        X : iterable of str or bytes, as a list or a Series
+            Documents, of words with whitespace between them.
         y : ignored
 
-        Returns
-        -------
-        SCDV
+        Raises
+        ------
+        ValueError
+            A parameter cannot be used, or X holds something else than texts.
         """
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
-        given = self.get_params(deep=False)
-        vectors, threads = given.pop("vectors"), given.pop("threads")
-        loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
-        options = ScdvOptions.from_mapping(given)
-        self.model_: DocumentModel = fit_documents(_texts(X), loaded, options, threads=threads)
+        options, texts = options_of(self), _texts(X)
+        loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
+        self.model_: DocumentModel = fit_documents(texts, loaded, options, threads=self.threads)
         self.n_features_out_ = self.model_.columns
         return self
 
-    def transform(self, X: Iterable[str | bytes]) -> sparse.csr_matrix:
-        """Return the vectors of documents, a csr_matrix of float32, shape (n, n_features_out_)."""
-        check_is_fitted(self)
+    def transform(self, X: Iterable[str | bytes]) -> sparse.csr_matrix | NDArray[np.float32]:
+        """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
+        check_fitted(self, "model_")
         parts = list(self.model_.transform(_texts(X), self.threads))
         nothing = sparse.csr_matrix((0, self.model_.columns), dtype=np.float32)
-        return sparse.vstack(parts, format="csr") if parts else nothing
+        rows = sparse.vstack(parts, format="csr") if parts else nothing
+        return rows if self.sparse_output else rows.toarray()
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names of the columns: ``scdv0``, ``scdv1`` and so on."""
-        check_is_fitted(self)
+        check_fitted(self, "model_")
         return np.array([f"scdv{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,12 +99,20 @@ min_df, tolerance, iterations, seed
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
         return tags
 
 
 def _texts(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Yield documents as bytes; what is no iterable of texts is refused at once."""
     if isinstance(documents, str | bytes):
         raise ValueError("give an iterable of documents, not one document")
+    if len(getattr(documents, "shape", (0,))) != 1:
+        raise ValueError("give documents of one dimension, as one column of a DataFrame")
+    return _encoded(documents)
+
+
+def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
     for number, document in enumerate(documents):
         if isinstance(document, bytes):
             yield document

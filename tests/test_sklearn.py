@@ -1,0 +1,291 @@
+"""Both estimators as scikit-learn's tools use them, and without scikit-learn."""
+
+import doctest
+import pickle
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import make_texts, word_vectors
+from joblib.externals.loky import get_reusable_executor
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import validate_data
+
+from dcme_w2v.classify import MaxentClassifier
+from dcme_w2v.classify import estimator as classify_estimator
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.cli.main import run
+from dcme_w2v.documents import estimator as documents_estimator
+from dcme_w2v.documents.estimator import SCDV
+from dcme_w2v.documents.options import ScdvOptions
+
+TEXTS = [text.decode() for text in make_texts()]
+TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
+
+
+def labelled_texts(count=60):
+    """Return texts of two topics, and which one."""
+    random = np.random.default_rng(4)
+    labels = random.integers(2, size=count)
+    texts = [" ".join(random.choice(TOPICS[label].split(), 8)) for label in labels]
+    return texts, np.array(["tea", "bus"])[labels]
+
+
+@pytest.fixture
+def processes():
+    """Processes of joblib that no test has used before: they keep their working folder."""
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
+class OfNumbers(SCDV):
+    """SCDV of texts made of numbers, which is what scikit-learn's checks have."""
+
+    def fit(self, X, y=None):
+        super().fit(_spelled(validate_data(self, X)), y)
+        return self
+
+    def transform(self, X):
+        if not hasattr(self, "model_"):
+            raise NotFittedError("not fitted")
+        return super().transform(_spelled(validate_data(self, X, reset=False)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = False, True
+        tags.input_tags.one_d_array, tags.no_validation = False, False
+        return tags
+
+
+def _spelled(rows):
+    """A word for each number, which differ where the numbers do."""
+    return [" ".join(f"w{int(abs(number) * 8) % 40}" for number in row) for row in rows]
+
+
+ESTIMATORS = [
+    MaxentClassifier(threads=1),
+    MaxentClassifier(solver="lbfgs", epochs=5, threads=1),
+    OfNumbers(word_vectors(), clusters=2, iterations=3, threads=1),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_scdv_has_no_checks_of_its_own_as_it_takes_texts():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        marked = parametrize_with_checks([SCDV(word_vectors())])
+    for estimator, check in marked.args[1]:
+        check(estimator)
+    tags = get_tags(SCDV())
+    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
+    assert tags.transformer_tags is not None and not is_classifier(SCDV())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "others"),
+    [
+        (MaxentClassifier, ClassifyOptions, {"patience"}),
+        (SCDV, ScdvOptions, {"vectors", "threads", "sparse_output"}),
+    ],
+)
+def test_parameters_are_the_declared_options(estimator, options, others):
+    found = estimator().get_params()
+    declared = vars(options())
+    names = {"random_state" if name == "seed" else name for name in declared}
+    assert names ^ set(found) == others
+    for name in names - others:
+        assert found[name] == declared["seed" if name == "random_state" else name]
+        assert f"\n    {name} : " in estimator.__doc__
+
+
+def test_wrong_parameters():
+    with pytest.raises(TypeError, match=r"epoch'; did you mean epochs\?"):
+        MaxentClassifier(epoch=3)
+    with pytest.raises(TypeError, match=r"seed'; did you mean random_state\?"):
+        SCDV(seed=3)
+    with pytest.raises(ValueError, match="Invalid parameter 'epoch'"):
+        MaxentClassifier().set_params(epoch=3)
+    X, y = [[1.0], [0.0]], [0, 1]
+    for name, value in [("lr", 0), ("objective", "x"), ("epochs", "3"), ("random_state", -1)]:
+        with pytest.raises(ValueError, match=name):
+            MaxentClassifier(**{name: value}).fit(X, y)
+    with pytest.raises(ValueError, match="clusters"):
+        SCDV(word_vectors(), clusters=0).fit(TEXTS)
+
+
+def test_random_state():
+    X, y = make_blobs(60, centers=9, random_state=0)
+
+    def found(random_state):
+        return MaxentClassifier(random_state=random_state, threads=1).fit(X, y).coef_
+
+    assert (found(3) == found(3)).all() and (found(3) != found(4)).any()
+    same = [found(np.random.RandomState(5)) for _ in range(2)]
+    assert (same[0] == same[1]).all()
+    state = np.random.RandomState(5)
+    assert (found(state) != found(state)).any()
+    assert (found(None) != found(None)).any()
+
+
+def test_pipeline_of_texts_to_classes():
+    texts, labels = labelled_texts()
+    for features in (TfidfVectorizer(), SCDV(word_vectors(), clusters=2)):
+        model = make_pipeline(features, MaxentClassifier(threads=1)).fit(texts, labels)
+        assert model.score(texts, labels) > 0.9
+        assert set(model.predict(texts)) == {"tea", "bus"}
+        assert model.classes_.tolist() == ["bus", "tea"]
+
+
+def test_cross_validation_and_calibration():
+    X, y = make_blobs(90, centers=3, random_state=1)
+    assert cross_val_score(MaxentClassifier(), X, y, cv=3).min() > 0.9
+    for classes in (2, 3):
+        of_few = y < classes
+        for method in ("sigmoid", "isotonic"):
+            model = CalibratedClassifierCV(MaxentClassifier(), method=method, cv=3)
+            model.fit(X[of_few], y[of_few])
+            assert model.predict_proba(X[of_few]).shape == (30 * classes, classes)
+            assert model.score(X[of_few], y[of_few]) > 0.9
+
+
+def test_grid_search_in_two_processes(tmp_path, processes):
+    texts, labels = labelled_texts()
+    word_vectors().save(tmp_path / "v.npy")
+    pipeline = make_pipeline(SCDV(tmp_path / "v.npy"), MaxentClassifier(threads=1))
+    grid = {"scdv__clusters": [1, 3], "maxentclassifier__l2": list(np.logspace(-6, -3, 2))}
+    search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(texts, labels)
+    assert search.score(texts, labels) > 0.9
+    assert len(search.best_estimator_[:-1].get_feature_names_out()) in (7, 21)
+
+
+@pytest.mark.parametrize("classes", [2, 40])
+def test_a_fitted_classifier_is_pickled_and_cloned(tmp_path, classes):
+    X, y = make_blobs(200, centers=classes, random_state=2)
+    for objective in ("dcme", "ns"):
+        model = MaxentClassifier(objective=objective, bias=0.3, threads=1).fit(X, y)
+        joblib.dump(model, tmp_path / "m")
+        for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "m")):
+            assert (copy.decision_function(X) == model.decision_function(X)).all()
+            assert copy.get_params() == model.get_params()
+        more = model.partial_fit(X, y).decision_function(X)
+        assert (copy.partial_fit(X, y).decision_function(X) == more).all()
+        assert clone(model).get_params() == model.get_params()
+        with pytest.raises(NotFittedError):
+            clone(model).predict(X)
+
+
+def test_fitted_document_vectors_are_pickled(tmp_path):
+    model = SCDV(word_vectors(), clusters=3, iterations=5, tfidf=0.5).fit(TEXTS)
+    joblib.dump(model, tmp_path / "m")
+    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "m")):
+        assert (copy.transform(TEXTS) != model.transform(TEXTS)).nnz == 0
+
+
+def test_data_frames_of_features():
+    X, y = make_blobs(60, n_features=3, centers=3, random_state=3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = MaxentClassifier(threads=1).fit(frame, pd.Series(y).map({0: "x", 1: "y", 2: "z"}))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"] and model.n_features_in_ == 3
+    assert model.classes_.tolist() == ["x", "y", "z"]
+    plain = MaxentClassifier(threads=1).fit(X, y)
+    assert (plain.coef_ == model.coef_).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c"]])
+
+
+def test_series_of_texts_and_output_in_frames():
+    texts = pd.Series(TEXTS, index=range(5, 85), name="text")
+    model = SCDV(word_vectors(), clusters=3, iterations=5, sparse_output=False)
+    rows = model.set_output(transform="pandas").fit_transform(texts)
+    assert (
+        list(rows.columns) == [f"scdv{i}" for i in range(21)] == list(model.get_feature_names_out())
+    )
+    assert list(rows.index) == list(texts.index)
+    sparse = clone(model).set_params(sparse_output=True).set_output(transform="default")
+    assert (sparse.fit_transform(TEXTS).toarray() == rows.to_numpy()).all()
+    frame = pd.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
+    columns = ColumnTransformer([("scdv", model, "text"), ("rest", "passthrough", ["length"])])
+    assert columns.fit_transform(frame).shape == (80, 22)
+    with pytest.raises(ValueError, match="one column"):
+        model.fit(frame[["text"]])
+
+
+WITHOUT = """
+import sys, pickle
+sys.modules["sklearn"] = None
+from helpers import make_texts, word_vectors
+from joblib.externals.loky import get_reusable_executor
+from dcme_w2v.classify import MaxentClassifier
+from dcme_w2v.documents.estimator import SCDV
+X, y = [[1.0, 0], [0, 1]] * 9, ["a", "b"] * 9
+model = MaxentClassifier(epochs=20)
+try:
+    model.predict(X)
+except ValueError as error:
+    assert "call fit first" in str(error)
+assert model.fit(X, y).score(X, y) == 1 and model.n_features_in_ == 2
+assert repr(model) == "MaxentClassifier(epochs=20)"
+assert model.set_params(epochs=3).get_params()["epochs"] == 3
+assert pickle.loads(pickle.dumps(model)).predict(X).tolist() == y
+for wrong, said in (
+    (lambda: model.predict([[1.0]]), "columns"),
+    (lambda: model.fit(X, y[1:]), "labels"),
+    (lambda: model.set_params(x=1), "x: is no parameter"),
+):
+    try:
+        wrong()
+        raise SystemExit(said)
+    except ValueError as error:
+        assert said in str(error), error
+rows = SCDV(word_vectors(), clusters=2, iterations=3).fit_transform(make_texts())
+assert rows.shape == (80, 14)
+assert not [name for name in sys.modules if name.startswith("sklearn.")]
+"""
+
+
+def test_without_scikit_learn():
+    subprocess.run([sys.executable, "-c", WITHOUT], check=True, cwd=Path(__file__).parent)
+
+
+def test_the_command_line_does_not_import_scikit_learn():
+    code = "import sys, dcme_w2v.classify.pipeline, dcme_w2v.cli.classify, dcme_w2v.cli.scdv\n"
+    code += "assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("module", [classify_estimator, documents_estimator])
+def test_examples_of_the_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+
+
+def test_the_page_runs(tmp_path, monkeypatch, processes):
+    text = (Path(__file__).parents[1] / "docs" / "scikit-learn.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for language, block in re.findall(r"^```(python|shell)\n(.*?)^```", text, re.M | re.S):
+        if language == "python":
+            exec(compile(block, "scikit-learn.md", "exec"), names)
+        else:
+            assert run([*shlex.split(block)[1:], "--quiet"]) == 0
+    assert names["search"].score(names["texts"], names["labels"]) > 0.9
