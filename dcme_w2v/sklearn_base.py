@@ -268,5 +268,5 @@ def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise UsageError("sample_weight: must be finite and not negative")
     if not weights.any():
-        raise UsageError("sample_weight: all are 0; give a positive one")
+        raise UsageError("sample_weight: all are zero; give a positive weight")
     return weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,22 @@ from dcme_w2v.sklearn_base import (
     check_features,
     check_fitted,
     check_training,
+    check_weights,
     options_of,
     parameters,
 )
 
 
-@parameters(ClassifyOptions, without=("patience",))
+@parameters(ClassifyOptions, last={"class_weight": None}, without=("patience",))
 class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
 
     Parameters
     ----------
     {options}
+    class_weight : dict, "balanced" or None, default None
+        How much the rows of a label count; "balanced" gives all labels the same sum. It multiplies
+        `sample_weight`.
 
     Attributes
     ----------
@@ -52,11 +57,11 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The objective is the mean of -log p(y | x) plus l2 / 2 times the squared weights, the biases
-    left out. The default learning rates are for rows of unit length; other rows are allowed for by
-    the mean of their squared lengths. With several threads, which add to the weights without locks,
-    the last digits differ from run to run; give ``threads=1``, or ``solver="lbfgs"``, for results
-    that repeat.
+    The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
+    squared weights, the biases left out. The default learning rates are for rows of unit length;
+    other rows are allowed for by the mean of their squared lengths. With several threads, which add
+    to the weights without locks, the last digits differ from run to run; give ``threads=1``, or
+    ``solver="lbfgs"``, for results that repeat.
 
     Examples
     --------
@@ -70,7 +75,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (1, 2)
     """
 
-    def fit(self, X: Any, y: ArrayLike) -> MaxentClassifier:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
         """Learn from rows and their labels.
 
         Parameters
@@ -79,6 +84,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Finite numbers; they are made float32.
         y : array, shape (rows,)
             A label for each.
+        sample_weight : array, shape (rows,), optional
+            How much each row counts: 2 is as if it came twice, 0 as if it did not. For L-BFGS the
+            objective is the same. Otherwise the row's learning rate is multiplied by its weight.
 
         Raises
         ------
@@ -90,13 +98,21 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         _check_classes(self.classes_)
         options = resolved(options_of(self), len(self.classes_))
-        data = Labelled(matrix, numbers[:, None].tolist())
+        weights = self._weights_of(sample_weight, numbers)
+        if weights is not None:
+            kept = weights > 0
+            matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
+        data = Labelled(matrix, numbers[:, None].tolist(), weights)
         self._weights, self.epochs_ = fit(data, len(self.classes_), options)
         self.n_iter_ = len(self.epochs_)
         return self
 
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> MaxentClassifier:
         """Learn from some more rows, once, at the rate `lr`.
 
@@ -106,6 +122,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As in `fit`.
         classes : array, optional
             All labels that will ever come; needed in the first call only.
+        sample_weight : array, shape (rows,), optional
+            Multiplies the learning rate of each row, as it is.
         """
         first = not hasattr(self, "_weights")
         matrix, labels = check_training(self, X, y, reset=first)
@@ -123,9 +141,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = dataclasses.replace(options_of(self), epochs=1, solver="sgd")
         options = resolved(options, len(self.classes_))
         options = dataclasses.replace(options, min_lr=options.lr)
+        if self.class_weight == "balanced":
+            raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
+        weights, documents = self._weights_of(sample_weight, numbers), np.arange(len(labels))
+        if weights is not None:
+            documents = documents[weights > 0]
+            weights, numbers = weights[documents], numbers[documents]
         training = ClassifierTrainer(
-            matrix, np.arange(len(labels)), numbers.astype(np.int32), len(self.classes_), options,
-            None if first else self._weights,
+            matrix, documents, numbers.astype(np.int32), len(self.classes_), options,
+            None if first else self._weights, weights,
         )  # fmt: skip
         training.epoch(0)
         self._weights = training.weights
@@ -178,6 +202,18 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threads = self.threads or default_threads()
         return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
+    def _weights_of(
+        self, sample_weight: ArrayLike | None, numbers: NDArray[np.int64]
+    ) -> NDArray[np.float32] | None:
+        """Return how much rows of these classes count; None where all count 1."""
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weights = check_weights(sample_weight, len(numbers))
+        if self.class_weight is None:
+            return weights.astype(np.float32)
+        by_class = _class_weights(self.class_weight, self.classes_, numbers, weights)
+        return check_weights(weights * by_class[numbers], len(numbers)).astype(np.float32)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_weights")
 
@@ -192,3 +228,20 @@ def _check_classes(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
         raise UsageError(f"there is {shown}: give two classes or more")
+
+
+def _class_weights(
+    given: Any, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how much each class counts; "balanced" makes the sums of all classes equal."""
+    if isinstance(given, Mapping):
+        labels = classes.tolist()
+        wrong, left = set(given) - set(labels), set(labels) - set(given)
+        if wrong and left:
+            raise UsageError(f"class_weight: {next(iter(wrong))!r} is no label; {left} have none")
+        return np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
+    if given != "balanced":
+        raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
+    sums = np.bincount(numbers, weights, minlength=len(classes))
+    balanced: NDArray[np.float64] = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
+    return balanced

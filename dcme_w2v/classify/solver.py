@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.parallel import one_blas_thread
 
 HISTORY = 6  # pairs of vectors that L-BFGS keeps; each is as large as the weights in float64
 
@@ -28,7 +29,7 @@ def solve(
     watch: Callable[[int, float, Weights], bool] | None = None,
     sample_weight: NDArray[np.float32] | None = None,
 ) -> Weights:
-    """Minimise the weighted mean of -log p plus l2 / 2 times the squared weights, without the biases.
+    """Minimise the mean of -log p plus l2 / 2 times the squared weights, the biases left out.
 
     Parameters
     ----------
@@ -70,19 +71,20 @@ def solve(
             if watch(iterations, last[0], weights):
                 raise StopIteration
 
-    found = minimize(
-        loss_and_gradient,
-        np.zeros(shape).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=iterated,
-        options={
-            "maxiter": options.epochs,
-            "maxfun": 10 * (options.epochs or 1),
-            "maxcor": HISTORY,
-            "ftol": options.tolerance,
-            "gtol": 0.0,
-        },
-    )
+    with one_blas_thread():
+        found = minimize(
+            loss_and_gradient,
+            np.zeros(shape).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=iterated,
+            options={
+                "maxiter": options.epochs,
+                "maxfun": 10 * (options.epochs or 1),
+                "maxcor": HISTORY,
+                "ftol": options.tolerance,
+                "gtol": 0.0,
+            },
+        )
     weights.table[:, :classes] = found.x.reshape(shape)
     return weights

@@ -123,6 +123,18 @@ class Weights:
         return out[:, self.place].astype(np.float64) + self.offset
 
 
+def _mean_square(
+    matrix: csr_matrix, documents: NDArray[np.int64], sample_weight: NDArray[np.float32] | None
+) -> float:
+    """Return the mean of the squared lengths of documents."""
+    squares, count = np.square(matrix.data, dtype=np.float64), int(matrix.shape[0])
+    if sample_weight is None:
+        return float(squares.sum()) / max(1, count)
+    rows = np.repeat(np.arange(count), np.diff(matrix.indptr))
+    lengths = np.bincount(rows, squares, minlength=count)
+    return float(np.dot(lengths[documents], sample_weight) / sample_weight.sum(dtype=np.float64))
+
+
 class ClassifierTrainer:
     """Learn weights from labelled documents, epoch by epoch.
 
@@ -167,10 +179,8 @@ class ClassifierTrainer:
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
-        self.instances = core.Instances(
-            documents, placed, matrix.shape[0], classes, sample_weight
-        )
-        squares = float(np.square(matrix.data, dtype=np.float64).sum()) / max(1, matrix.shape[0])
+        self.instances = core.Instances(documents, placed, matrix.shape[0], classes, sample_weight)
+        squares = _mean_square(matrix, documents, sample_weight)
         values = core_options(options)
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0

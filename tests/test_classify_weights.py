@@ -1,0 +1,149 @@
+"""Weights of rows and of classes: what they mean for the optimum and for each objective's steps."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, vstack
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify import MaxentClassifier
+from dcme_w2v.classify.trainer import Weights, core_documents
+
+OBJECTIVES = [
+    {"objective": "gd"},
+    {"objective": "dcme"},
+    {"objective": "dcme", "dcme_update": "paper", "beta": 0.1},
+    {"objective": "nce"},
+    {"objective": "ns"},
+]
+EXACT = {"solver": "lbfgs", "l2": 1e-2, "tolerance": 1e-14, "epochs": 1000, "threads": 1}
+
+
+def problem(rows=60, features=8, classes=3, seed=0):
+    """Rows whose labels are half random."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, features))
+    y = np.where(random.random(rows) < 0.5, X[:, :classes].argmax(axis=1), rows % classes)
+    return csr_matrix(X), y, random.integers(0, 4, rows).astype(float)
+
+
+def test_a_weight_of_two_is_a_row_twice_at_the_optimum():
+    X, y, weights = problem()
+    times = weights.astype(int)
+    weighted = MaxentClassifier(**EXACT).fit(X, y, weights)
+    repeated = MaxentClassifier(**EXACT).fit(X[np.repeat(np.arange(60), times)], y.repeat(times))
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=2e-3)
+    plain = MaxentClassifier(**EXACT).fit(X, y)
+    assert np.abs(weighted.coef_ - plain.coef_).max() > 0.05
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_loss_and_gradient_are_those_of_repeated_rows(threads):
+    X, y, weights = problem(rows=300, classes=20)
+    model = Weights(8, 20, bias=0.5)
+    model.set(np.random.default_rng(1).normal(size=(9, 20)).astype(np.float32))
+    found = []
+    for rows, given in (
+        (np.arange(300), weights.astype(np.float32)),
+        (np.repeat(np.arange(300), weights.astype(int)), None),
+    ):
+        instances = core.Instances(rows, y[rows].astype(np.int32), 300, 20, given)
+        gradient = np.empty((9, 20))
+        loss = model.linear.gradient(core_documents(X), instances, gradient, threads)
+        found.append([loss, *gradient.ravel()])
+    assert found[0] == pytest.approx(found[1], rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
+def test_weights_are_those_of_scikit_learns_logistic_regression(class_weight):
+    X, y, weights = problem()
+    weights += 0.25
+    of_rows = weights
+    if class_weight == "balanced":
+        sums = np.bincount(y, weights)
+        of_rows = weights * (weights.sum() / 3 / sums)[y]
+    elif class_weight:
+        of_rows = weights * compute_sample_weight(class_weight | {1: 1.0, 2: 1.0}, y)
+    ours = MaxentClassifier(**EXACT, class_weight=class_weight).fit(X, y, weights)
+    theirs = LogisticRegression(C=1 / (1e-2 * of_rows.sum()), max_iter=2000, tol=1e-9)
+    theirs.fit(X, y, of_rows)
+    assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_weight_of_zero_is_no_row(objective, solver):
+    X, y, weights = problem()
+    kept = weights > 0
+    model = MaxentClassifier(**objective, solver=solver, threads=1)
+    with_zeros = model.fit(X, y, weights).coef_
+    assert (model.fit(X[kept], y[kept], weights[kept]).coef_ == with_zeros).all()
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-2])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_weight_multiplies_the_learning_rate(objective, l2):
+    X, y, _ = problem()
+    given = {**objective, "threads": 1, "l2": l2}
+    weighted = MaxentClassifier(**given, lr=0.05).fit(X, y, np.full(60, 3.0))
+    faster = MaxentClassifier(**given, lr=0.15).fit(X, y)
+    assert weighted.coef_ == pytest.approx(faster.coef_, rel=1e-4, abs=1e-5)
+    assert weighted.epochs_[0]["loss"] == pytest.approx(3 * faster.epochs_[0]["loss"], rel=1e-4)
+    weights = np.where(np.arange(60) % 2, 0.5, 1.5)
+    other = MaxentClassifier(**given, lr=0.05).fit(X, y, weights)
+    plain = MaxentClassifier(**given, lr=0.05).fit(X, y)
+    assert np.abs(other.coef_ - plain.coef_).max() > 1e-3
+
+
+def test_full_gradient_steps_of_weighted_and_of_repeated_rows_are_the_same():
+    X, y, weights = problem()
+    times = weights.astype(int)
+    given = {"objective": "gd", "lr": 0.01, "min_lr": 0.01, "epochs": 20, "threads": 1, "l2": 1e-2}
+    weighted = MaxentClassifier(**given, batch=60).fit(X, y, weights)
+    rows = np.repeat(np.arange(60), times)
+    repeated = MaxentClassifier(**given, batch=len(rows)).fit(X[rows], y[rows])
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-5)
+
+
+def test_partial_fit_of_weighted_rows():
+    X, y, weights = problem()
+    given = {"objective": "gd", "batch": 500, "threads": 1}
+    weighted = MaxentClassifier(**given, lr=0.01, class_weight={1: 2.0})
+    weighted.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
+    times = (weights * np.where(y == 1, 2, 1)).astype(int)
+    rows = np.repeat(np.arange(60), times)
+    repeated = MaxentClassifier(**given, lr=0.01).partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
+    with pytest.raises(ValueError, match="give partial_fit a dict"):
+        MaxentClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_score_weighs_rows():
+    X, y, weights = problem()
+    model = MaxentClassifier().fit(X, y)
+    right = model.predict(X) == y
+    assert model.score(X, y, weights) == pytest.approx(np.average(right, weights=weights))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], r"shape \(1,\): must be \(60,\)"),
+        ([-1.0] * 60, "not negative"),
+        ([np.nan] * 60, "finite"),
+        ([0.0] * 60, "zero"),
+        (["x"] * 60, "numbers"),
+    ],
+)
+def test_weights_that_are_refused(weights, message):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
+        MaxentClassifier().fit(X, y, weights)
+
+
+@pytest.mark.parametrize("weights", ["equal", {"x": 1.0}, {0: -1.0}])
+def test_class_weights_that_are_refused(weights):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match=r"class_weight|not negative"):
+        MaxentClassifier(class_weight=weights).fit(vstack([X, X]), np.concatenate([y, y]))
