@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UsageError, in_python_terms
 from dcme_w2v.options import declaration_of, types_of
 from dcme_w2v.sparse_check import check_rows
 
@@ -145,8 +145,6 @@ def options_of(estimator: Any) -> Any:
     """
     options, names = estimator._declared
     values = {field: getattr(estimator, name) for field, name in names.items()}
-    for field, value in values.items():  # of a grid, say
-        values[field] = value.item() if isinstance(value, np.generic) else value
     values["seed"] = _seed_of(values["seed"])
     return options(**values)
 
@@ -171,7 +169,7 @@ def _described(options: type, names: Mapping[str, str]) -> str:
         if item.name == "seed":
             shown = "int, RandomState or None"
         end = "optional" if item.default is None else f"default {item.default!r}"
-        help = declared.help[0].upper() + declared.help[1:]
+        help = in_python_terms(declared.help[0].upper() + declared.help[1:])
         lines += [f"    {names[item.name]} : {shown}, {end}\n", f"        {help}.\n"]
     return "".join(lines)
 

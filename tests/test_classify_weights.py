@@ -6,8 +6,8 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
+from dcme_w2v import MaxentClassifier
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify import MaxentClassifier
 from dcme_w2v.classify.trainer import Weights, core_documents
 
 OBJECTIVES = [

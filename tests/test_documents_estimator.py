@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from dcme_w2v.documents.estimator import SCDV
+from dcme_w2v import SCDV
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.errors import UsageError
 

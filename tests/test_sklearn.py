@@ -27,12 +27,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from dcme_w2v.classify import MaxentClassifier
+from dcme_w2v import SCDV, MaxentClassifier
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.documents import estimator as documents_estimator
-from dcme_w2v.documents.estimator import SCDV
 from dcme_w2v.documents.options import ScdvOptions
 
 TEXTS = [text.decode() for text in make_texts()]
@@ -252,8 +251,7 @@ import sys, pickle
 sys.modules["sklearn"] = None
 from helpers import make_texts, word_vectors
 from joblib.externals.loky import get_reusable_executor
-from dcme_w2v.classify import MaxentClassifier
-from dcme_w2v.documents.estimator import SCDV
+from dcme_w2v import SCDV, MaxentClassifier
 X, y = [[1.0, 0], [0, 1]] * 9, ["a", "b"] * 9
 model = MaxentClassifier(epochs=20)
 try:

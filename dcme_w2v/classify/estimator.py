@@ -65,7 +65,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from dcme_w2v.classify import MaxentClassifier
+    >>> from dcme_w2v import MaxentClassifier
     >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]]
     >>> y = ["tea", "tea", "bus", "bus"]
     >>> model = MaxentClassifier(solver="lbfgs").fit(X, y)

@@ -46,7 +46,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from dcme_w2v.documents.estimator import SCDV
+    >>> from dcme_w2v import SCDV
     >>> from dcme_w2v.text.words import Words
     >>> from dcme_w2v.words.vectors import Vectors
     >>> words = Words.from_words(["tea", "coffee", "car", "bus"])
