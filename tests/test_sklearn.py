@@ -2,8 +2,6 @@
 
 import doctest
 import pickle
-import re
-import shlex
 import subprocess
 import sys
 import warnings
@@ -30,7 +28,6 @@ from sklearn.utils.validation import validate_data
 from dcme_w2v import SCDV, MaxentClassifier
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.cli.main import run
 from dcme_w2v.documents import estimator as documents_estimator
 from dcme_w2v.documents.options import ScdvOptions
 
@@ -292,15 +289,3 @@ def test_the_command_line_does_not_import_scikit_learn():
 def test_examples_of_the_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
-
-
-def test_the_page_runs(tmp_path, monkeypatch, processes):
-    text = (Path(__file__).parents[1] / "docs" / "scikit-learn.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for language, block in re.findall(r"^```(python|shell)\n(.*?)^```", text, re.M | re.S):
-        if language == "python":
-            exec(compile(block, "scikit-learn.md", "exec"), names)
-        else:
-            assert run([*shlex.split(block)[1:], "--quiet"]) == 0
-    assert names["search"].score(names["texts"], names["labels"]) > 0.9
