@@ -1,9 +1,9 @@
 """The only declaration of every option.
 
 A field of a frozen dataclass below is one option: its type, default, bounds, help text, the
-spellings on the command line and whether the C core sees it. From it follow the click option,
-``--help``, the table in the README, the manifest beside the vectors and the C struct of the same
-name, so that none of them can disagree.
+spellings on the command line and whether the C core sees it. The click option, ``--help``, the
+reference in the documentation, the manifest beside the vectors and the C struct of the same name
+follow from it, so that they cannot disagree.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
     default : object
         The default value; ``None`` means that the value is derived when training starts.
     help : str
-        One line for ``--help`` and the README.
+        One line for ``--help`` and the reference.
     **declaration
         The other fields of `Declaration`: `minimum` and `maximum` (inclusive), `above`
         (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`.
@@ -145,36 +145,36 @@ def _article(kind: type) -> str:
 
 @dataclass(frozen=True)
 class VocabularyOptions(Checked):
-    """Which words are kept, and how text becomes words."""
+    """Which words are kept, and how text becomes tokens."""
 
     min_count: int = option(
-        5, "leave out words seen fewer times than this", minimum=1, word2vec="min-count"
+        5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
     )
     max_vocab: int | None = option(
         None, "keep only the N most frequent words", minimum=1, metavar="N"
     )
     encoding_errors: str = option(
         "strict",
-        "words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
+        "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
         choices=("strict", "replace", "skip"),
     )
     allow_truncated: bool = option(
-        False, "read packed files that break off as far as they go, instead of refusing them"
+        False, "read truncated compressed files as far as possible instead of failing"
     )
     allow_binary: bool = option(
-        False, "read files with NUL bytes; what --encoding-errors says goes for words with them"
+        False, "read files with NUL bytes; tokens with them are treated by --encoding-errors"
     )
 
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Which pairs of words are joined to one."""
+    """Which pairs of words are joined."""
 
     passes: int = option(
-        1, "times that pairs are joined: two make phrases of up to four words", minimum=1, maximum=9
+        1, "number of passes: two give phrases of up to four words", minimum=1, maximum=9
     )
     threshold: float | None = option(
-        None, "join the pairs that score above this (default: 100; npmi 0.5)"
+        None, "join pairs that score above this (default: 100; npmi: 0.5)", word2vec="threshold"
     )
     scorer: str = option(
         "default",
@@ -182,7 +182,10 @@ class PhraseOptions(Checked):
         choices=("default", "npmi"),
     )
     min_count: int = option(
-        5, "join no words and no pairs seen fewer times than this", minimum=1, word2vec="min-count"
+        5,
+        "join only words and pairs that occur at least N times",
+        minimum=1,
+        word2vec="min-count",
     )
 
 
@@ -192,7 +195,7 @@ class TrainOptions(Checked):
 
     model: str = option(
         "cbow",
-        "predict a word from its context, or the context from it",
+        "predict a word from its context (cbow), or the context from the word (skipgram)",
         choices=("cbow", "skipgram"),
     )
     objective: str = option(
@@ -202,89 +205,99 @@ class TrainOptions(Checked):
     )
     dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
     window: int = option(
-        5, "words on each side that are context", minimum=1, maximum=1000, word2vec="window"
+        5, "context words on each side, at most", minimum=1, maximum=1000, word2vec="window"
     )
     window_mode: str = option(
         "shrink",
-        "shrink: random size up to --window; fixed: all alike; linear: near words weigh more",
+        "shrink: random width up to --window; fixed: always --window; linear: weight decreases "
+        "with distance",
         choices=("shrink", "fixed", "linear"),
     )
     negative: int | None = option(
         None,
-        "noise words a target (default: 5; dcme 10)",
+        "negative samples (ns) or noise samples (nce, dcme) per target (default: 5; dcme: 10)",
         minimum=0,
         maximum=1000,
         word2vec="negative",
     )
     noise_power: float | None = option(
         None,
-        "noise words are drawn by count to this power (default: 0.75; nce 1)",
+        "exponent of the counts in the noise distribution (default: 0.75; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
     )
     prior: float | None = option(
         None,
-        "scores begin at the log of the words' shares to this power (nce, dcme; default: dcme 1, "
-        "else 0)",
+        "adds X times log unigram(w) to each score (nce, dcme; default: 0; dcme: 1)",
         minimum=0.0,
         maximum=2.0,
     )
-    clusters: int = option(20, "dual clusters (dcme)", minimum=1, maximum=4096)
+    clusters: int = option(20, "number of dual clusters (dcme)", minimum=1, maximum=4096)
     top_items: int = option(
-        10, "heaviest items of a cluster, updated online (dcme)", minimum=0, maximum=4096
+        10,
+        "most probable words of a cluster, updated at each target (dcme)",
+        minimum=0,
+        maximum=4096,
     )
     beta: float = option(
-        1.0, "offline update of a cluster after this many times the vocabulary (dcme)", above=0.0
+        1.0,
+        "update a cluster's centre after X times as many targets as there are words (dcme)",
+        above=0.0,
     )
     dcme_update: str = option(
         "robust",
-        "bounded weights and draws, which are stable, or Algorithm 1 to the letter (dcme)",
+        "robust: bounded weights and noise samples; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float = option(
         1e-3,
-        "drop frequent words above this share at random; 0: never",
+        "subsampling: drop occurrences of words above this share of the tokens at random; 0: keep "
+        "all",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
     )
     lr: float | None = option(
         None,
-        "learning rate at the start (default: by model, objective and --negative)",
+        "initial learning rate (default: depends on model, objective and --negative)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
     )
     min_lr: float | None = option(
-        None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1000.0
+        None,
+        "final learning rate of the linear decay (default: lr / 10,000)",
+        minimum=0.0,
+        maximum=1000.0,
     )
     input_rate: float | None = option(
         None,
-        "context rows step by this times the learning rate (default: by objective)",
+        "learning-rate multiplier of the word vectors (default: depends on the objective)",
         above=0.0,
         maximum=1000.0,
     )
     gradient: str | None = option(
         None,
-        "context rows get the true gradient, or word2vec's, not divided by the context's size",
+        "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "
+        "of context words (default: depends on the objective)",
         choices=("exact", "word2vec"),
     )
     threads: int | None = option(
         None,
-        "threads (default: the CPUs that this process may use)",
+        "number of threads (default: the CPUs that this process may use)",
         minimum=1,
         maximum=1024,
         word2vec="threads",
     )
-    seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
+    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
     deterministic: bool = option(
-        False, "the same bytes for any --threads: reading takes all of them, learning one"
+        False, "bit-identical results for any --threads: all threads read, one trains"
     )
 
 
-# Other defaults for TrainOptions. What makes words probable (all text, a wide window, no frequent
-# word left out) is not what brings the vectors of alike words together; the README has the figures.
+# Other defaults for TrainOptions. A high likelihood (all tokens, a wide window, no subsampling) and
+# good similarities need different settings; docs/results/likelihood.md has the figures.
 PRESETS: dict[str, dict[str, Any]] = {
     "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
     "likelihood": {
@@ -304,8 +317,8 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "other defaults, for dcme: vectors for word vectors, likelihood for the words' "
-        "probabilities; what else is given holds",
+        "a set of defaults for dcme, tuned for word vectors or for likelihood; explicit options "
+        "override it",
         choices=tuple(PRESETS),
     )
 
@@ -315,32 +328,43 @@ class FileOptions(Checked):
     """The files that training reads and writes."""
 
     output: str | None = option(
-        None, "write the vectors here; - is stdout", word2vec="output", metavar="VECTORS"
+        None,
+        "write the word vectors to this file; - is stdout",
+        word2vec="output",
+        metavar="VECTORS",
     )
-    output_context: str | None = option(None, "write the context vectors here", metavar="FILE")
-    checkpoint: str | None = option(None, "save all state here, to go on from", metavar="FOLDER")
-    resume: str | None = option(None, "go on from the checkpoint in this folder", metavar="FOLDER")
+    output_context: str | None = option(
+        None, "write the context vectors (output embeddings) to this file", metavar="FILE"
+    )
+    checkpoint: str | None = option(
+        None, "save the whole state to this folder, to resume from", metavar="FOLDER"
+    )
+    resume: str | None = option(
+        None, "resume from the last checkpoint in this folder", metavar="FOLDER"
+    )
     save_vocab: str | None = option(
-        None, 'write lines "word count" here', word2vec="save-vocab", metavar="FILE"
+        None, 'write the vocabulary, lines "word count"', word2vec="save-vocab", metavar="FILE"
     )
     read_vocab: str | None = option(
-        None, "take the words from this file", word2vec="read-vocab", metavar="FILE"
+        None, "read the vocabulary instead of counting", word2vec="read-vocab", metavar="FILE"
     )
     init: str | None = option(None, "start from these vectors", metavar="VECTORS")
     cache_dir: str | None = option(
-        None, "keep the corpus as numbers in this folder", metavar="FOLDER"
+        None, "folder for the encoded corpus (default: for temporary files)", metavar="FOLDER"
     )
     log_json: str | None = option(
-        None, "log start, progress, epochs and end as JSON", metavar="FILE"
+        None, "log start, progress, epochs and end, one JSON object a line", metavar="FILE"
     )
 
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """When a run's state is saved."""
+    """How often the state of a run is saved."""
 
     checkpoint_every: str = option(
-        "10m", "save all state this often: epochs, or time as 30s, 10m, 2h", metavar="N|Nm"
+        "10m",
+        "interval of checkpoints: a number of epochs, or a time as 30s, 10m, 2h",
+        metavar="N|Nm",
     )
 
     def __post_init__(self) -> None:
@@ -368,12 +392,12 @@ class CheckpointOptions(Checked):
 
 @dataclass(frozen=True)
 class HoldoutOptions(Checked):
-    """Text to be scored after each epoch and not trained on."""
+    """Text that is excluded from training and scored after each epoch."""
 
     holdout: str | None = option(
         None,
-        "keep this share of the lines from training, or take this file, and tell after each epoch "
-        "how probable its words are",
+        "exclude this share of the lines from training, or use this file, and report its "
+        "log-likelihood after each epoch",
         metavar="X|FILE",
     )
 
@@ -408,6 +432,6 @@ class OutputOptions(Checked):
 
     format: str | None = option(
         None,
-        "default by suffix: .bin is binary, .npy is npy, any other is text",
+        "format of the vectors (default: by suffix, .bin: binary, .npy: npy, other: text)",
         choices=("text", "binary", "npy"),
     )

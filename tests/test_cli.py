@@ -61,7 +61,7 @@ def test_the_contract_flags_of_train_are_there():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no corpus; name files or folders, or - for standard input"),
+        (["--output", "v"], "no corpus; name files or folders, or - for standard input"),
         (["text"], "no --output; name the file for the vectors, or give --dry-run"),
         (["-train", "text", "-output", "v", "-hs", "1"], "use --objective ns"),
         (["text", "--output", "v", "-cbow", "0", "--model", "cbow"],

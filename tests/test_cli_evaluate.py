@@ -84,7 +84,7 @@ def test_similarity(vectors, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0] == "spearman 1.0000"
 
 
-def test_neighbors_are_data_on_stdout_and_missing_words_talk_on_stderr(vectors, capsys):
+def test_neighbors_are_data_on_stdout_and_missing_words_are_reported_on_stderr(vectors, capsys):
     assert run(["neighbors", vectors, "rome", "atlantis", "king", "-k", "2"]) == 0
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
@@ -94,7 +94,7 @@ def test_neighbors_are_data_on_stdout_and_missing_words_talk_on_stderr(vectors, 
     np.testing.assert_allclose(
         [float(row[2]) for row in rows[:2]], [near.similarity for near in expected], atol=1e-6
     )
-    assert "has no atlantis" in err
+    assert "no vector for atlantis; skipped" in err
 
 
 def test_neighbors_as_json(vectors, capsys):
@@ -136,7 +136,6 @@ def test_analogy(vectors, capsys):
     [
         ["neighbors", "{vectors}", "king", "-k", "0"],
         ["neighbors", "{vectors}", "king", "-k", "many"],
-        ["neighbors", "{vectors}"],
         ["eval", "analogies", "{vectors}", "{questions}", "--method", "cosine"],
         ["eval", "analogies", "{vectors}", "{questions}", "--restrict", "0"],
         ["eval", "analogies", "{vectors}", "{questions}", "--restricted", "5"],
@@ -154,4 +153,4 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments, vectors, questions, capsy
 @pytest.mark.parametrize("command", ["analogies", "similarity"])
 def test_a_file_that_is_not_there(command, vectors, capsys):
     assert run(["eval", command, vectors, "nowhere.txt"]) == 1
-    assert "nowhere.txt: No such file" in capsys.readouterr().err
+    assert "nowhere.txt: cannot be opened: No such file" in capsys.readouterr().err

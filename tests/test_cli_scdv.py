@@ -40,7 +40,7 @@ def test_fit_reports(folder, capsys):
     figures = json.loads(out)
     assert figures["documents"] == 80
     assert figures["columns"] == 35
-    rounds = [line for line in err.splitlines() if line.startswith("round")]
+    rounds = [line for line in err.splitlines() if line.startswith("iteration")]
     assert [float(line.split()[-1]) for line in rounds] == pytest.approx(
         figures["log_likelihoods"], abs=1e-5
     )
@@ -175,7 +175,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
         (["transform", "old", "docs", "--output", "x.npz"], 1, "old: has version 0"),
         (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
         (["topics", "m", "--words", "0"], 2, "--words 0: must be at least 1"),
-        (["search", "m", "x.npz"], 2, "there is no query"),
+        (["search", "m", "x.npz"], 2, "no query; give one"),
         (["search", "m", "docs", "w1"], 1, "docs: is no sound sparse matrix"),
         (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "--lm 0.5: give 0 to 1, and --docu"),
         (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,

@@ -119,10 +119,9 @@ def test_numbers_become_pythons_own():
         ("-min-cuont", "-min-count"),
         ("--min_count", "--min-count"),
         ("-minCount", "-min-count"),
-        ("-epoch", "--epochs"),
+        ("-epochs", "--epochs"),
         ("-dims", "--dim"),
-        ("-thread=4", "-threads"),
-        ("-hz", "-h"),
+        ("-threats=4", "-threads"),
         ("--windows", "--window"),
     ],
 )

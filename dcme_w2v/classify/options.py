@@ -19,27 +19,27 @@ class FeatureOptions(Checked):
     )
     tokens: str = option(
         "words",
-        "lower-cased runs of letters, digits and _, or whatever spaces part, as it is",
+        "words: lower-cased runs of letters, digits and _; spaces: split at whitespace, unchanged",
         choices=("words", "spaces"),
     )
-    ngrams: int = option(1, "features are runs of up to this many words", minimum=1, maximum=10)
+    ngrams: int = option(1, "features are n-grams of up to N words", minimum=1, maximum=10)
     hashing: int | None = option(
         None,
-        "no vocabulary: mix all features at random into N columns",
+        "feature hashing into N columns, without a vocabulary",
         minimum=1,
         maximum=2**31 - 2,
     )
     weighting: str = option(
         "tfidf",
-        "counts as they are, 1 + log of them, or the latter times the inverse document frequency",
+        "count: term counts; log: 1 + log count; tfidf: log times inverse document frequency",
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
-        "l2", "scale a text's vector to unit length, or leave it", choices=("l2", "none")
+        "l2", "scale each document's vector to unit length, or not", choices=("l2", "none")
     )
     encoding_errors: str = option(
         "strict",
-        "words that are not UTF-8: stop, replace the bytes by U+FFFD, or skip the word",
+        "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
         choices=("strict", "replace", "skip"),
     )
 
@@ -50,99 +50,111 @@ class ClassifyOptions(Checked):
 
     objective: str = option(
         "dcme",
-        "exact softmax by gradient descent, dual-clustering maximum entropy, noise-contrastive "
-        "estimation or negative sampling",
+        "exact softmax (gd), dual-clustering maximum entropy, noise-contrastive estimation or "
+        "negative sampling",
         choices=("gd", "dcme", "nce", "ns"),
     )
     solver: str = option(
         "sgd",
-        "stochastic descent by --objective, or the exact optimum by L-BFGS",
+        "stochastic gradient descent on --objective, or L-BFGS on the exact softmax",
         choices=("sgd", "lbfgs"),
     )
-    negative: int = option(20, "noise classes an instance (nce, ns)", minimum=1, maximum=100000)
+    negative: int = option(20, "noise classes per example (nce, ns)", minimum=1, maximum=100000)
     noise_power: float | None = option(
         None,
-        "noise classes are drawn by frequency to this power (default: 0.75; nce 1)",
+        "exponent of the counts in the noise distribution (default: 0.75; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
     )
     clusters: int | None = option(
-        None, "dual clusters at most (dcme; default: 80, paper 20)", minimum=1, maximum=4096
+        None,
+        "number of dual clusters, at most (dcme; default: 80; paper: 20)",
+        minimum=1,
+        maximum=4096,
     )
     top_items: int = option(
         10,
-        "clusters whose classes move online by their exact probability; paper: classes (dcme)",
+        "clusters whose classes are computed exactly for each document; paper: classes (dcme)",
         minimum=0,
         maximum=100000,
     )
     draws: int = option(
         4,
-        "other clusters, drawn for each document, whose classes correct the bound (dcme)",
+        "other clusters sampled for each document, to correct the bound (dcme)",
         minimum=0,
         maximum=1000,
     )
     beta: float | None = option(
         None,
-        "a cluster's centre is renewed after this many times the number of classes "
-        "(dcme; default: 40, paper 1)",
+        "update a cluster's centre after X times as many documents as there are classes "
+        "(dcme; default: 40; paper: 1)",
         above=0.0,
     )
     dcme_update: str = option(
         "robust",
-        "the bound that is exact in the head, or Algorithm 1 to the letter (dcme)",
+        "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
     )
     batch: int | None = option(
         None,
-        "documents that learn together (default: by the number of classes, at most 64)",
+        "size of a mini-batch (default: depends on the number of classes, at most 64)",
         minimum=1,
         maximum=65536,
     )
     epochs: int | None = option(
-        None, "passes over the documents (default: 5; lbfgs 100)", minimum=1, maximum=1000000
+        None,
+        "passes over the documents (default: 5; lbfgs: 100 iterations)",
+        minimum=1,
+        maximum=1000000,
     )
     patience: int | None = option(
-        None, "with --holdout: stop after this many epochs that are no better", minimum=1
+        None, "early stopping: with --holdout, stop after N epochs without improvement", minimum=1
     )
     lr: float | None = option(
         None,
-        "learning rate at the start, for vectors of unit length (default: 8; gd, dcme 4 below 500 "
-        "classes; paper 1)",
+        "initial learning rate, for vectors of unit length (default: 8; gd and dcme below 500 "
+        "classes: 4; paper: 1)",
         above=0.0,
         maximum=1e6,
     )
     min_lr: float | None = option(
-        None, "learning rate at the end (default: lr / 10,000)", minimum=0.0, maximum=1e6
+        None,
+        "final learning rate of the linear decay (default: lr / 10,000)",
+        minimum=0.0,
+        maximum=1e6,
     )
     l2: float | None = option(
         None,
-        "weight of half the squared weights beside the mean loss (default: 0; lbfgs 1e-6)",
+        "L2 regularisation, X/2 times the squared weights (default: 0; lbfgs: 1e-6)",
         minimum=0.0,
         maximum=1e6,
     )
     bias: float = option(
-        0.1, "value of a constant feature in every document; 0: none", minimum=0.0, maximum=1e3
+        0.1, "value of the constant feature of every document; 0: no bias", minimum=0.0, maximum=1e3
     )
     tolerance: float = option(
-        1e-6, "stop when a step gains less than this share of the loss (lbfgs)", minimum=0.0
+        1e-6, "stop when an iteration reduces the loss by less than this share (lbfgs)", minimum=0.0
     )
     threads: int | None = option(
-        None, "threads (default: the CPUs that this process may use)", minimum=1, maximum=1024
+        None,
+        "number of threads (default: the CPUs that this process may use)",
+        minimum=1,
+        maximum=1024,
     )
-    seed: int = option(1, "seed of every random choice", minimum=0, maximum=2**63 - 1)
+    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
 
 
 # For documents of unit length, by documents held out of the training ones: of wikipara's 1,236
 # classes (scripts/reproduce_figure2_classify.py --search) 8 is best for all; with the 20 and 90 of
 # 20 Newsgroups and Reuters gd and dcme are better at 4.
 RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
-# To the letter, DCME gains a point of accuracy at 4 and loses its log-likelihood, -8.7 for -2.5.
+# Algorithm 1 gains a point of accuracy at 4 and loses its log-likelihood, -8.7 for -2.5.
 PAPER_RATE = 1.0
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 
 
 def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Return the options with nothing left open, or raise where they contradict each other."""
+    """Return the options with every default filled in, or raise if they contradict each other."""
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")

@@ -1,4 +1,4 @@
-"""`dcme-w2v check`: what is wrong with a file of word vectors."""
+"""`dcme-w2v check`: the faults of a file of word vectors."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 
 if TYPE_CHECKING:
     from dcme_w2v.words.check import Report
 
 
-@click.command()
+@click.command(cls=Command, example="dcme-w2v check vectors.bin")
 @click.argument("file")
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
-    r"""Check a file of word vectors: text, binary or npy, packed or not.
+    r"""Check a file of word vectors.
 
-    Prints the format, the rows and the dimension, then each kind of fault with its count and its
-    first place. Exits with 0 where there is no fault, with 1 where there is one.
+    The file may be text, binary or npy, also compressed. Prints the format, the number of rows and
+    the dimension, then each kind of fault with its count and its first place. The exit code is 0
+    without faults and 1 with any.
 
     \b
-    Faults that are named:
+    Kinds of faults:
       wrong number of rows      the header and the rows disagree
       wrong dimension           a row has more or fewer numbers than the header says
-      not a number              something else where a number should be
+      not a number              a field of a row that is not a number
       NaN or infinite number
       duplicate word            a word that an earlier row has
       empty word
@@ -36,7 +38,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
       NUL byte in a word
       bad count                 in the .vocab of an npy file
       trailing junk             bytes after the last row
-      unreadable                not word vectors at all: the reason is given
+      unreadable                not a file of word vectors; the reason is printed
     """
     from dcme_w2v.words.check import check_vectors
 

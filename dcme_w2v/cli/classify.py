@@ -19,33 +19,42 @@ from dcme_w2v.cli.options import (
 )
 
 labels_option = click.option(
-    "--labels", metavar="FILE", help="for .npz: a line of labels, joined by |, for each row"
+    "--labels", metavar="FILE", help="for .npz: labels, one line a row, joined by |"
 )
 top_option = click.option(
     "-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-    help="labels a document",
+    help="number of labels per document",
 )  # fmt: skip
 
 
 @click.group(cls=Group)
 def classify() -> None:
-    """Classify documents by maximum entropy, over many classes.
+    """Classify documents by maximum entropy (multinomial logistic regression).
 
-    DOCS is a document a line: labels joined by |, a TAB and text; fastText's __label__x text; or,
-    to predict, text alone. Vectors are taken too: .svm files, and .npz with --labels.
+    DOCS has one document a line: labels joined by |, a tab and text; fastText's __label__x text;
+    or, to predict, text alone. Sparse vectors work too: .svm files, and .npz with --labels.
     """
 
 
-@classify.command()
+@classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="MODEL", help="write the model's folder here")
+@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
-@click.option("--holdout", metavar="SHARE|FILE", help="measure every epoch by these, keep the best")
+@click.option(
+    "--holdout",
+    metavar="SHARE|FILE",
+    help="hold out this share of the documents, or use this file; keep the best epoch",
+)
 @labels_option
-@click.option("--log-json", metavar="FILE", help="log start, progress, epochs and end as JSON")
+@click.option(
+    "--log-json", metavar="FILE", help="log start, progress, epochs and end, one JSON object a line"
+)
 @quiet_option
 def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
-    """Train a classifier on DOCS: files, folders or - for standard input."""
+    """Train a classifier on labelled documents.
+
+    DOCS: files, folders or - for standard input, also compressed.
+    """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.progress import reporting
 
@@ -58,7 +67,7 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
         reporter.talk(f"model: {values['output']}")
 
 
-@classify.command()
+@classify.command(example="dcme-w2v classify test model test.tsv")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
 @labels_option
@@ -67,12 +76,12 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
 def test(
     model: str, docs: tuple[str, ...], labels: str | None, threads: int | None, as_json: bool
 ) -> None:
-    """Measure MODEL on labelled DOCS.
+    """Evaluate a classifier on labelled documents.
 
-    With one label a document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
+    With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
     precision, recall and F1. With several: precision and nDCG at 1, 3, 5, coverage, label ranking
-    average precision, F1 of the labels above the model's threshold. A label that the model does not
-    know counts as missed.
+    average precision, F1 of the labels above the model's threshold. A label that was not in the
+    training documents counts as an error.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import Classifier
@@ -86,7 +95,7 @@ def test(
         click.echo(f"{name.replace('_', ' ')}\t{shown}")
 
 
-@classify.command()
+@classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
 @top_option
@@ -101,10 +110,10 @@ def predict(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Print the likeliest label of each document: label TAB probability, a line each, in order.
+    """Print the most probable labels of documents.
 
-    With -k, further labels and probabilities follow on the same line. Labels that DOCS have are not
-    looked at.
+    Prints label and probability, separated by a tab, one line a document, in order. With -k,
+    further labels and probabilities follow on the same line. Labels in DOCS are ignored.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import Classifier
@@ -116,13 +125,18 @@ def predict(
     sys.stdout.buffer.flush()
 
 
-@classify.command()
+@classify.command(example="dcme-w2v classify explain model sci.space")
 @click.argument("model")
 @click.argument("label")
-@click.option("-k", "count", type=click.IntRange(1), default=20, metavar="N", help="features")
+@click.option(
+    "-k", "count", type=click.IntRange(1), default=20, metavar="N", help="number of features"
+)
 @json_option
 def explain(model: str, label: str, count: int, as_json: bool) -> None:
-    """Print the features of MODEL that speak most for LABEL: feature TAB weight."""
+    """Print the highest-weighted features of a class.
+
+    Prints feature and weight, separated by a tab, the highest weight first.
+    """
     from dcme_w2v.classify.model import Classifier
 
     found = Classifier.load(model).explain(label, count)

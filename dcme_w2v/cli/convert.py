@@ -6,21 +6,22 @@ from typing import Any
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, option_of
 from dcme_w2v.options import OutputOptions
 from dcme_w2v.paths import Paths
 
 
-@click.command()
+@click.command(cls=Command, example="dcme-w2v convert vectors.npy vectors.bin")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @option_of(OutputOptions, "format")
 def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors between text, binary and npy.
 
-    The format of IN is told from its content; it may be packed (gz, bz2, xz, zst), without a
-    header (GloVe), or without line ends after binary vectors. `-` is standard input or output. An
-    npy file X.npy has its words in X.vocab beside it.
+    The format of IN is detected from its content. IN may be compressed (gzip, bzip2, xz, zstd),
+    have no header (GloVe), or no newlines after binary vectors. - is standard input or output. The
+    words of X.npy are in X.vocab beside it.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words.beside import read_with, written_with

@@ -1,4 +1,4 @@
-"""`dcme-w2v eval`: score vectors on published test sets, or by the likelihood of text."""
+"""`dcme-w2v eval`: score vectors on test sets, or by the likelihood of text."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def evaluate() -> None:
-    """Score word vectors on analogies, on rated word pairs, or on text."""
+    """Evaluate word vectors on analogies, word similarity or held-out text."""
 
 
-@evaluate.command("analogies")
+@evaluate.command("analogies", example="dcme-w2v eval analogies vectors.bin questions-words.txt")
 @click.argument("vectors")
 @click.argument("questions")
 @click.option(
@@ -29,32 +29,32 @@ def evaluate() -> None:
     default=30_000,
     show_default=True,
     metavar="N",
-    help="only the N most frequent words may be asked for or answer",
+    help="only the N most frequent words can be asked for or be an answer",
 )
 @click.option(
     "--method",
     default=ANALOGY_METHODS[0],
     show_default=True,
     metavar="|".join(ANALOGY_METHODS),
-    help="score an answer x by cos(x, b - a + c), or by cos(x, b) cos(x, c) / cos(x, a)",
+    help="score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
 )
 @json_option
 def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
-    """Answer analogy questions with VECTORS.
+    """Evaluate VECTORS on analogy questions.
 
-    QUESTIONS has a line "a b c d" a question, and ": NAME" opens a section. Words are compared in
-    upper case. A question is covered when its four words are among the first N; accuracy is the
-    share of the covered questions answered right.
+    QUESTIONS has one question a line, "a b c d"; ": NAME" opens a section; - is standard input.
+    Words are compared in upper case. A question is covered if its four words are among the first N.
+    Accuracy is the share of correct answers among the covered questions.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words import evaluate as scores
 
     score = scores.analogies(Vectors.load(vectors, limit=restrict), questions, restrict, method)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
-    _talk_of_skipped(questions, score.skipped_lines)
+    _report_skipped(questions, score.skipped_lines)
 
 
-@evaluate.command("similarity")
+@evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
 @click.argument("vectors")
 @click.argument("pairs")
 @click.option(
@@ -62,20 +62,21 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     default=300_000,
     show_default=True,
     metavar="N",
-    help="only the N most frequent words are known",
+    help="use only the N most frequent words",
 )
 @json_option
 def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
-    """Correlate cosines with people's ratings.
+    """Evaluate VECTORS on rated pairs of words.
 
-    PAIRS has a line "word TAB word TAB number" a pair; words are compared in upper case.
+    PAIRS has one pair a line, "word TAB word TAB rating"; - is standard input. Words are compared
+    in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words import evaluate as scores
 
     score = scores.similarity(Vectors.load(vectors, limit=restrict), pairs, restrict)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
-    _talk_of_skipped(pairs, score.skipped_lines)
+    _report_skipped(pairs, score.skipped_lines)
 
 
 evaluate.add_command(likelihood)
@@ -104,6 +105,6 @@ def _similarity_table(score: SimilarityScore) -> str:
     )
 
 
-def _talk_of_skipped(path: str, lines: int) -> None:
+def _report_skipped(path: str, lines: int) -> None:
     if lines:
-        click.echo(f"{path}: skipped {lines} lines that are not of the format", err=True)
+        click.echo(f"{path}: skipped {lines} lines that are not in the format", err=True)

@@ -1,4 +1,4 @@
-"""The class of every group of commands: an unknown flag or command is one line with the nearest."""
+"""The class of every group of commands: an unknown option or command is one line with a hint."""
 
 from __future__ import annotations
 
@@ -8,14 +8,81 @@ from collections.abc import Iterable
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import UsageError
+
+NEAR = 0.7  # how similar a name must be to be suggested; 1 is the same
+
+# Commands of other programs: run as ours, or a hint at what to give instead.
+ALIASES = {
+    "nn": "neighbors",
+    "most-similar": "neighbors",
+    "distance": "neighbors",
+    "word-analogy": "analogy",
+    "word2phrase": "phrases",
+}
+COMMAND_HINTS = {
+    "skipgram": "dcme-w2v train --model skipgram",
+    "cbow": "dcme-w2v train --model cbow",
+    "word2vec": "dcme-w2v train",
+    "glove": "dcme-w2v train",
+    "vocab_count": "dcme-w2v vocab",
+    "analogies": "dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS",
+    "compute-accuracy": "dcme-w2v eval analogies VECTORS QUESTIONS",
+    "similarity": "dcme-w2v eval similarity VECTORS PAIRS",
+    "supervised": "dcme-w2v classify train",
+    "predict": "dcme-w2v classify predict",
+    "predict-prob": "dcme-w2v classify predict",
+    "test": "dcme-w2v classify test",
+}
+
+# Options of other programs, spelled as by `_plain_name`, and what to use instead.
+OPTION_HINTS = {
+    "workers": "--threads",
+    "thread": "--threads",
+    "vector-size": "--dim",
+    "window-size": "--window",
+    "ws": "--window",
+    "sg": "--model skipgram",
+    "epoch": "--epochs",
+    "max-iter": "--epochs",
+    "neg": "--negative",
+    "ns-exponent": "--noise-power",
+    "min-alpha": "--min-lr",
+    "step-size": "--lr",
+    "eta": "--lr",
+    "t": "--sample",
+    "loss": "--objective",
+    "max-final-vocab": "--max-vocab",
+    "input": "CORPUS, without a flag",
+    "topn": "-k",
+    "word-ngrams": "--ngrams",
+    "bucket": "--hashing",
+    "pretrained-vectors": "--init",
+    "save-output": "--output-context",
+}
+NOT_OFFERED = {
+    "classes": "classes of words are not offered; cluster the vectors, for example with"
+    " scikit-learn's KMeans",
+    "minn": "subwords are not offered",
+    "maxn": "subwords are not offered",
+}
 
 
 class Group(click.Group):
-    """A group that names the nearest for an unknown command, or flag of itself or a command.
+    """A group that hints at the right name for an unknown command, or option of a command.
 
-    It looks at the flags before click does, which would read ``-hx`` as ``-h -x``.
+    It checks the flags before click does, which would read ``-hx`` as ``-h -x``.
     """
+
+    command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with the whole first sentence of their help."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, or where there is nothing to parse show the help, which is wrong usage."""
@@ -32,8 +99,12 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first argument names, and check its flags."""
         known = self.list_commands(ctx)
+        if args[0] not in known and ALIASES.get(args[0]) in known:
+            args = [ALIASES[args[0]], *args[1:]]
         if args[0] not in known and not ctx.resilient_parsing:
-            raise UsageError(f"unknown command {args[0]}; {_hint(args[0], known, ctx)}")
+            instead = COMMAND_HINTS.get(args[0])
+            hint = f"use {instead}" if instead else _hint(args[0], known, ctx)
+            raise UsageError(f"unknown command {args[0]}; {hint}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             _check_flags(command, click.Context(command, ctx, name), rest)
@@ -58,15 +129,24 @@ def _check_flags(command: click.Command, ctx: click.Context, args: list[str]) ->
             if takes_value[flag] and not equals:
                 next(rest, None)
         elif argument[:2] == "--" or not takes_value.get(argument[:2]):  # -k10 is -k 10
-            raise UsageError(f"unknown option {flag}; {_hint(flag, takes_value, ctx)}")
+            raise UsageError(f"unknown option {flag}; {_option_hint(flag, takes_value, ctx)}")
+
+
+def _option_hint(flag: str, known: Iterable[str], ctx: click.Context) -> str:
+    """Return what to use instead of an option of another program, or the nearest name."""
+    name = _plain_name(flag)
+    instead = OPTION_HINTS.get(name, "")
+    if instead.split(" ")[0] in known or instead.startswith("CORPUS"):
+        return f"use {instead}"
+    return NOT_OFFERED.get(name) or _hint(flag, known, ctx)
 
 
 def _hint(name: str, known: Iterable[str], ctx: click.Context) -> str:
-    """Say which name is nearest, if any is near; the same number of dashes is nearer."""
+    """Return which name is nearest, if any is near; the same number of dashes is nearer."""
     dashes = len(name) - len(name.lstrip("-"))
     ordered = sorted(known, key=lambda flag: flag.startswith("-" * dashes + "-"))
     spelled = {_plain_name(flag): flag for flag in reversed(ordered)}
-    near = difflib.get_close_matches(_plain_name(name), spelled, 1, 0.5)
+    near = difflib.get_close_matches(_plain_name(name), spelled, 1, NEAR)
     return f"did you mean {spelled[near[0]]}?" if near else f"see {ctx.command_path} --help"
 
 

@@ -1,4 +1,4 @@
-"""`dcme-w2v eval likelihood`: how probable text, or analogies, are under a saved model."""
+"""`dcme-w2v eval likelihood`: log-likelihood of text, or of analogies, under a saved model."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import json
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
 
 
-@click.command()
+@click.command(cls=Command, example="dcme-w2v eval likelihood vectors.npy heldout.txt")
 @click.argument("model")
 @click.argument("corpus", nargs=-1)
-@click.option("--context", metavar="FILE", help="the context vectors (default: by the manifest)")
-@click.option("--window", type=int, metavar="N", help="words on each side (default: as trained)")
-@click.option("--read-vocab", metavar="FILE", help="words with counts (default: by the manifest)")
-@click.option("--analogies", "questions", metavar="FILE", help="score these questions, too")
+@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
+@click.option(
+    "--window", type=int, metavar="N", help="context words on each side (default: as trained)"
+)
+@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@click.option("--analogies", "questions", metavar="FILE", help="score these analogy questions, too")
 @json_option
 def likelihood(
     model: str,
@@ -28,16 +31,16 @@ def likelihood(
     questions: str | None,
     as_json: bool,
 ) -> None:
-    """Tell how probable the words of CORPUS are, each given those around it.
+    """Report the log-likelihood of a text under a model.
 
-    MODEL is the file of vectors that `dcme-w2v train --output-context` wrote. Printed are the
-    average log-probability of the exact softmax and the log of the mean probability; for negative
-    sampling also with its noise distribution added back.
+    MODEL is the file of word vectors of a run with --output-context. Each token is predicted from
+    its context by the exact softmax: the mean log-probability and the log of the mean probability
+    are printed, for negative sampling also with the noise distribution added back.
     """
     from dcme_w2v.words.language_model import LanguageModel
 
     if not corpus and questions is None:
-        raise UsageError("nothing to score; name a corpus, or --analogies FILE")
+        raise UsageError("no text; name a corpus, or give --analogies FILE")
     if window is not None and window < 1:
         raise UsageError(f"--window {window}: must be at least 1")
     loaded = LanguageModel.load(model, context, read_vocab, window)

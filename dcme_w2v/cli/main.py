@@ -83,7 +83,10 @@ class LazyGroup(Group):
 @click.version_option(__version__, prog_name="dcme-w2v")
 @click.option("--debug", "traceback_wanted", is_flag=True, help="show a traceback with an error")
 def program(traceback_wanted: bool) -> None:
-    """Word vectors, document vectors and many-class text classification."""
+    """Word vectors, document vectors and text classification with many classes.
+
+    Results are written to stdout, progress and errors to stderr.
+    """
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,7 +1,7 @@
 """Turns the option dataclasses into flags of a click command, and flags back into objects.
 
 Bounds, types and choices are checked in one place only: by the dataclass (dcme_w2v/options.py) when
-`collect` makes it. Flags that several commands have stand here, too. A command that writes files
+`collect` makes it. Flags of several commands are here, too. A command that writes files
 declares what it reads and writes to `dcme_w2v.paths.Paths`, whose `check` it calls first.
 """
 
@@ -12,12 +12,19 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import declaration_of, flag_of, types_of
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+# Values that are names of files or folders, which a shell can complete.
+PATHS = {
+    "CORPUS", "DOCS", "FILE", "FOLDER", "IN", "INDEX", "MODEL", "OUT", "PAIRS", "PNG", "QUESTIONS",
+    "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
+}  # fmt: skip
 
 
 def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
@@ -31,12 +38,12 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
 json_option = click.option(
     "--json", "as_json", is_flag=True, callback=_check_reported, help="print JSON"
 )
-quiet_option = click.option("--quiet", is_flag=True, help="print nothing but errors")
+quiet_option = click.option("--quiet", is_flag=True, help="print only errors")
 threads_option = click.option(
     "--threads",
     type=click.IntRange(1, 1024),
     metavar="N",
-    help="threads (default: the CPUs that this process may use)",
+    help="number of threads (default: the CPUs that this process may use)",
 )
 
 
@@ -66,7 +73,8 @@ def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
     kind, _ = types_of(cls)[name]
     shape: dict[str, Any] = {"is_flag": True}
     if kind is not bool:
-        shape = {"type": _reader(kind), "metavar": value_name(cls, item)}
+        shape = {"type": Value(kind, declaration_of(item).choices)}
+        shape["metavar"] = value_name(cls, item)
     return click.option(
         *spellings(item),
         item.name,
@@ -105,13 +113,26 @@ def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
     return declared.metavar or {int: "N", float: "X", str: "TEXT", bool: ""}[kind]
 
 
-def _reader(kind: type) -> Callable[[Any], Any]:
-    """Return what reads a value as its type where that goes; if not, the dataclass complains."""
+class Value(click.ParamType[Any]):
+    """Reads a value as its type where possible; if not, the dataclass reports the error."""
 
-    def read(value: Any) -> Any:
+    name = "value"
+
+    def __init__(self, kind: type, choices: tuple[str, ...]) -> None:
+        self.kind = kind
+        self.choices = choices
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as its type, or unchanged."""
         try:
-            return kind(value)
+            return self.kind(value)
         except ValueError:
             return value
 
-    return read
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the choices that begin with what is typed, or files for a path."""
+        if param.metavar in PATHS:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]

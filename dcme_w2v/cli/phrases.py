@@ -1,4 +1,4 @@
-"""The command ``phrases``: join words that stand together more often than by chance."""
+"""The command ``phrases``: join words that occur together more often than by chance."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import (
     collect,
     json_option,
@@ -20,21 +21,35 @@ from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
 from dcme_w2v.paths import Paths
 
 
-@click.command()
-@click.argument("corpus", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="FILE", help="write the text here; - is stdout")
+@click.command(
+    cls=Command,
+    example="dcme-w2v phrases corpus.txt --output joined.txt --passes 2\n"
+    "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
+)
+@click.argument("corpus", nargs=-1)
+@click.option(
+    "--output", "-output", required=True, metavar="FILE", help="write the text here; - is stdout"
+)
 @options_of(PhraseOptions)
-@click.option("--save-table", metavar="FILE", help="write the phrases here")
-@click.option("--read-table", metavar="FILE", help="join the phrases of this file and no others")
+@click.option("--save-table", metavar="FILE", help="write the table of phrases to this file")
+@click.option("--read-table", metavar="FILE", help="join the phrases of this table only")
 @option_of(VocabularyOptions, "encoding_errors")
 @option_of(VocabularyOptions, "allow_truncated")
 @option_of(VocabularyOptions, "allow_binary")
-@click.option("--cache-dir", metavar="FOLDER", help="keep the corpus as numbers in this folder")
+@click.option(
+    "--cache-dir",
+    metavar="FOLDER",
+    help="folder for the encoded corpus (default: for temporary files)",
+)
 @threads_option
 @json_option
 @quiet_option
+@click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="CORPUS")
+@click.option("-debug", type=int, metavar="N", help="0 is --quiet")
 def phrases(
     corpus: tuple[str, ...],
+    corpus_too: tuple[str, ...],
+    debug: int | None,
     output: str,
     save_table: str | None,
     read_table: str | None,
@@ -44,15 +59,20 @@ def phrases(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Write CORPUS with its phrases joined: new york as new_york.
+    """Join phrases in a text: new york becomes new_york.
 
-    CORPUS: files, folders or -, plain or packed. Pairs are joined within lines; lines stay lines,
-    but those without words are left out. A table has pass, left side, right side, count and score
-    of each phrase, parted by tabs; --read-table joins the same in other text, whatever the scores.
+    CORPUS: files, folders or - for standard input, also compressed. Joins pairs of words that occur
+    together more often than by chance, within lines. Lines without tokens are dropped. The table
+    has pass, left side, right side, count and score of each phrase, separated by tabs; --read-table
+    joins the same phrases in other text. Command lines of word2phrase work unchanged.
     """
     from dcme_w2v.text.phrase_table import PhraseTable
     from dcme_w2v.text.phrases import join_phrases
 
+    corpus += corpus_too
+    quiet = quiet or debug == 0
+    if not corpus:
+        raise UsageError("no corpus; name files or folders, or - for standard input")
     options = collect(PhraseOptions, values)
     paths = Paths().reads("CORPUS", *corpus).reads("--read-table", read_table)
     paths.writes("--output", output).writes("--save-table", save_table)

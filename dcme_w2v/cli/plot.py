@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.paths import Paths
 
 
-@click.command("plot")
-@click.argument("rows")
-@click.option("--output", required=True, metavar="PNG", help="the picture; - is stdout")
-@click.option("--labels", metavar="FILE", help="labels of the rows, a line each: a colour a label")
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="how to flatten"
+@click.command(
+    "plot",
+    cls=Command,
+    example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
 )
-@click.option("--limit", default=2000, show_default=True, metavar="N", help="rows at most")
+@click.argument("rows")
+@click.option(
+    "--output", required=True, metavar="PNG", help="write the picture to this file; - is stdout"
+)
+@click.option(
+    "--labels", metavar="FILE", help="labels of the rows, one line a row: a colour for each"
+)
+@click.option(
+    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
+)
+@click.option(
+    "--limit", default=2000, show_default=True, metavar="N", help="maximum number of rows"
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-    help="of the rows and t-SNE",
+    help="random seed",
 )  # fmt: skip
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
-    """Draw ROWS (X.npz) in two dimensions; needs pip install 'dcme-w2v[plot]'."""
+    """Plot document vectors in two dimensions.
+
+    ROWS is a file (X.npz) that `scdv transform` wrote. Requires pip install 'dcme-w2v[plot]'.
+    """
     from dcme_w2v.documents import plot as pictures
     from dcme_w2v.sparse_io import read_labels, read_npz
 

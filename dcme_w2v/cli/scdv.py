@@ -22,17 +22,17 @@ encoding_option = option_of(VocabularyOptions, "encoding_errors")
 
 @click.group(cls=Group)
 def scdv() -> None:
-    """Document vectors by soft clusters of word vectors (SCDV); topics and retrieval with them."""
+    """Sparse composite document vectors (SCDV), topics and retrieval."""
 
 
-@scdv.command("fit")
+@scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--vectors", required=True, metavar="VECTORS", help="word vectors, in any format")
-@click.option("--output", required=True, metavar="MODEL", help="the folder to be written")
+@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @threads_option
 @encoding_option
 @json_option
-@click.option("--quiet", is_flag=True, help="do not show the rounds")
+@click.option("--quiet", is_flag=True, help="print only errors")
 @options_of(ScdvOptions)
 def fit(
     docs: tuple[str, ...],
@@ -44,10 +44,10 @@ def fit(
     quiet: bool,
     **kwargs: Any,
 ) -> None:
-    """Learn from DOCS how to turn documents into vectors; labels are not used.
+    """Fit a model of document vectors to training documents.
 
-    DOCS are files, folders or -, plain or packed; a line is a document, "label TAB text",
-    "__label__x text" or text alone.
+    DOCS: files, folders or - for standard input, also compressed, with one document a line:
+    "label TAB text", "__label__x text" or text alone. Labels are ignored.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.documents.fit import fit_documents
@@ -61,7 +61,7 @@ def fit(
 
     def report(number: int, likelihood: float) -> None:
         if not quiet:
-            click.echo(f"round {number}: log-likelihood {likelihood:.5f}", err=True)
+            click.echo(f"iteration {number}: log-likelihood {likelihood:.5f}", err=True)
 
     documents = read_documents(docs, encoding_errors=encoding_errors)
     texts = (document.text for document in documents)
@@ -77,12 +77,14 @@ def fit(
     click.echo(line.format_map(figures), err=True)
 
 
-@scdv.command("transform")
+@scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
-@click.option("--labels", metavar="FILE", help="write the documents' labels here, a line a row")
-@click.option("--compress", is_flag=True, help="deflate the values, too: smaller, slower")
+@click.option(
+    "--labels", metavar="FILE", help="write the documents' labels to this file, one line a row"
+)
+@click.option("--compress", is_flag=True, help="compress the values, too: smaller, slower")
 @threads_option
 @encoding_option
 @json_option
@@ -96,10 +98,11 @@ def transform(
     encoding_errors: str,
     as_json: bool,
 ) -> None:
-    """Turn DOCS into sparse rows of numbers by MODEL, in order and in one pass.
+    """Convert documents to sparse vectors.
 
-    Rows have unit length before small numbers are left out. In svmlight, labels are numbered in
-    the order of their appearance from 1, and 0 stands for none.
+    Writes one row for each document, in order, in one pass. Rows have unit length before small
+    entries are set to zero. In svmlight, labels are numbered from 1 in order of appearance; 0 is no
+    label.
     """
     from dcme_w2v.documents.rows import transform_to_files
     from dcme_w2v.documents.scdv import DocumentModel

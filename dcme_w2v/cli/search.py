@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv search`: the documents nearest to a query, and how good the ranking is."""
+"""`dcme-w2v scdv search`: the documents nearest to a query, and the precision of the ranking."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.documents.options import DIRICHLET_PRIOR
 from dcme_w2v.errors import UsageError
@@ -16,27 +17,37 @@ if TYPE_CHECKING:
     from dcme_w2v.documents.search import Hit
 
 
-@click.command("search")
+@click.command(
+    "search",
+    cls=Command,
+    example='dcme-w2v scdv search model index.npz "launch of the shuttle" -k 5',
+)
 @click.argument("model")
 @click.argument("index")
 @click.argument("query", nargs=-1)
-@click.option("-k", default=10, show_default=True, metavar="N", help="documents a query")
-@click.option("--queries", metavar="DOCS", help="more queries, one a line, with labels or without")
-@click.option("--documents", metavar="DOCS", help="the texts of INDEX, for --lm")
 @click.option(
-    "--lm", default=0.0, show_default=True, metavar="X", help="share of the language model, 0 to 1"
+    "-k", default=10, show_default=True, metavar="N", help="number of documents per query"
+)
+@click.option(
+    "--queries", metavar="DOCS", help="more queries, one a line, with or without labels; - is stdin"
+)
+@click.option("--documents", metavar="DOCS", help="the documents of INDEX, for --lm")
+@click.option(
+    "--lm", default=0.0, show_default=True, metavar="X", help="weight of the language model, 0 to 1"
 )
 @click.option(
     "--prior",
     default=DIRICHLET_PRIOR,
     show_default=True,
     metavar="X",
-    help="words of the whole collection that smooth a document (Dirichlet)",
+    help="parameter of Dirichlet smoothing, in tokens",
 )
-@click.option("--labels", metavar="FILE", help="labels of INDEX, a line a row")
-@click.option("--map", "score", is_flag=True, help="print the mean average precision instead")
+@click.option("--labels", metavar="FILE", help="labels of INDEX, one line a row")
 @click.option(
-    "--judgements", metavar="FILE", help="lines 'query document' that belong together, from 1"
+    "--map", "score", is_flag=True, help="print the mean average precision of the ranking"
+)
+@click.option(
+    "--judgements", metavar="FILE", help="relevant pairs, lines 'query document', numbered from 1"
 )
 @json_option
 def search(
@@ -53,11 +64,12 @@ def search(
     judgements: str | None,
     as_json: bool,
 ) -> None:
-    """Find the documents of INDEX, rows that MODEL has made (X.npz), that are nearest to a QUERY.
+    """Rank documents by similarity to queries.
 
-    Prints query, rank, document (from 1), score and labels. The score is the cosine; with --lm,
-    X times the language model's plus (1 - X) times the cosine. --map scores the ranking: a document
-    answers a query by --judgements, or if they share a label.
+    INDEX is a file of rows (X.npz) that `scdv transform` wrote. Prints query, rank, document (from
+    1), score and labels. The score is the cosine; with --lm X, it is X times the language model's
+    plus (1 - X) times the cosine. --map evaluates the ranking: a document is relevant by
+    --judgements, or if it shares a label with the query.
     """
     from dcme_w2v.documents import search as retrieval
     from dcme_w2v.documents.scdv import DocumentModel
@@ -94,7 +106,7 @@ def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple
     if queries:
         asked += [(one.text, one.labels) for one in read_documents([queries])]
     if not asked:
-        raise UsageError("there is no query; give some, or --queries")
+        raise UsageError("no query; give one, or --queries FILE")
     return asked
 
 

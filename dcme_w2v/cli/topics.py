@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv topics`: the topics of a model, and the senses of a word."""
+"""`dcme-w2v scdv topics`: the topics of a model, or of a word."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 
 if TYPE_CHECKING:
     from dcme_w2v.documents.topics import Topic
 
 
-@click.command("topics")
+@click.command("topics", cls=Command, example="dcme-w2v scdv topics model --words 5")
 @click.argument("model")
-@click.option("--words", default=10, show_default=True, metavar="N", help="words a topic")
-@click.option("--coherence", metavar="DOCS", help="measure coherence on these documents")
-@click.option("--word", metavar="WORD", help="only the topics that this word is in: its senses")
+@click.option(
+    "--words", default=10, show_default=True, metavar="N", help="number of words per topic"
+)
+@click.option("--coherence", metavar="DOCS", help="report coherence on these documents")
+@click.option("--word", metavar="WORD", help="only the topics of this word: its senses")
 @json_option
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
-    """Show the topics of MODEL: number, P(topic), coherence, words of highest P(word|topic).
+    """List the topics of a model.
 
-    With --word, P(topic|word) and the topics of one word. Coherence is the sum over pairs of the
-    words shown of ln((D(w, v) + 1) / D(v)), D being numbers of documents (Mimno et al. 2011).
+    Prints number, P(topic), coherence and the words of highest P(word | topic). With --word, prints
+    P(topic | word) and the topics of one word. Coherence is the sum of ln((D(w, v) + 1) / D(v))
+    over pairs of these words; D is a number of documents (Mimno et al. 2011).
     """
     from dcme_w2v.documents import topics as found
     from dcme_w2v.documents.scdv import DocumentModel

@@ -1,4 +1,4 @@
-"""`dcme-w2v train`: train word vectors; takes word2vec.c's command lines too."""
+"""`dcme-w2v train`: train word vectors; supports word2vec.c's command lines too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, options_of, quiet_option
 from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.errors import UsageError
@@ -25,7 +26,7 @@ from dcme_w2v.options import (
 if TYPE_CHECKING:
     from dcme_w2v.words.run import TrainJob
 
-# word2vec.c's switches that are spelled differently here: flag -> our option and its values.
+# word2vec.c's switches with another spelling here: flag -> our option and its values.
 SWITCHES = {
     "cbow": ("model", {"0": "skipgram", "1": "cbow"}),
     "binary": ("format", {"0": "text", "1": "binary"}),
@@ -34,26 +35,34 @@ SWITCHES = {
 ZERO_ONE = click.Choice(["0", "1"])
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    example="dcme-w2v train corpus.txt --output vectors.bin\n"
+    "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
+)
 @click.argument("corpus", nargs=-1)
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
 @options_of(CheckpointOptions)
-@click.option("--dry-run", is_flag=True, help="print words, memory and disk needed, then stop")
+@click.option(
+    "--dry-run", is_flag=True, help="report the vocabulary, memory and disk needed, then stop"
+)
 @quiet_option
-@click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="word2vec.c's CORPUS")
-@click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --model")
-@click.option("-binary", type=ZERO_ONE, metavar="0|1", help="word2vec.c's --format")
-@click.option("-hs", type=ZERO_ONE, metavar="0", help="hierarchical softmax: not offered")
+@click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="CORPUS")
+@click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="--model skipgram or cbow")
+@click.option("-binary", type=ZERO_ONE, metavar="0|1", help="--format text or binary")
+@click.option(
+    "-hs", type=ZERO_ONE, metavar="0", help="hierarchical softmax is not supported: only 0"
+)
 @click.option("-debug", type=int, metavar="N", help="0 is --quiet")
 @click.pass_context
 def train(ctx: click.Context, /, **values: Any) -> None:
     """Train word vectors on text.
 
-    CORPUS: files, folders or - for standard input; gzip, bzip2, xz and zstd are told by their
-    first bytes. A line is a sentence, spaces part the words. Beside the vectors lies VECTORS.json,
-    which says how they were made. word2vec.c's command lines work too. With several threads two
-    runs differ in the last digits. A first SIGINT or SIGTERM saves what there is.
+    CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
+    is a sentence, tokens are separated by whitespace. Beside the vectors, VECTORS.json records how
+    they were made. Command lines of word2vec.c work unchanged. With several threads, results differ
+    between runs, unless --deterministic is given. SIGINT or SIGTERM saves the state and stops.
     """
     from dcme_w2v.interrupts import noting
     from dcme_w2v.progress import reporting
@@ -84,10 +93,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
 
 
 def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
-    """Put what word2vec.c's flags say under our options' names; return whether to be quiet."""
+    """Store the values of word2vec.c's flags under our options' names; return if it is quiet."""
     values["corpus"] += values.pop("corpus_too")
     if values.pop("hs") == "1":
-        raise UsageError("-hs 1: hierarchical softmax is not offered; use --objective ns")
+        raise UsageError("-hs 1: hierarchical softmax is not supported; use --objective ns")
     for flag, (name, meanings) in SWITCHES.items():
         given = values.pop(flag)
         if given is None:
@@ -101,7 +110,7 @@ def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
 
 
 def _apply_preset(ctx: click.Context, values: dict[str, Any]) -> None:
-    """Put a preset's values where nothing else was given."""
+    """Set a preset's values where no value was given."""
     preset = collect(PresetOptions, values).preset
     for name, value in PRESETS[preset].items() if preset else ():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:

@@ -1,4 +1,4 @@
-"""The command ``vocab``: count words, or join files of counts."""
+"""The command ``vocab``: count words, or merge files of counts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
 from dcme_w2v.options import VocabularyOptions, default_threads
 from dcme_w2v.paths import Paths
@@ -15,10 +16,17 @@ if TYPE_CHECKING:
     from dcme_w2v.text.vocabulary import Vocabulary
 
 
-@click.command()
+@click.command(cls=Command, example="dcme-w2v vocab corpus.txt --output corpus.vocab")
 @click.argument("corpus", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="FILE", help="write the lines here; - is stdout")
-@click.option("--merge", "merging", is_flag=True, help="CORPUS are files of counts to join")
+@click.option(
+    "--output", required=True, metavar="FILE", help="write the counts to this file; - is stdout"
+)
+@click.option(
+    "--merge",
+    "merging",
+    is_flag=True,
+    help="merge files of counts: CORPUS are files that this command wrote",
+)
 @threads_option
 @json_option
 @options_of(VocabularyOptions)
@@ -30,10 +38,11 @@ def vocab(
     as_json: bool,
     **kwargs: Any,
 ) -> None:
-    """Count the words of CORPUS: files, folders or -, plain or packed.
+    """Count the words of a corpus.
 
-    Writes lines "word count", the most frequent word first. With --merge, adds up the counts of
-    files of such lines; count the parts with --min-count 1 if words are to be dropped at the end.
+    CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
+    most frequent word first. --merge adds the counts of such files; count the parts with
+    --min-count 1, so that no word is dropped too early.
     """
     options = collect(VocabularyOptions, kwargs)
     paths = Paths().reads("CORPUS", *corpus).writes("--output", output)

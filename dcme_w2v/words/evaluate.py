@@ -12,7 +12,6 @@ import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.options import ANALOGY_METHODS
+from dcme_w2v.text.compression import read_lines
 from dcme_w2v.words.neighbors import inverse_lengths
 
 if TYPE_CHECKING:
@@ -273,8 +273,8 @@ def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
     try:
-        with Path(path).open(encoding="utf-8-sig") as file:
-            yield from file
+        for line in read_lines(os.fspath(path)):
+            yield line.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: is not UTF-8 ({error.reason}); convert it first") from error
 

@@ -1,0 +1,102 @@
+"""The class of every command: help in groups with an example, usage where nothing is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dcme_w2v.cli.options import PATHS, Value
+from dcme_w2v.errors import UsageError
+
+# Heading of the help -> names of the parameters below it, for every command with many options.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Input": (
+        "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
+        "allow_binary", "read_vocab", "init", "holdout", "cache_dir", "read_table", "queries",
+        "documents", "judgements",
+    ),
+    "Features": (
+        "features", "tokens", "ngrams", "hashing", "weighting", "norm", "term_frequency", "min_df",
+    ),
+    "Objective": (
+        "objective", "negative", "noise_power", "prior", "clusters", "top_items", "draws", "beta",
+        "dcme_update", "gradient",
+    ),
+    "Model": (
+        "preset", "model", "dim", "window", "window_mode", "epochs", "sample", "lr", "min_lr",
+        "input_rate", "covariance", "sparsity", "centre", "power", "tfidf", "tolerance",
+        "iterations", "solver", "batch", "patience", "l2", "bias", "passes", "threshold", "scorer",
+        "clusters",
+    ),
+    "Run": (
+        "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",
+        "quiet", "log_json",
+    ),
+    "Output": ("output", "output_context", "format", "save_vocab", "save_table", "as_json"),
+    "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
+}  # fmt: skip
+MANY = 12  # options from which on they are grouped
+
+
+class Command(click.Command):
+    """A command of this program.
+
+    Parameters
+    ----------
+    example : str
+        Command lines that `--help` shows.
+    """
+
+    def __init__(self, *arguments: Any, example: str = "", **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.example = example
+        self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
+        for param in self.params:
+            _complete_values(param)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, or where nothing is given and something is required show the help."""
+        needed = any(param.required or param.name == "corpus" for param in self.params)
+        if not args and needed and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(UsageError.exit_code)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings."""
+        records = {
+            param.name: record
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+            and (record := param.get_help_record(ctx)) is not None
+        }
+        groups = GROUPS if len(records) >= MANY else {}
+        for heading, names in groups.items():
+            if heading == "Objective" and "objective" not in records:
+                continue  # clusters of another model
+            found = [records.pop(name) for name in names if name in records]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl(found)
+        if records:
+            with formatter.section("Other" if groups else "Options"):
+                formatter.write_dl(list(records.values()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example."""
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def _complete_values(param: click.Parameter) -> None:
+    """Give a parameter whose value is a path or a choice the type that a shell completes."""
+    value = param.metavar or (param.name or "").upper()
+    if not isinstance(param.type, click.types.StringParamType):
+        return
+    if value.removesuffix("...") in PATHS:
+        param.type = click.Path()
+    elif "|" in value:
+        param.type = Value(str, tuple(value.split("|")))

@@ -1,0 +1,157 @@
+"""Help in groups with examples, other programs' names, completion, and standard input."""
+
+import io
+import json
+import shlex
+
+import click
+import pytest
+from click.shell_completion import BashComplete
+from documentation import COMMANDS, parse
+
+from dcme_w2v.cli.command import GROUPS, MANY
+from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
+from dcme_w2v.cli.main import program, run
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("4 2\nking 1 0\nqueen 0.9 0.1\nman 0 1\nwoman 0.1 0.9\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_an_example_that_parses(name, capsys):
+    example = COMMANDS[name].example
+    assert run([*name.split()[1:], "--help"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith(example.splitlines()[-1])
+    for part in example.replace("\n", " | ").split(" | "):
+        if part.startswith("dcme-w2v "):
+            parse(["dcme-w2v", *shlex.split(part)[1:]])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_long_help_is_in_a_group(name):
+    options = [one for one in COMMANDS[name].params if isinstance(one, click.Option)]
+    if len(options) >= MANY:
+        assert {one.name for one in options} <= {
+            name for names in GROUPS.values() for name in names
+        }
+
+
+@pytest.mark.parametrize("group", ["", "eval", "scdv", "classify"])
+def test_no_sentence_in_a_list_of_commands_is_cut_off(group, capsys):
+    assert run([*group.split(), "--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
+def test_help_has_no_markup_of_click(capsys):
+    for name in COMMANDS:
+        assert run([*name.split()[1:], "--help"]) == 0
+        assert "\\b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["train"], ["vocab"], ["phrases"], ["scdv", "fit"]])
+def test_a_command_without_arguments_shows_its_usage(arguments, capsys):
+    assert run(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"Usage: dcme-w2v {' '.join(arguments)} ")
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_commands_of_other_programs_run(alias, capsys):
+    assert run([alias, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: dcme-w2v {ALIASES[alias]} ")
+
+
+@pytest.mark.parametrize("name", COMMAND_HINTS)
+def test_other_commands_of_other_programs_have_an_answer(name, capsys):
+    assert run([name, "x"]) == 2
+    assert COMMAND_HINTS[name] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--workers", "3"], "use --threads"),
+        (["--vector-size", "50"], "use --dim"),
+        (["--vector_size", "50"], "use --dim"),
+        (["--sg", "1"], "use --model skipgram"),
+        (["-classes", "500"], "cluster the vectors"),
+        (["-minCount", "5"], "did you mean -min-count?"),
+        (["--zzz"], "see dcme-w2v train --help"),
+    ],
+)
+def test_options_of_other_programs_have_an_answer(arguments, answer, capsys):
+    assert run(["train", "text", "--output", "v", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: unknown option {arguments[0]}; ")
+    assert answer in err
+
+
+def completions(arguments, incomplete):
+    """Return what a shell offers: values, or the kind of path."""
+    found = BashComplete(program, {}, "dcme-w2v", "_X").get_completions(arguments, incomplete)
+    return [item.value if item.type == "plain" else item.type for item in found]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "incomplete", "offered"),
+    [
+        ([], "tr", ["train"]),
+        (["train"], "--dcm", ["--dcme-update"]),
+        (["train", "--objective"], "n", ["ns", "nce"]),
+        (["train"], "cor", ["file"]),
+        (["train", "--holdout"], "h", ["file"]),
+        (["neighbors"], "", ["file"]),
+        (["classify", "test"], "mod", ["file"]),
+        (["scdv", "plot", "--method"], "p", ["pca"]),
+    ],
+)
+def test_a_shell_completes_commands_choices_and_files(arguments, incomplete, offered):
+    assert completions(arguments, incomplete) == offered
+
+
+def standard_input(monkeypatch, text):
+    """Give the program a text as standard input, which is no terminal."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_neighbors_without_words_answers_lines_of_standard_input(vectors, monkeypatch, capsys):
+    standard_input(monkeypatch, "king\nnobody man\n\n")
+    assert run(["neighbors", vectors, "-k", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split("\t")[:2] for line in out.splitlines()] == [["king", "queen"],
+                                                                   ["man", "woman"]]  # fmt: skip
+    assert err == f"{vectors}: no vector for nobody\n"
+
+
+def test_neighbors_without_words_prints_an_object_a_line(vectors, monkeypatch, capsys):
+    standard_input(monkeypatch, "king nobody\nman\n")
+    assert run(["neighbors", vectors, "-k", "1", "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["missing"] == ["nobody"]
+    assert second["neighbors"]["man"][0]["word"] == "woman"
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "found"),
+    [
+        ("analogies", ": gram\nman king woman queen\n", "accuracy"),
+        ("similarity", "king\tqueen\t9\nman\twoman\t8\nking\tman\t1\n", "spearman"),
+    ],
+)
+def test_test_sets_are_read_from_standard_input(command, text, found, vectors, monkeypatch, capsys):
+    standard_input(monkeypatch, text)
+    assert run(["eval", command, vectors, "-", "--json"]) == 0
+    assert found in capsys.readouterr().out
+
+
+def test_a_command_line_of_word2phrase_works(tmp_path):
+    text, joined = tmp_path / "text", tmp_path / "joined"
+    text.write_text("new york is big\nin new york it rains\n" * 20)
+    line = f"-train {text} -output {joined} -threshold 0.5 -min-count 2 -debug 0".split()
+    assert run(["phrases", *line]) == 0
+    assert "new_york" in joined.read_text()
