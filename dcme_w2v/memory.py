@@ -16,7 +16,7 @@ GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
 
 def memory_limit() -> int | None:
-    """Return the memory in bytes that this process may have, where the system tells it."""
+    """Return the memory in bytes that this process may have, where the system reports it."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -41,7 +41,7 @@ class Model:
     path : Path
         The folder.
     description : dict
-        What the JSON file says beside the arrays; the options, say.
+        What the JSON file holds beside the arrays, such as the options.
     arrays : dict of ndarray
         The arrays by name, memory-mapped and read-only.
     """
@@ -102,7 +102,7 @@ def save_model(
         The folder; one that is there is replaced if it is empty, or a model of this kind with
         nothing else in it. A symbolic link to a folder stays.
     kind : str
-        What sort of model it is; `load_model` asks for it.
+        The kind of model, which `load_model` requires.
     version : int
         Of this kind's arrays and description; raise it when older programs cannot read them.
     arrays : mapping of ndarray
@@ -140,7 +140,7 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     Raises
     ------
     FormatError
-        It is no model, of another kind or version, or damaged.
+        It is not a model, of another kind or version, or damaged.
     """
     folder = Path(path)
     head = _read_head(folder)
@@ -154,7 +154,7 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     listed = head.get("arrays")
     if not isinstance(listed, dict):
         raise FormatError(f"{folder / MODEL_FILE}: has no list of arrays; fit the model again")
-    arrays = {name: _map(folder, name, told) for name, told in listed.items()}
+    arrays = {name: _map(folder, name, listing) for name, listing in listed.items()}
     rest = {key: value for key, value in head.items() if key not in _OWN_KEYS}
     return Model(folder, rest, arrays)
 
@@ -222,26 +222,26 @@ def _read_head(folder: Path) -> dict[str, Any]:
     return head
 
 
-def _map(folder: Path, name: str, told: Any) -> NDArray[Any]:
+def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
     """Map one array and compare it with what the JSON file says of it."""
     if not _NAME.fullmatch(name):
         raise FormatError(f"{folder / MODEL_FILE}: {name!r} is no array's name; fit it again")
     file = folder / f"{name}.npy"
     try:
-        array = _read_empty(file) if _is_empty(told) else open_memmap(file, mode="r")
+        array = _read_empty(file) if _is_empty(listing) else open_memmap(file, mode="r")
     except FileNotFoundError:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
     except OSError:
         raise
     except Exception as error:  # numpy lets through whatever Python's parser makes of a header
         raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
-    if _kind_of(array) != told:
+    if _kind_of(array) != listing:
         raise FormatError(f"{file}: is not the array that {MODEL_FILE} says; fit the model again")
     return array
 
 
-def _is_empty(told: Any) -> bool:
-    return isinstance(told, dict) and 0 in (told.get("shape") or [])
+def _is_empty(listing: Any) -> bool:
+    return isinstance(listing, dict) and 0 in (listing.get("shape") or [])
 
 
 def _read_empty(file: Path) -> NDArray[Any]:

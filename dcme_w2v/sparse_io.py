@@ -44,7 +44,7 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Tell by its suffix whether a file holds vectors; packed ones have a second suffix."""
+    """Whether a file holds vectors, by its suffix; compressed files have a second one."""
     name = path.lower()
     for packed in PACKED:
         name = name.removesuffix(packed)
@@ -147,7 +147,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
             view[filled : filled + len(piece)] = piece
             filled += len(piece)
     if filled != size:
-        raise ValueError(f"{name} breaks off")
+        raise ValueError(f"{name} is truncated")
     return np.frombuffer(buffer, dtype=dtype).reshape(shape)
 
 
@@ -170,10 +170,10 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         try:
             if b"\0" in line:
                 raise ValueError
-            told = line.removesuffix(b"\r").decode()
+            text = line.removesuffix(b"\r").decode()
         except ValueError:
             raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
-        found.append(tuple(label for label in told.split("|") if label))
+        found.append(tuple(label for label in text.split("|") if label))
     return found
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 # What not to write -> what to write instead.
 PHRASES = {
     r"told|tells?": "reports, shows, says where ...; detected",
-    r"says|wants|knows|asks for": "reports, requires, supports, has",
+    r"wants|knows|asks for|what is said": "requires, supports, has, reports",
     r"rivals?": "baseline, the other program",
     r"noise words?": "negative samples (NS), noise samples (NCE)",
     r"parted by|parts? (the )?words|spaces part": "separated by",

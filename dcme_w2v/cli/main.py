@@ -33,8 +33,8 @@ COMMANDS = {
 
 
 @contextlib.contextmanager
-def _ends_told() -> Iterator[None]:
-    """End as we do, before click does, after a signal or where nobody reads stdout any more."""
+def _ending() -> Iterator[None]:
+    """End in our way, before click does, after a signal or where stdout is closed."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -62,20 +62,20 @@ class LazyGroup(Group):
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Read the command line."""
-        with _ends_told():
+        with _ending():
             return super().make_context(*arguments, **more)
 
     def _main_shell_completion(self, *arguments: Any, **more: Any) -> None:
         """Answer a shell that completes a command line."""
         try:
-            with _ends_told():
+            with _ending():
                 super()._main_shell_completion(*arguments, **more)
         except (LookupError, ValueError):
             raise UsageError("COMP_WORDS and COMP_CWORD are not what a shell sets") from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _ends_told():
+        with _ending():
             return super().invoke(ctx)
 
 
@@ -118,14 +118,14 @@ def run(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _report(error, f"{where}{error.strerror or error}", 1, arguments)
     except MemoryError as error:
-        told = f"out of memory ({error})" if str(error) else "out of memory"
-        return _report(error, f"{told}; lower --dim or raise --min-count", 1, arguments)
+        text = f"out of memory ({error})" if str(error) else "out of memory"
+        return _report(error, f"{text}; lower --dim or raise --min-count", 1, arguments)
     except click.Abort as error:  # a signal between reading the command line and the command
         number = number_of(error.__cause__ or error)
         return _report(error, "interrupted", 128 + number, arguments)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
-        return _report(error, told, 1, arguments)
+        text = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
+        return _report(error, text, 1, arguments)
 
 
 def _report(error: BaseException, message: str, code: int, arguments: list[str]) -> int:

@@ -119,5 +119,5 @@ def _print_answers(
         return
     for number, own in enumerate(answers, 1):
         for rank, hit in enumerate(own, 1):
-            told = "|".join(names[hit.document])
-            click.echo(f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{told}")
+            labels = "|".join(names[hit.document])
+            click.echo(f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{labels}")

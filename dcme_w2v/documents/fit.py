@@ -94,7 +94,7 @@ def fit_documents(
 
 
 def _counts_all(options: ScdvOptions) -> bool:
-    """Tell whether words without vectors count, too."""
+    """Whether words without vectors count, too."""
     return options.features in BAGS or options.tfidf > 0
 
 
@@ -132,7 +132,7 @@ def _check(
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
-            "vector; give vectors of this language, and text that is split into words alike"
+            "vector; use vectors of the same language, trained on text with the same tokenisation"
         )
     if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
         raise CorpusError(f"no word stands in {options.min_df} documents; lower --min-df")

@@ -23,7 +23,7 @@ from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, over_blocks
 _LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
 _EMPTY = 0.5  # a component with less than half a point is put elsewhere
 _STARTS, _TRIAL_ROUNDS = 3, 10
-_START_WORK = 3_000_000  # points times rounds of k-means; the last rounds of many gain little
+_START_WORK = 3_000_000  # points times iterations of k-means; the last of many gain little
 _LEAST_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -79,7 +79,7 @@ class Fitted:
     ----------
     mixture : Mixture
     log_likelihoods : list of float
-        Mean log-density of the points before each round, and of the mixture at the end.
+        Mean log-density of the points before each iteration, and of the mixture at the end.
     converged : bool
         The last round gained less than the tolerance.
     reseeded : int

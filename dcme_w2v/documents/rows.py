@@ -45,8 +45,8 @@ def transform_to_files(
         `rows`, `zero_rows` (without a word that counts), `entries`, and `density`, their share of
         rows x columns.
     """
-    told, read = itertools.tee(documents)
-    owns = (document.labels for document in told)
+    labelled, read = itertools.tee(documents)
+    owns = (document.labels for document in labelled)
     rows = zero_rows = entries = 0
     with writing_rows(output, model.columns, compress) as writer, _lines_to(labels) as lines:
         for part in model.transform((document.text for document in read), threads):

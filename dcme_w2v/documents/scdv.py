@@ -1,8 +1,9 @@
-"""Document vectors: SCDV and the rivals that its paper compares it with.
+"""Document vectors: SCDV and the baselines of its paper.
 
-A document's vector is the sum over its words of idf x P(topic | word) x vector of the word, a part
-for each topic, of unit length, with small numbers left out. What is learnt from the training
-documents is a `DocumentModel`. Called by `dcme_w2v.cli.scdv` and `dcme_w2v.documents.estimator`.
+A document's vector is the sum over its tokens of idf x P(topic | word) x word vector, one part for
+each topic, scaled to unit length, with small entries set to zero. A `DocumentModel` holds what is
+learned from the training documents. Called by `dcme_w2v.cli.scdv` and
+`dcme_w2v.documents.estimator`.
 
 Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
 clustering over distributional representations.
@@ -36,7 +37,7 @@ BAGS = ("bag-of-words", "tfidf")
 
 @dataclass(frozen=True)
 class Posteriors:
-    """P(topic | word), without the many that are next to nothing.
+    """P(topic | word), without negligible values.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class DocumentModel:
         How often each word stands in the training documents.
     posteriors : Posteriors
     mixture : Mixture or None
-        None for the rivals.
+        None for the baselines.
     threshold : float
         Numbers nearer to zero are left out.
     facts : dict
@@ -201,7 +202,7 @@ class DocumentModel:
         Raises
         ------
         FormatError
-            It is no such model, of another version, or damaged.
+            It is not such a model, of another version, or damaged.
         """
         folder = load_model(path, KIND, VERSION)
         try:

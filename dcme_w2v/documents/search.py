@@ -60,7 +60,7 @@ class QueryLikelihood:
     def scores(self, query: bytes) -> NDArray[np.float64]:
         """Return the mean log-probability of the query's words for each document.
 
-        Words that stand in no document are left out, and so is what is the same for all documents.
+        Words that occur in no document are ignored, and so are terms that all documents share.
         """
         batch = self._numbering.batch([query])
         ids = batch.ids[batch.ids < len(self._collection)].astype(np.int64)
@@ -90,7 +90,7 @@ class Finder:
     Raises
     ------
     UsageError
-        `share` is not within 0 and 1, or asks for a language model that there is none of.
+        `share` is not within 0 and 1, or not 0 without a language model.
     FormatError
         The index or the language model has another size.
     """
@@ -161,10 +161,10 @@ class Finder:
     def _mixed(self, cosines: NDArray[np.float64], query: bytes) -> NDArray[np.float64]:
         if self._language_model is None or not self._share:
             return cosines
-        told = self._language_model.scores(query)
-        told -= told.min()
-        told /= max(float(told.max()), np.finfo(float).tiny)
-        return self._share * told + (1 - self._share) * cosines
+        likelihood = self._language_model.scores(query)
+        likelihood -= likelihood.min()
+        likelihood /= max(float(likelihood.max()), np.finfo(float).tiny)
+        return self._share * likelihood + (1 - self._share) * cosines
 
 
 def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:

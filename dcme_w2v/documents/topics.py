@@ -1,4 +1,4 @@
-"""Topics: the words of each component, how well they hang together, and the senses of a word.
+"""Topics: the words of each component, their coherence, and the senses of a word.
 
 Called by `dcme_w2v.cli.topics`.
 """
@@ -112,7 +112,7 @@ def coherences(
 ) -> list[float]:
     """Return the coherence of lists of words, the best word first.
 
-    The sum over pairs of ln((D(w, v) + 1) / D(v)), where v is the word that stands before w in the
+    The sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the
     list and D counts the documents that words stand in (Mimno, Wallach, Talley, Leenders and
     McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
     counts as if it stood in one.

@@ -48,7 +48,7 @@ class IdCache:
             ) from error
 
     def write(self, first: int, ids: NDArray[np.uint32], share: float | None = None) -> None:
-        """Write ids from number `first` on; `share` of the corpus, if known, tells the need."""
+        """Write ids from number `first` on; `share` of the corpus serves to estimate the space."""
         rest = ids.view(np.uint8).data
         try:
             self._file.seek(first * ID_BYTES)

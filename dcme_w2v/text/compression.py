@@ -1,6 +1,6 @@
-"""Opening one file of a corpus: plain or packed, local, standard input or an address.
+"""Opening one file of a corpus: plain or compressed, local, standard input or an address.
 
-How a file is packed is told by its first bytes, whatever its name. Called by
+The compression is detected by the magic bytes, not by the name. Called by
 `dcme_w2v.text.corpus`, and by whoever reads a file that may be packed.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from dcme_w2v.errors import CorpusError, UnreadableError
 from dcme_w2v.files import STANDARD, standard_input
 
-PACKED_BYTES = 64 << 10  # read at once from a packed file
+PACKED_BYTES = 64 << 10  # read at once from a compressed file
 PIECE_BYTES = 1 << 20  # unpacked at once
 LINE_BYTES = 16 << 20  # of a line at most, where lines are held in memory
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -77,7 +77,7 @@ class CorpusFile(io.RawIOBase):
     path : str
         A file, ``-`` for standard input, or an address (s3, http, https).
     allow_truncated : bool, optional
-        Take the end of a packed file that breaks off for its end; None where nobody was asked.
+        Read a truncated compressed file as far as possible; None where there is no such option.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class CorpusFile(io.RawIOBase):
     packed : bool
         Whether what comes out is not what is stored.
     truncated : str or None
-        Where the file breaks off, when it has been read.
+        Where the file is truncated, once it has been read.
 
     Raises
     ------
@@ -181,8 +181,8 @@ class CorpusFile(io.RawIOBase):
                     yield piece
                 elif wanting and not data and not member.eof:
                     self.truncated = (
-                        f"{self.path}: the {packing.name} data breaks off at byte "
-                        f"{self.bytes_read} of the packed file"
+                        f"{self.path}: the {packing.name} data is truncated at byte "
+                        f"{self.bytes_read} of the compressed file"
                     )
                     if self._allow_truncated:
                         return
@@ -208,12 +208,12 @@ class CorpusFile(io.RawIOBase):
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(
                 f"{self.path}: the {packing.name} data is damaged before byte {self.bytes_read} "
-                f"of the packed file ({error}); get the file again"
+                f"of the compressed file ({error}); get the file again"
             ) from error
 
 
 def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
-    r"""Yield the lines of a file, unpacked, each with its ``\n``; a byte order mark is left out.
+    r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
 
     A stream without line ends, as /dev/zero, stops at `LINE_BYTES` instead of filling the memory.
 
@@ -241,7 +241,7 @@ def read_whole(path: str) -> bytes:
 
 
 def is_address(path: str) -> bool:
-    """Tell whether a path is an address that smart_open reads."""
+    """Whether a path is an address that smart_open reads."""
     return path.partition("://")[0] in EXTRAS and "://" in path
 
 
@@ -261,7 +261,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # What is packed is told by the first bytes here too, not by the suffix.
+        # Compression is detected by the magic bytes here too, not by the suffix.
         return smart_open.open(path, "rb", compression="disable")
     except (ImportError, NotImplementedError):
         extra = EXTRAS[path.partition("://")[0]]

@@ -117,7 +117,7 @@ class Corpus:
     block_bytes : int
         Bytes to read at once. A block is longer where a word is.
     allow_truncated : bool
-        Read a packed file that breaks off as far as it goes.
+        Read a truncated compressed file as far as possible.
 
     Attributes
     ----------

@@ -59,10 +59,10 @@ def read_documents(
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, ``-``, addresses, plain or packed; see `dcme_w2v.text.corpus.expand`.
+        Files, folders, ``-``, addresses, plain or compressed; see `dcme_w2v.text.corpus.expand`.
     form : {"auto", "tab", "fasttext", "text"}
         What a line is: labels and a TAB before the text; words that start with ``__label__``
-        before it; text alone. "auto" tells each line by its start, then by its first TAB.
+        before it; text alone. "auto" decides for each line, by its start, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
         Words that are not UTF-8: stop, replace their bytes by U+FFFD, or leave the word out.
 

@@ -48,7 +48,7 @@ class CountedCorpus:
     replaced, skipped : int
         Tokens that are not UTF-8 and were spelt with U+FFFD, or left out.
     truncated : list of str
-        Where packed files broke off that were read as far as they went.
+        Where truncated compressed files end that were read as far as possible.
     files : list of dict
         ``path`` and ``size`` of each file in bytes as it is stored, None for streams.
     seconds : float
@@ -170,7 +170,7 @@ def encode(
     cache_dir : str, optional
         Folder for four bytes a token; the system's folder for temporary files by default.
     holdout : HeldOutLines, optional
-        Lines to be kept apart, in no count.
+        Lines to hold out, in no count.
 
     Raises
     ------
@@ -322,7 +322,7 @@ class _Reading:
             )
 
     def counts(self, total: core.Table) -> NDArray[np.int64]:
-        """Return how often each word of the one table occurs, but for the lines held out."""
+        """Return how often each word of the one table occurs, except in held-out lines."""
         counts = total.counts()
         return counts if self.held_out is None else counts - self.held_out
 

@@ -1,6 +1,6 @@
 """The phrases that were found in a text, to be joined in another: what --save-table writes.
 
-A line is pass, left side, right side, count and score, parted by tabs.
+A line is pass, left side, right side, count and score, separated by tabs.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class PhraseTable:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhraseTable:
-        """Read a table, which may be packed.
+        """Read a table, which may be compressed.
 
         Raises
         ------
         FormatError
-            A line is no phrase; names file and line.
+            A line is not a phrase; names file and line.
         CorpusError
             The file cannot be read.
         """

@@ -1,4 +1,4 @@
-"""Phrases: pairs of words that stand together more often than by chance become one word.
+"""Phrases: pairs of words that occur together more often than by chance become one word.
 
 The text is read once, as word numbers (`dcme_w2v.text.encode`); each pass joins pairs in the text
 that the passes before have made, piece by piece, so that memory holds words and pairs but no text.

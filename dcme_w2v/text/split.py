@@ -29,7 +29,7 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> NDArray[np.bool_]:
-        """Tell of lines first .. first + count - 1 whether they are held out."""
+        """Return which of the lines first .. first + count - 1 are held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = _mixed(numbers + _mixed(np.array([self.seed], dtype=np.uint64)))
         chosen: NDArray[np.bool_] = mixed < np.uint64(self.fraction * 2.0**64)
@@ -37,7 +37,7 @@ class HeldOutLines:
 
 
 class Choice:
-    """Walk over the provisional ids of a corpus and tell which are of lines held out."""
+    """Walk over the provisional ids of a corpus and find those of held-out lines."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
@@ -45,7 +45,7 @@ class Choice:
         self._open = False
 
     def mask(self, ids: NDArray[np.uint32], newline: bool) -> NDArray[np.bool_]:
-        """Go on with a block; `newline` says that it begins with the end of a line."""
+        """Process a block; `newline`: it begins with the end of a line."""
         if newline and self._open:
             self._line += 1
             self._open = False

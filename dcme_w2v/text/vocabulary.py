@@ -59,8 +59,8 @@ class Vocabulary(Words):
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
 
-        The file may be packed; its lines need not be sorted, and ties keep their order. A row
-        ``</s>``, which word2vec.c adds for the ends of lines, is left out.
+        The file may be compressed; its lines need not be sorted, and ties keep their order. A row
+        ``</s>``, which word2vec.c adds for the ends of lines, is skipped.
 
         Raises
         ------

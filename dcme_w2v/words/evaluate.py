@@ -35,7 +35,7 @@ EPSILON = 0.001
 # Floats in one block of scores: 64 MB.
 BLOCK = 2**24
 
-# Of so many best answers, the first that is no word of the question in another case is taken.
+# Of so many best answers, the first that is not a word of the question in another case is taken.
 CANDIDATES = 5
 
 
@@ -50,7 +50,7 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section asks for grammar: its name begins with "gram"."""
+        """Whether the section is about grammar: its name begins with "gram"."""
         return self.name.startswith("gram")
 
     @property
@@ -260,7 +260,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
-    """Return each upper-case spelling's first word, and for each word the first spelled alike."""
+    """Return the first word of each upper-case spelling, and each word's first such word."""
     if restrict < 1:
         raise UsageError(f"--restrict={restrict}: must be at least 1")
     spelled: dict[str, int] = {}

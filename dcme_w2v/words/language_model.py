@@ -1,4 +1,4 @@
-"""A saved model, and how probable text and analogies are under it: `dcme-w2v eval likelihood`.
+"""A saved model, and the likelihood of text and analogies: `dcme-w2v eval likelihood`.
 
 A model is what `dcme-w2v train` writes: the vectors, the context vectors of --output-context, and
 the manifest beside the vectors, which says where the latter are, and the window. Vectors of other
@@ -99,7 +99,7 @@ class LanguageModel:
         return cls(input.words, input.vectors, output.vectors, int(window), biases)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
-        """Return how probable the words of a corpus are, each given those around it.
+        """Return the log-likelihood of the tokens of a corpus, given their contexts.
 
         Words that the model has not are left out, as in training. Keys: `log_probability`,
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
@@ -109,7 +109,7 @@ class LanguageModel:
         return _figures("", np.concatenate(logs, axis=1), "words")
 
     def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
-        """Return how probable d is, given the context h_b - h_a + h_c, for questions a b c d.
+        """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
 
         It is the measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case.
         Keys as those of `text_likelihood`, with `analogy_` before them, and `questions`.

@@ -1,4 +1,4 @@
-"""How probable held-out text is under a model: the exact softmax over the whole vocabulary.
+"""The likelihood of held-out text under a model, by the exact softmax over the vocabulary.
 
 A word is predicted from the mean of the context vectors around it, as CBOW does with a fixed
 window, whatever the model was trained with. Scores come from BLAS, some hundred contexts at a time.
@@ -97,7 +97,7 @@ def likelihood(
     window: int,
     bias: NDArray[np.float32] | None = None,
 ) -> Likelihood:
-    """Return how probable encoded text is.
+    """Return the log-likelihood of encoded text.
 
     Parameters
     ----------

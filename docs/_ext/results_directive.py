@@ -19,7 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 
 results = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "results.py"))
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
+# Okabe and Ito's colours, which are distinct in any colour vision.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vPX*"
 
