@@ -170,10 +170,10 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         try:
             if b"\0" in line:
                 raise ValueError
-            text = line.removesuffix(b"\r").decode()
+            labels = line.removesuffix(b"\r").decode()
         except ValueError:
             raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
-        found.append(tuple(label for label in text.split("|") if label))
+        found.append(tuple(label for label in labels.split("|") if label))
     return found
 
 

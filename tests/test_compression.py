@@ -59,13 +59,13 @@ def test_truncated_file_is_an_error(tmp_path, pack, left):
     packed = pack(NOISE)
     cut = packed[: int(len(packed) * left) if left > 0 else left]
     path = write(tmp_path / "a.txt", cut)
-    with pytest.raises(CorpusError, match=rf"a\.txt: .* breaks off at byte {len(cut)} of the pack"):
+    with pytest.raises(CorpusError, match=rf"a\.txt: .* truncated at byte {len(cut)} of the pack"):
         read_whole(path)
 
 
 def test_truncated_second_member(tmp_path, pack):
     path = write(tmp_path / "a", pack(TEXT) + pack(TEXT)[:-5])
-    with pytest.raises(CorpusError, match="breaks off at byte"):
+    with pytest.raises(CorpusError, match="truncated at byte"):
         read_whole(path)
 
 

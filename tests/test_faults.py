@@ -36,7 +36,7 @@ REFUSED = {
     "zip": (b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500), "looks binary"),
     "lz4": (b"\x04\x22\x4d\x18" + random.Random(1).randbytes(500), "byte"),
     "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
-    **{f"{name} cut": (pack(NOISE)[:-20], "breaks off at byte") for name, pack in PACKERS.items()},
+    **{f"{name} cut": (pack(NOISE)[:-20], "truncated at byte") for name, pack in PACKERS.items()},
     **{
         f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "damaged before")
         for name, pack in PACKERS.items()
@@ -104,7 +104,7 @@ def test_a_truncated_file_is_read_if_asked_for(tmp_path, capsys, name):
     assert "--allow-truncated" in error and f"byte {corpus.stat().st_size}" in error
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--epochs", "1", "--allow-truncated", quiet=False) == 0
-    assert f"breaks off at byte {corpus.stat().st_size}" in capsys.readouterr().err
+    assert f"truncated at byte {corpus.stat().st_size}" in capsys.readouterr().err
     # every packer's blocks are so small that most of the text is before the cut
     assert len(NOISE.split()) / 2 < manifest(output)["tokens"]["corpus"] <= len(NOISE.split())
 

@@ -49,7 +49,7 @@ DAMAGED = {
     ),
     "binary duplicate": (b"2 1\na \0\0\x80\x3f\na \0\0\xc0\x3f\n", "row 2: duplicate word 'a'"),
     "binary tab": (b"2 1\na \0\0\x80\x3f\nb\t \0\0\xc0\x3f\n", "row 2, byte 11: separator"),
-    "packing cut": (gzip.compress(b"1 1\na 1\n")[:-6], "breaks off at byte"),
+    "packing cut": (gzip.compress(b"1 1\na 1\n")[:-6], "truncated at byte"),
     "packing damaged": (bz2.compress(b"1 1\na 1\n")[:12] + bytes(30), "is damaged before byte"),
 }
 

@@ -58,7 +58,7 @@ def _answer_lines(loaded: Vectors, path: str, k: int, as_json: bool) -> None:
     """Answer each line of standard input: all its words' neighbours; JSON one object a line."""
     for line in _lines():
         words = line.split()
-        found = {word: nearest.neighbors(loaded, word, k) for word in words if word in loaded.words}
+        found = {word: loaded.most_similar(word, topn=k) for word in words if word in loaded}
         missing = [word for word in words if word not in found]
         if as_json:
             listed = {word: _as_dicts(near) for word, near in found.items()}
