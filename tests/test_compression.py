@@ -59,7 +59,7 @@ def test_truncated_file_is_an_error(tmp_path, pack, left):
     packed = pack(NOISE)
     cut = packed[: int(len(packed) * left) if left > 0 else left]
     path = write(tmp_path / "a.txt", cut)
-    with pytest.raises(CorpusError, match=rf"a\.txt: .* truncated at byte {len(cut)} of the compressed"):
+    with pytest.raises(CorpusError, match=rf"a\.txt: .* truncated at byte {len(cut)} of"):
         read_whole(path)
 
 

@@ -17,6 +17,7 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.errors import UsageError
 from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
 from dcme_w2v.paths import Paths
 
