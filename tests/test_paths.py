@@ -88,7 +88,7 @@ ROWS = [
     Row("phrases {corpus} --output {output} --save-table {save_table} --read-table {read_table} "
         "--cache-dir .",
         {"corpus": "c.txt", "read_table": "tab"}, {"output": "o", "save_table": "ot"},
-        folders=("corpus",), texts=("cache_dir",)),
+        folders=("corpus",), texts=("cache_dir", "corpus_too")),
     Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
     Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
     Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
