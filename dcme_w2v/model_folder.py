@@ -134,6 +134,17 @@ def save_model(
             file.write(text.encode() + b"\n")
 
 
+def kind_of_model(path: str | os.PathLike[str]) -> str:
+    """Return which kind of model a folder holds.
+
+    Raises
+    ------
+    FormatError
+        It is not a model.
+    """
+    return str(_read_head(Path(path)).get("kind"))
+
+
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     """Open a model's folder; the arrays are memory-mapped.
 

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers import refused
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.model_folder import save_model
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
@@ -251,3 +253,10 @@ def test_models_that_are_wrong(tmp_path, capfd, docs, model):
 def test_help_of_every_command():
     for command in ("train", "test", "predict", "explain"):
         assert "Usage" in invoke(command, "--help").stdout
+
+
+@pytest.mark.parametrize("line", [["test", "docs"], ["predict", "docs"], ["explain", "label"]])
+def test_a_model_that_predicts_no_classes(line, tmp_path, capsys):
+    save_model(tmp_path / "m", "thing", 1, {}, {})
+    code = run(["classify", line[0], str(tmp_path / "m"), line[1]])
+    assert "kind 'thing'; give one of classifier" in refused(capsys, code)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.model import Predictor
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.sparse_io import Labels, is_vectors, join, read_vectors
 from dcme_w2v.text.documents import Document, read_documents
@@ -113,7 +113,7 @@ def read_rows(docs: Sequence[str], labels: str | None, share: float, seed: int) 
 
 
 def pieces(
-    model: Classifier, docs: Sequence[str], labels: str | None, size: int
+    model: Predictor, docs: Sequence[str], labels: str | None, size: int
 ) -> Iterator[tuple[csr_matrix, Labels]]:
     """Yield the vectors and labels of `size` documents at a time, as a model wants them."""
     if are_vectors(docs):

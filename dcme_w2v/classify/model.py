@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,66 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.model_folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, words_arrays
 from dcme_w2v.options import default_threads
 
 KIND, VERSION = "classifier", 1
 # of several labels; found on Reuters, and again by every run that holds documents out
 THRESHOLD = 0.15
+# Kinds of models that predict classes -> "module:class", which has `load` and is a `Predictor`.
+PREDICTORS = {
+    KIND: "dcme_w2v.classify.model:Classifier",
+}
 SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
+
+
+class Predictor(Protocol):
+    """What predicts classes, whatever kind of model it is; `Classifier` describes the parts."""
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes."""
+
+    @property
+    def text(self) -> TextFeatures | None:
+        """What turns text into rows."""
+
+    @property
+    def several(self) -> bool:
+        """Whether documents may have several labels."""
+
+    @property
+    def threshold(self) -> float:
+        """Probability from which on a label counts as predicted, with several."""
+
+    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
+        """Return documents as vectors."""
+
+    def log_probabilities(
+        self, matrix: csr_matrix, threads: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the log-probabilities of all classes for some documents at a time."""
+
+    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
+        """Return the features that speak most for a class, and their weights."""
+
+
+def load_classifier(path: str | os.PathLike[str]) -> Predictor:
+    """Open the folder of any model that predicts classes.
+
+    Raises
+    ------
+    FormatError
+        It is no model, of a kind that does not predict classes, or damaged.
+    """
+    kind = kind_of_model(path)
+    if kind not in PREDICTORS:
+        raise FormatError(
+            f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(PREDICTORS)}"
+        )
+    module, _, name = PREDICTORS[kind].partition(":")
+    loaded: Predictor = getattr(importlib.import_module(module), name).load(path)
+    return loaded
 
 
 @dataclass

@@ -25,7 +25,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import Measures, best_threshold
-from dcme_w2v.classify.model import KIND, Classifier, fitting
+from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.paths import Paths
@@ -130,7 +130,7 @@ def train(
 
 
 def test(
-    model: Classifier, docs: Sequence[str], labels: str | None = None, threads: int | None = None
+    model: Predictor, docs: Sequence[str], labels: str | None = None, threads: int | None = None
 ) -> dict[str, Any]:
     """Return the measures of a model on labelled documents.
 
@@ -159,7 +159,7 @@ def test(
 
 
 def predict(
-    model: Classifier,
+    model: Predictor,
     docs: Sequence[str],
     count: int = 1,
     labels: str | None = None,

@@ -84,9 +84,9 @@ def test(
     training documents counts as an error.
     """
     from dcme_w2v.classify import pipeline
-    from dcme_w2v.classify.model import Classifier
+    from dcme_w2v.classify.model import load_classifier
 
-    found = pipeline.test(Classifier.load(model), docs, labels, threads)
+    found = pipeline.test(load_classifier(model), docs, labels, threads)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -116,9 +116,9 @@ def predict(
     further labels and probabilities follow on the same line. Labels in DOCS are ignored.
     """
     from dcme_w2v.classify import pipeline
-    from dcme_w2v.classify.model import Classifier
+    from dcme_w2v.classify.model import load_classifier
 
-    for found in pipeline.predict(Classifier.load(model), docs, count, labels, threads):
+    for found in pipeline.predict(load_classifier(model), docs, count, labels, threads):
         pairs = [(name, round(p, 6)) for name, p in found]
         line = json.dumps(pairs) if as_json else "\t".join(f"{n}\t{p:.6f}" for n, p in pairs)
         sys.stdout.buffer.write(f"{line}\n".encode())
@@ -137,8 +137,8 @@ def explain(model: str, label: str, count: int, as_json: bool) -> None:
 
     Prints feature and weight, separated by a tab, the highest weight first.
     """
-    from dcme_w2v.classify.model import Classifier
+    from dcme_w2v.classify.model import load_classifier
 
-    found = Classifier.load(model).explain(label, count)
+    found = load_classifier(model).explain(label, count)
     lines = [json.dumps(found)] if as_json else [f"{name}\t{weight:.4f}" for name, weight in found]
     click.echo("\n".join(lines))

@@ -1,0 +1,83 @@
+"""L-BFGS, the one loop: minimises a function of one vector from its values and gradients.
+
+Called by `dcme_w2v.classify.solver` and by whatever else minimises a smooth function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.parallel import one_blas_thread
+
+HISTORY = 6  # pairs of vectors that L-BFGS keeps; each is as large as the point, in float64
+EVALUATIONS = 10  # for each iteration, at most, on average
+
+Function = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+Watch = Callable[[int, float, NDArray[np.float64]], bool | None]
+
+
+def minimise(
+    function: Function,
+    start: NDArray[np.float64],
+    *,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
+    watch: Watch | None = None,
+) -> NDArray[np.float64]:
+    """Return where a function has its minimum, by scipy's L-BFGS-B with one thread of BLAS.
+
+    Parameters
+    ----------
+    function : callable
+        Gets a point, an ndarray of float64 of the shape of `start`; returns the value there and the
+        gradient, of the same shape.
+    start : ndarray of float64
+        Where to begin; of any shape.
+    iterations : int
+        How many at most.
+    tolerance : float
+        Stop when an iteration reduces the value by less than this share of it.
+    watch : callable, optional
+        Gets the iteration (from 1), the value that was last computed and the point; returns whether
+        to stop.
+
+    Returns
+    -------
+    ndarray of float64
+        The best point; of the shape of `start`.
+    """
+    from scipy.optimize import minimize
+
+    last, count = 0.0, 0
+
+    def flat(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        nonlocal last
+        last, gradient = function(point.reshape(start.shape))
+        return last, gradient.ravel()
+
+    def iterated(point: NDArray[np.float64]) -> None:
+        nonlocal count
+        count += 1
+        if watch and watch(count, last, point.reshape(start.shape)):
+            raise StopIteration
+
+    with one_blas_thread():
+        found = minimize(
+            flat,
+            start.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=iterated,
+            options={
+                "maxiter": iterations,
+                "maxfun": EVALUATIONS * iterations,
+                "maxcor": HISTORY,
+                "ftol": tolerance,
+                "gtol": 0.0,
+            },
+        )
+    point: NDArray[np.float64] = found.x.reshape(start.shape)
+    return point
