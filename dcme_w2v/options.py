@@ -435,3 +435,18 @@ class OutputOptions(Checked):
         "format of the vectors (default: by suffix, .bin: binary, .npy: npy, other: text)",
         choices=("text", "binary", "npy"),
     )
+
+
+POSTPROCESSES = ("none", "centre", "damp")
+
+
+@dataclass(frozen=True)
+class PostprocessOptions(Checked):
+    """What `convert` changes of the vectors."""
+
+    postprocess: str = option(
+        "none",
+        "centre: subtract the mean vector; damp: also scale down the 5 directions of most variance "
+        "(better for relatedness, worse for strict similarity)",
+        choices=POSTPROCESSES,
+    )

@@ -33,7 +33,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",
         "quiet", "log_json",
     ),
-    "Output": ("output", "output_context", "format", "save_vocab", "save_table", "as_json"),
+    "Output": (
+        "output", "output_context", "format", "postprocess", "save_vocab", "save_table", "as_json",
+    ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
 }  # fmt: skip
 MANY = 12  # options from which on they are grouped

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import collect, option_of
-from dcme_w2v.options import OutputOptions
+from dcme_w2v.cli.options import collect, option_of, options_of
+from dcme_w2v.options import OutputOptions, PostprocessOptions
 from dcme_w2v.paths import Paths
 
 
@@ -16,6 +16,7 @@ from dcme_w2v.paths import Paths
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @option_of(OutputOptions, "format")
+@options_of(PostprocessOptions)
 def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors between text, binary and npy.
 
@@ -25,10 +26,15 @@ def convert(source: str, target: str, **values: Any) -> None:
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words.beside import read_with, written_with
+    from dcme_w2v.words.postprocess import postprocessed
 
     chosen = collect(OutputOptions, values).format
     paths = Paths().reads("IN", source, beside=read_with(source))
     paths.writes("OUT", target, written_with(target, chosen)).check()
     vectors = Vectors.load(source)
+    method = collect(PostprocessOptions, values).postprocess
+    if method != "none":
+        changed = postprocessed(vectors.vectors, method)
+        vectors = Vectors(vectors.words, changed, vectors.counts)
     vectors.save(target, chosen)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)

@@ -1,0 +1,62 @@
+"""Change word vectors after training: subtract what all of them share.
+
+Called by `dcme-w2v convert --postprocess`. Word vectors have a mean that is far from 0, and a few
+directions with most of the variance, which tell frequent words from rare ones rather than meanings
+apart (Mu and Viswanath 2018, All-but-the-Top).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import UsageError
+
+# All-but-the-Top removes dim / 100 directions, which loses what they have of the meaning; here they
+# keep as much variance as the next direction has.
+DAMPED_DIRECTIONS = 5
+
+
+def postprocessed(matrix: NDArray[np.float32], method: str) -> NDArray[np.float32]:
+    """Return vectors less what all of them share.
+
+    Parameters
+    ----------
+    matrix : ndarray of float32, shape (n, d)
+    method : {"centre", "damp"}
+        ``centre`` subtracts the mean vector; ``damp`` does that, and scales the five directions of
+        the greatest variance down to the variance of the sixth.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, d)
+
+    Raises
+    ------
+    UsageError
+        There are too few words or dimensions to find directions in.
+
+    References
+    ----------
+    Mu and Viswanath 2018, All-but-the-Top: Simple and Effective Postprocessing for Word
+    Representations, ICLR.
+    """
+    mean = matrix.mean(axis=0, dtype=np.float64)
+    centred: NDArray[np.float32] = matrix - mean.astype(np.float32)
+    return _damped(centred) if method == "damp" else centred
+
+
+def _damped(centred: NDArray[np.float32]) -> NDArray[np.float32]:
+    n, d = centred.shape
+    if min(n - 1, d) <= DAMPED_DIRECTIONS:
+        raise UsageError(
+            f"--postprocess=damp: needs more than {DAMPED_DIRECTIONS} dimensions and "
+            f"{DAMPED_DIRECTIONS + 1} words, and there are {d} and {n}; give centre"
+        )
+    found, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    variances = np.maximum(found, np.finfo(np.float32).tiny)  # vectors in a subspace have zeros
+    top = directions[:, -DAMPED_DIRECTIONS:]
+    kept = np.sqrt(variances[-DAMPED_DIRECTIONS - 1] / variances[-DAMPED_DIRECTIONS:])
+    change = (top * (kept - 1)) @ top.T
+    damped: NDArray[np.float32] = centred + centred @ change.astype(np.float32)
+    return damped
