@@ -53,7 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = target_of(path)
     _remove_abandoned(target)
     with blaming(path):
-        number, aside = tempfile.mkstemp(dir=target.parent, prefix=_aside(target), suffix=PART)
+        number, aside = tempfile.mkstemp(dir=target.parent, prefix=aside_of(target), suffix=PART)
     try:
         with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
@@ -236,7 +236,7 @@ def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed left of their tries to write a target."""
     with contextlib.suppress(OSError):
-        start = _aside(target)
+        start = aside_of(target)
         for left in target.parent.glob(f"{_literally(start)}*{PART}"):
             if not _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
                 continue
@@ -245,8 +245,8 @@ def _remove_abandoned(target: Path) -> None:
                 left.unlink()
 
 
-def _aside(target: Path) -> str:
-    """Return the start of the names of files that are to take a target's place."""
+def aside_of(target: Path) -> str:
+    """Return the start of the names of what is to take a target's place."""
     return f".{target.name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
@@ -262,6 +262,40 @@ def sync_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+def check_name(path: str | os.PathLike[str], shown: str) -> None:
+    """Raise if a name in a path, or all of it, is longer than the file system takes.
+
+    Raises
+    ------
+    UsageError
+        It is; the message begins with `shown`.
+    """
+    target = Path(os.path.realpath(path))
+    folder = next((one for one in target.parents if _is_there(one)), Path("/"))
+    for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
+        longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
+        if most is not None and longest > most:
+            raise UsageError(
+                f"{shown}: is too long: {longest:,} bytes of at most {most:,}; choose a shorter "
+                "name"
+            )
+
+
+def _limit(folder: Path, name: str) -> int | None:
+    """Return a limit of the file system that a folder is on; None where it has none."""
+    with contextlib.suppress(OSError, ValueError):
+        found = os.pathconf(folder, name)
+        return found if found > 0 else None
+    return None
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

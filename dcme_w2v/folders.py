@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dcme_w2v.files import PART, new_mode, sync_folder
+from dcme_w2v.files import PART, aside_of, new_mode, sync_folder
 
 OLD = ".old"
 
@@ -33,7 +33,7 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
     OSError
         It cannot be written; what was there is untouched.
     """
-    start = f".{target.name}."
+    start = aside_of(target)
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
     try:
         yield aside

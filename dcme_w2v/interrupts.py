@@ -1,7 +1,7 @@
 """Signals: noted while there is work to save, and otherwise the end of the program.
 
-`dcme_w2v.cli.main` turns SIGTERM into an exception as SIGINT is one; the trainer notes both while
-it trains, so that it can save what it has.
+`dcme_w2v.cli.main` turns SIGTERM and SIGHUP into exceptions as SIGINT is one; the trainer notes all
+three while it trains, so that it can save what it has.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from types import FrameType
 
 from dcme_w2v.errors import DcmeError
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived."""
+    """SIGTERM or SIGHUP arrived; which is its argument."""
 
 
 class Interrupted(DcmeError):
@@ -42,31 +42,34 @@ class Noted:
 
 
 def terminate(number: int, frame: FrameType | None) -> None:
-    """Handle SIGTERM: raise as Python does for SIGINT."""
-    raise Terminated
+    """Handle SIGTERM and SIGHUP: raise as Python does for SIGINT."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # see `noting`
+    raise Terminated(number)
 
 
 def raise_on_signals() -> None:
-    """Let SIGTERM raise as SIGINT does, but for signals that the process was started to ignore."""
-    for number, handler in (
-        (signal.SIGINT, signal.default_int_handler),
-        (signal.SIGTERM, terminate),
-    ):
+    """Let all of `SIGNALS` raise, but for those that the process was started to ignore."""
+    for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, handler)
+            own = signal.default_int_handler if number == signal.SIGINT else terminate
+            signal.signal(number, own)
 
 
 def number_of(error: BaseException) -> int:
     """Return the signal behind an exception."""
-    return signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+    if isinstance(error, Terminated):
+        return int(error.args[0]) if error.args else signal.SIGTERM
+    return signal.SIGINT
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[Noted]:
-    """Note the first SIGINT or SIGTERM instead of raising; the second ends the process at once.
+    """Note the first signal instead of raising; a second SIGINT or SIGTERM ends the process.
 
-    In a thread that is not the main one no signal is caught, and nothing noted; nor is a signal
-    that the process was started to ignore, as under nohup.
+    SIGHUP is no second signal, because it seldom comes alone: a terminal that closes sends one, and
+    the shell in it another; a system that shuts down sends one with SIGTERM. In a thread that is
+    not the main one no signal is caught, and nothing noted; nor is a signal that the process was
+    started to ignore, as under nohup.
     """
     noted = Noted()
     if threading.current_thread() is not threading.main_thread():
@@ -75,9 +78,13 @@ def noting() -> Iterator[Noted]:
     heeded = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
 
     def note(number: int, frame: FrameType | None) -> None:
-        noted.number = number
-        for one in heeded:  # the system's own way: works whatever the process is at
-            signal.signal(one, signal.SIG_DFL)
+        if noted.number is None:
+            noted.number = number
+        for one in heeded:
+            if one == signal.SIGHUP:
+                signal.signal(one, signal.SIG_IGN)
+            elif number != signal.SIGHUP:  # the system's own way: works whatever the process is at
+                signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, note) for one in heeded}
     try:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD, check_log, check_writable, descriptor_of, is_stream
+from dcme_w2v.files import STANDARD, check_log, check_name, check_writable, descriptor_of, is_stream
 
 # A file that exists is its device and inode; one that does not, those of the nearest folder that
 # exists and the names below it. Devices, as /dev/null, and sockets have none: nothing is replaced.
@@ -96,7 +96,7 @@ class Paths:
         shown = {path: _shown(flag, path) for path in given}
         shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in beside}
         for path, name in shown.items():
-            is_folder = path != STANDARD and Path(path).is_dir()
+            is_folder = path != STANDARD and os.path.isdir(path)  # noqa: PTH112 Path's raises on long names
             self._read.append(_File(path, name, _identity(path, "stdin"), is_folder))
         return self
 
@@ -163,6 +163,8 @@ class Paths:
         ResourceError
             A target cannot be written.
         """
+        for target in self._written:
+            check_name(target.path, target.shown)
         for number, target in enumerate(self._written):
             for other in self._written[:number]:
                 _check_two_outputs(target, other)

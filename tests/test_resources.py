@@ -37,12 +37,7 @@ def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, m
 
 
 def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
-    disk_usage = resources.shutil.disk_usage
-
-    def small(path):
-        return disk_usage(path)._replace(free=500)
-
-    monkeypatch.setattr(resources.shutil, "disk_usage", small)
+    monkeypatch.setattr(resources, "free_bytes", lambda folder: 500)
     monkeypatch.setattr(run_module, "Trainer", None)
     code = train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin")
     assert "need about" in refused(capsys, code)

@@ -27,9 +27,11 @@ from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
+from dcme_w2v.disk import require_disk
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
 
@@ -112,6 +114,7 @@ def train(
     holdout = _holdout(job, text, read, classes)
     several = any(len(labels) > 1 for labels in read.labels)
     options = resolved(options, len(classes))
+    require_disk(job.output, _model_bytes(read.matrix, len(classes)))
     data = Labelled(read.matrix, numbers_of(read.labels, classes))
     read_seconds = time.monotonic() - start
     weights, epochs = fit(data, len(classes), options, holdout, several, reporter)
@@ -125,7 +128,7 @@ def train(
     model = Classifier(classes, weights, text, options, several, record=record)
     if several and holdout is not None:
         model.threshold = _threshold(model, holdout)
-    model.save(job.output)
+    write_or_keep([Result(job.output, "model", model.save)])
     return model
 
 
@@ -185,6 +188,12 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
             f"{job.docs[0]}: all documents have the label {classes[0]!r}: nothing to tell apart; "
             "give documents of two classes or more"
         )
+
+
+def _model_bytes(matrix: csr_matrix, classes: int) -> int:
+    """Return what the weights take on disk at most: only features that occur have weights."""
+    occurring = len(np.unique(matrix.indices))
+    return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes
 
 
 def _corpus_line(read: Read, classes: Sequence[str]) -> str:

@@ -90,7 +90,7 @@ def program(traceback_wanted: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 130 or 143 after a signal."""
+    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 128 + N after signal N."""
     arguments = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
     try:

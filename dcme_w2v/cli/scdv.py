@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import click
@@ -50,8 +51,10 @@ def fit(
     "label TAB text", "__label__x text" or text alone. Labels are ignored.
     """
     from dcme_w2v import Vectors
+    from dcme_w2v.disk import require_disk
     from dcme_w2v.documents.fit import fit_documents
     from dcme_w2v.documents.scdv import KIND
+    from dcme_w2v.rescue import Result, write_or_keep
     from dcme_w2v.text.documents import read_documents
     from dcme_w2v.words.beside import read_with
 
@@ -65,8 +68,10 @@ def fit(
 
     documents = read_documents(docs, encoding_errors=encoding_errors)
     texts = (document.text for document in documents)
-    model = fit_documents(texts, Vectors.load(vectors), options, threads=threads, report=report)
-    model.save(output)
+    room = partial(require_disk, output)
+    loaded = Vectors.load(vectors)
+    model = fit_documents(texts, loaded, options, threads=threads, report=report, room=room)
+    write_or_keep([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     if as_json:
         click.echo(json.dumps(figures))

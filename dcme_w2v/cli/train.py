@@ -62,7 +62,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
     is a sentence, tokens are separated by whitespace. Beside the vectors, VECTORS.json records how
     they were made. Command lines of word2vec.c work unchanged. With several threads, results differ
-    between runs, unless --deterministic is given. SIGINT or SIGTERM saves the state and stops.
+    between runs, unless --deterministic is given. SIGINT, SIGTERM or
+    SIGHUP saves the state and stops.
     """
     from dcme_w2v.interrupts import noting
     from dcme_w2v.progress import reporting

@@ -52,6 +52,7 @@ def fit_documents(
     *,
     threads: int | None = None,
     report: Report | None = None,
+    room: Callable[[int], None] | None = None,
 ) -> DocumentModel:
     """Learn how to turn documents into vectors.
 
@@ -66,6 +67,9 @@ def fit_documents(
         The CPUs that this process may use by default; the result does not depend on it.
     report : callable, optional
         Called with the number of rounds done and the mean log-likelihood.
+    room : callable, optional
+        Called before the clustering with the bytes of the model's word vectors; what it raises ends
+        the work.
 
     Raises
     ------
@@ -82,6 +86,8 @@ def fit_documents(
         counted = _count(texts, vectors.words, spool, _counts_all(options))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
         _check(counted, kept, options, len(vectors.words))
+        if room is not None:
+            room(4 * vectors.dim * int(np.count_nonzero(kept < len(vectors.words))))
         model = _with_words(vectors, counted, kept, options, threads, report)
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.checkpoints.folder import KEPT
+from dcme_w2v.disk import file_limit, free_bytes
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.files import is_stream
 from dcme_w2v.memory import memory_limit
@@ -35,7 +35,9 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     folders = [(Path(path).parent, size) for path, size in files.items()]
+    largest = list(files.values())
     if job.checkpoint or job.resume:
+        largest += [words * options.dim * 4, state]
         folders.append((Path(job.checkpoint or job.resume or ""), (KEPT + 1) * checkpoint))
     return {
         "vocabulary": words,
@@ -45,6 +47,8 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
         "memory_available_bytes": memory_limit(),
         "cache_bytes": len(corpus.ids) * 4,
         "output_bytes": sum(files.values()),
+        "largest_file_bytes": max(largest, default=0),
+        "file_limit_bytes": file_limit(),
         "checkpoint_bytes": checkpoint if job.checkpoint or job.resume else 0,
         "disk": _by_file_system(folders),
     }
@@ -57,6 +61,12 @@ def reason_against(plan: dict[str, Any]) -> ResourceError | None:
         return OutOfMemoryError(
             f"training needs {memory:,} bytes of memory and there are {limit:,}: lower --dim, "
             "--max-vocab or --clusters, or raise --min-count"
+        )
+    longest, limit = plan["largest_file_bytes"], plan["file_limit_bytes"]
+    if limit is not None and longest > limit:
+        return ResourceError(
+            f"vectors or checkpoints need a file of about {longest:,} bytes and the limit of this "
+            f"process is {limit:,}: raise it with ulimit -f, or lower --dim"
         )
     for one in plan["disk"]:
         if one["bytes"] > one["free_bytes"]:
@@ -91,7 +101,7 @@ def _by_file_system(folders: list[tuple[Path, int]]) -> list[dict[str, Any]]:
         there = folder if folder.exists() else folder.parent
         entry = found.setdefault(
             there.stat().st_dev,
-            {"folder": str(there), "bytes": 0, "free_bytes": shutil.disk_usage(there).free},
+            {"folder": str(there), "bytes": 0, "free_bytes": free_bytes(there)},
         )
         entry["bytes"] += size
     return list(found.values())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.folders import remove_files
 from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -28,6 +28,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.progress import Reporter
+from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -166,7 +167,7 @@ def train(
             except KeyboardInterrupt as error:
                 error.partial = _vectors(training, corpus.vocabulary)  # type: ignore[attr-defined]
                 raise
-            _save_or_keep(job, training, corpus.vocabulary, keeper)
+            _save(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
@@ -385,47 +386,47 @@ def _interrupted(
             return Interrupted(said, noted.number)
     except ResourceError as error:
         said += f"{error.message}; "
-    written = _save(job, training, vocabulary, PARTIAL)
+    try:
+        written = _save(job, training, vocabulary, suffix=PARTIAL)
+    except ResourceError as error:
+        return Interrupted(f"{said}{error.message}", noted.number)
     said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
     return Interrupted(said, noted.number)
 
 
-def _save(job: TrainJob, training: Trainer, vocabulary: Vocabulary, suffix: str = "") -> list[str]:
-    """Write the vectors and return where; with a suffix only what goes to files."""
-    written = []
-    for path, matrix in ((job.output, training.input), (job.output_context, training.output)):
-        if path is None or (suffix and is_stream(path)):
-            continue
-        format = job.format or format_of(path)
-        save_vectors(path + suffix, vocabulary, matrix, counts=vocabulary.counts, format=format)
-        written.append(path + suffix)
-    return written
+def _save(
+    job: TrainJob,
+    training: Trainer,
+    vocabulary: Vocabulary,
+    keeper: Keeper | None = None,
+    suffix: str = "",
+) -> list[str]:
+    """Write the vectors and return where; with a suffix only what goes to files.
 
-
-def _save_or_keep(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper) -> None:
-    """Write the vectors; where that fails, keep them as a checkpoint or in the folder for temps."""
-    try:
-        _save(job, training, vocabulary)
-    except ResourceError as error:
-        raise ResourceError(
-            f"{error.message}; {_kept(job, training, vocabulary, keeper)}"
-        ) from error
-
-
-def _kept(job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper) -> str:
-    """Save the vectors where they were not meant to go, and say where."""
-    with contextlib.suppress(ResourceError):
-        if (saved := keeper.save()) is not None:
-            return f"nothing is lost: make room, and go on with --resume={saved.parent}"
-    folder = tempfile.mkdtemp(prefix="dcme-w2v-")
-    first, second = (
-        None if path is None else f"{folder}/{'vectors' if is_stream(path) else Path(path).name}"
-        for path in (job.output, job.output_context)
+    What cannot be written is kept as a checkpoint of `keeper`, or see `dcme_w2v.rescue`.
+    """
+    tables = (
+        (job.output, "vectors", training.input),
+        (job.output_context, "context", training.output),
     )
-    elsewhere = dataclasses.replace(job, output=first, output_context=second)
-    try:
-        written = _save(elsewhere, training, vocabulary)
-    except ResourceError:
-        remove_files(Path(folder))
-        return "nor can they be kept elsewhere; --checkpoint=FOLDER would keep them"
-    return f"nothing is lost: they are in {' and '.join(written)}"
+    results = [
+        Result(
+            path + suffix, name, partial(_write, vocabulary, matrix, job.format or format_of(path))
+        )
+        for path, name, matrix in tables
+        if path is not None and not (suffix and is_stream(path))
+    ]
+    write_or_keep(results, partial(_checkpoint, keeper))
+    return [one.path for one in results]
+
+
+def _write(vocabulary: Vocabulary, matrix: NDArray[np.float32], format: str, path: str) -> None:
+    save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=format)
+
+
+def _checkpoint(keeper: Keeper | None) -> str | None:
+    """Save the state if checkpoints are kept, and say where."""
+    saved = keeper.save() if keeper is not None else None
+    if saved is None:
+        return None
+    return f"nothing is lost: make room, and go on with --resume={saved.parent}"

@@ -1,0 +1,278 @@
+"""What a run has computed is never lost: where it cannot be written, it is kept elsewhere."""
+
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import manifest, write_corpus
+
+from dcme_w2v import disk, files, folders
+from dcme_w2v.classify import pipeline
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.cli.main import run
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.errors import ResourceError
+from dcme_w2v.rescue import Result, write_or_keep
+from dcme_w2v.words import run as run_module
+from dcme_w2v.words.vectors import Vectors
+
+SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
+COMMANDS = {
+    "train": f"train c.txt --output to/o.bin {SMALL}",
+    "train npy": f"train c.txt --output to/o.npy --output-context to/oc.bin {SMALL}",
+    "classify": "classify train d.txt --output to/o --epochs 1 --threads 1 --quiet",
+    "scdv": "scdv fit d.txt --vectors v.bin --output to/o --clusters 2 --quiet",
+}
+LOADERS = {
+    "train": Vectors.load, "train npy": Vectors.load, "classify": Classifier.load,
+    "scdv": DocumentModel.load,
+}  # fmt: skip
+FAILURES = [
+    *[(name, errno.ENOSPC) for name in COMMANDS],
+    *[("train", code) for code in (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)],
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    lines = Path(write_corpus(folder / "c.txt", lines=60)).read_text().splitlines()
+    named = [f"{('fish', 'wheel')[i % 2]}\t{line}\n" for i, line in enumerate(lines)]
+    (folder / "d.txt").write_text("".join(named))
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        assert run(f"train c.txt --output v.bin {SMALL}".split()) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def work(made, tmp_path, monkeypatch):
+    """Places to write to: the target's, for temporary files, and the cache."""
+    for name in ("c.txt", "d.txt", "v.bin"):
+        (tmp_path / name).write_bytes((made / name).read_bytes())
+    for name in ("to", "temporary", "cache"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let every write fail whose path has one of these texts in it."""
+    texts, code = [], [errno.ENOSPC]
+    write, write_file = files.Blaming.write, folders.new_file
+
+    def blaming_write(self, data):
+        if any(text in str(self._target) for text in texts):
+            with files.blaming(self._target):
+                raise OSError(code[0], os.strerror(code[0]))
+        return write(self, data)
+
+    def new_file(path):
+        if any(text in str(path) for text in texts):
+            raise OSError(code[0], os.strerror(code[0]))
+        return write_file(path)
+
+    monkeypatch.setattr(files.Blaming, "write", blaming_write)
+    monkeypatch.setattr("dcme_w2v.model_folder.new_file", new_file)
+    return texts, code
+
+
+def kept(err):
+    """Return the paths that an error says that something was kept at."""
+    assert err.startswith("error: ") and err.count("\n") == 1
+    assert "nothing is lost: written to " in err and err.endswith(" instead\n")
+    return err.partition("written to ")[2].removesuffix(" instead\n").split(" and ")
+
+
+@pytest.mark.parametrize(("name", "code"), FAILURES)
+def test_what_cannot_be_written_is_kept_elsewhere(work, capsys, failing, name, code):
+    texts, codes = failing
+    codes[0] = code
+    where = ["to/o", f"{work}/to/.o"]  # the target alone, its folder, and the temporary one
+    for more, place in (([], "to"), (["to/"], "temporary"), (["temporary"], "cache")):
+        where += more
+        texts[:] = where
+        assert run(COMMANDS[name].split()) == 1
+        err = capsys.readouterr().err
+        assert os.strerror(code) in err
+        for path in kept(err):
+            assert path.startswith(f"{work}/{place}/") and "dcme-w2v-" in path
+            assert LOADERS[name](path)
+        texts.clear()
+    assert not [path for path in (work / "to").iterdir() if not path.name.startswith("dcme-w2v-")]
+    assert len(list((work / "to").iterdir())) == len(list((work / "temporary").iterdir()))
+
+
+def test_what_can_be_kept_nowhere_is_said(work, capsys, failing):
+    failing[0][:] = ["o.bin"]
+    assert run(COMMANDS["train"].split()) == 1
+    err = capsys.readouterr().err
+    assert "to/o.bin cannot be kept elsewhere" in err and "nothing is lost" not in err
+    assert not list((work / "to").iterdir()) and not list((work / "temporary").iterdir())
+
+
+def test_one_output_that_fails_does_not_cost_the_other(work, capsys, failing):
+    failing[0][:] = ["to/o.npy", f"{work}/to/.o.npy"]
+    assert run(COMMANDS["train npy"].split()) == 1
+    assert len(kept(capsys.readouterr().err)) == 1
+    assert Vectors.load("to/oc.bin")
+
+
+def test_a_target_that_somebody_has_taken_meanwhile_is_left_alone(work, capsys, monkeypatch):
+    """The folder is checked before training, and filled while that lasts."""
+    for name, taken in (("classify", "to/o"), ("train", "to/o.bin")):
+        module, last = (pipeline, "fit") if name == "classify" else (run_module, "_run")
+        done = getattr(module, last)
+
+        def meanwhile(*arguments, done=done, taken=taken):
+            result = done(*arguments)
+            Path(taken).mkdir()
+            Path(taken, "thesis.tex").write_text("mine")
+            return result
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, last, meanwhile)
+            assert run(COMMANDS[name].split()) == 1
+        (path,) = kept(capsys.readouterr().err)
+        assert LOADERS[name](path) and [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
+
+
+def test_names_that_cannot_be_used_again(work):
+    def write(path):
+        if "dcme-w2v-" not in path:
+            raise ResourceError("full")
+        with files.replacing(path) as file:
+            file.write(b"x")
+
+    for path, name in (
+        (f"{'ä' * 60}.bin", "vectors.bin"), (f"a.{'b' * 200}", "vectors"), ("-", "vectors"),
+        ("/dev/fd/1", "vectors"), ("a.bin", "a.bin"),
+    ):  # fmt: skip
+        with pytest.raises(ResourceError, match="full; nothing is lost") as caught:
+            write_or_keep([Result(path, "vectors", write)])
+        (found,) = str(caught.value).partition("written to ")[2].removesuffix(" instead").split()
+        assert Path(found).name == name and Path(found).read_bytes() == b"x"
+
+
+def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, failing, monkeypatch):
+    failing[0][:] = ["to/"]
+    train = run_module.Trainer.epoch
+
+    def stopping(self, epoch, watch):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return train(self, epoch, watch)
+
+    monkeypatch.setattr(run_module.Trainer, "epoch", stopping)
+    line = COMMANDS["train"].replace("--epochs 1", "--epochs 9")
+    assert run(line.split()) == 143
+    err = capsys.readouterr().err
+    assert "stopped by SIGTERM in epoch " in err
+    assert Vectors.load(kept(err)[0])
+
+
+# ---- before the work ----
+
+
+@pytest.fixture
+def file_limit():
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_limit_of_the_size_of_files_is_met_before_the_work(
+    work, capsys, file_limit, monkeypatch, name
+):
+    monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
+    monkeypatch.setattr(pipeline, "fit", None)
+    monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
+    monkeypatch.setattr(disk, "file_limit", lambda: 100)
+    monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
+    assert run(COMMANDS[name].split()) == 1
+    err = capsys.readouterr().err
+    assert "the limit of this process is 100: raise it with ulimit -f" in err
+    assert not list((work / "to").iterdir())
+
+
+@pytest.mark.parametrize("name", ["classify", "scdv"])
+def test_a_disk_that_is_too_small_is_met_before_the_work(work, capsys, monkeypatch, name):
+    monkeypatch.setattr(pipeline, "fit", None)
+    monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
+    assert run(COMMANDS[name].split()) == 1
+    assert "to/o: needs about" in capsys.readouterr().err
+
+
+def test_the_limit_is_that_of_the_process(file_limit):
+    assert disk.file_limit() is None
+    file_limit(12345)
+    assert disk.file_limit() == 12345
+
+
+def test_a_file_that_outgrows_its_limit_is_an_error_and_no_signal(work):
+    """A limit that is not seen before the work: SIGXFSZ would end the process."""
+    script = (
+        "import resource, signal, sys\n"
+        "from dcme_w2v.cli import main\n"
+        "from dcme_w2v.words import run\n"
+        "end = run._run\n"
+        "def limited(*a):\n"
+        "    found = end(*a)\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))\n"
+        "    return found\n"
+        "run._run = limited\n"
+        "main.main(sys.argv[1:])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *COMMANDS["train"].split()], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: to/o.bin: cannot be written: File too large")
+    assert "cannot be kept elsewhere" in done.stderr
+    assert not list((work / "to").iterdir())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_name_that_is_too_long_is_met_before_the_work(work, capsys, monkeypatch, name):
+    monkeypatch.setattr(run_module, "encode", None)
+    monkeypatch.setattr(pipeline, "read_text", None)
+    monkeypatch.setattr("dcme_w2v.documents.fit._count", None)
+    for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
+        assert run(COMMANDS[name].replace("to/o", f"to/{long}", 1).split()) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("error: --output") and "is too long" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_name_as_long_as_can_be_is_written(work, name):
+    beside = ".partial" if name == "train" else ".vocab"
+    long = "x" * (255 - (len(f".bin{beside}") if "train" in name else 0))
+    if name == "train npy":
+        long = "x" * (255 - len(".npy.partial"))
+    line = COMMANDS[name].replace("to/o", f"to/{long}", 1)
+    assert run(line.split()) == 0
+    assert run(line.split()) == 0  # replaces
+    if name == "train":
+        assert manifest(Path(f"to/{long}.bin"))["vocabulary"]
+
+
+def test_the_log_tells_how_a_run_ended(work, failing):
+    failing[0][:] = ["to/"]
+    assert run([*COMMANDS["train"].split(), "--log-json", "log"]) == 1
+    last = json.loads(Path("log").read_text().splitlines()[-1])
+    assert last["event"] == "end" and "nothing is lost" in last["error"]
+    assert np.isfinite(Vectors.load(kept(f"error: {last['error']}\n")[0]).vectors).all()
