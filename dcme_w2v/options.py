@@ -435,6 +435,12 @@ class OutputOptions(Checked):
         "format of the vectors (default: by suffix, .bin: binary, .npy: npy, other: text)",
         choices=("text", "binary", "npy"),
     )
+    vectors: str | None = option(
+        None,
+        "the vector of a word: the sum of its input and its context vector, one of them, or the "
+        "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
+        choices=("sum", "input", "context", "unit-sum"),
+    )
 
 
 POSTPROCESSES = ("none", "centre", "damp")

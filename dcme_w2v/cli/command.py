@@ -34,7 +34,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "quiet", "log_json",
     ),
     "Output": (
-        "output", "output_context", "format", "postprocess", "save_vocab", "save_table", "as_json",
+        "output", "output_context", "vectors", "format", "postprocess", "save_vocab", "save_table",
+        "as_json",
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
 }  # fmt: skip
@@ -77,6 +78,8 @@ class Command(click.Command):
         for heading, names in groups.items():
             if heading == "Objective" and "objective" not in records:
                 continue  # clusters of another model
+            if heading == "Input" and "output_context" in records:
+                names = tuple(name for name in names if name != "vectors")  # which are written
             found = [records.pop(name) for name in names if name in records]
             if found:
                 with formatter.section(heading):

@@ -28,7 +28,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     from dcme_w2v.words.beside import read_with, written_with
     from dcme_w2v.words.postprocess import postprocessed
 
-    chosen = collect(OutputOptions, values).format
+    chosen = OutputOptions(format=values.pop("format")).format
     paths = Paths().reads("IN", source, beside=read_with(source))
     paths.writes("OUT", target, written_with(target, chosen)).check()
     vectors = Vectors.load(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,7 +80,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     output = collect(OutputOptions, values)
     holdout = collect(HoldoutOptions, values).holdout
     every = collect(CheckpointOptions, values).checkpoint_every
-    job = run.TrainJob(**values, format=output.format, checkpoint_every=every, holdout=holdout)
+    values |= dataclasses.asdict(output)
+    job = run.TrainJob(**values, checkpoint_every=every, holdout=holdout)
     _check(job, dry_run)
     paths_of(job).check()
     with reporting(quiet, log_json, append=job.resume is not None) as reporter:

@@ -68,3 +68,15 @@ def resolved(options: TrainOptions) -> TrainOptions:
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options
+
+
+def vectors_of(given: str | None, model: str, context_file: str | None) -> str:
+    """Return which vectors are written: `given`, or else the best for the model.
+
+    The sum is better than the input vectors for CBOW on every set that was tried, and worse for
+    skip-gram (docs/results/words.md). Whoever wants the context vectors in a file of their own gets
+    the input vectors in the other, as likelihoods need both.
+    """
+    if given is not None:
+        return given
+    return "sum" if model == "cbow" and context_file is None else "input"

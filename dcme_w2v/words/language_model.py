@@ -90,13 +90,14 @@ class LanguageModel:
         input, output = Vectors.load(path), Vectors.load(context)
         if input.vectors.shape != output.vectors.shape or not _same(input.words, output.words):
             raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
+        matrix = _input_of(path, input.vectors, output.vectors, options.get("vectors", "input"))
         known = _beside(path, manifest.get("vocabulary_file"))
         if known is not None and not Path(known).exists():
             known = None
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, input.vectors, output.vectors, int(window), biases)
+        return cls(input.words, matrix, output.vectors, int(window), biases)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus, given their contexts.
@@ -144,6 +145,17 @@ def _manifest_of(path: str) -> Mapping[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
         raise FormatError(f"{file}: is no manifest; remove it, or train anew")
     return found
+
+
+def _input_of(
+    path: str, vectors: NDArray[np.float32], context: NDArray[np.float32], kind: str
+) -> NDArray[np.float32]:
+    """Return the input vectors, whichever were written: see `dcme_w2v.words.tables`."""
+    if kind == "input":
+        return vectors
+    if kind == "sum":
+        return np.asarray(vectors - context)
+    raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
 
 
 def _beside(path: str, name: Any) -> str | None:

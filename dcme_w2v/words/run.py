@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.checkpoints.schedule import Keeper
@@ -33,7 +32,7 @@ from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.beside import PARTIAL, counts_path, paths_of
-from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.defaults import resolved, vectors_of
 from dcme_w2v.words.heldout import HeldOut, check_file, lines_of, prepared, scores_of
 from dcme_w2v.words.manifest import (
     Seconds,
@@ -43,9 +42,10 @@ from dcme_w2v.words.manifest import (
     write_manifest,
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
+from dcme_w2v.words.tables import CombinedRows, combine_in_place
 from dcme_w2v.words.trainer import Progress, Trainer
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import format_of, save_vectors
+from dcme_w2v.words.vectors_io import Matrix, format_of, save_vectors
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class TrainJob:
         Where the reporter writes its log; checked here, written there.
     format : str, optional
         "text", "binary" or "npy"; by the suffix of the output otherwise.
+    vectors : str, optional
+        Which vectors are written, see `dcme_w2v.words.tables`; by default what
+        `dcme_w2v.words.defaults.vectors_of` says.
     checkpoint : str, optional
         Folder for checkpoints, see `dcme_w2v.checkpoints.folder`; by default that of `resume`.
     checkpoint_every : str
@@ -92,6 +95,7 @@ class TrainJob:
     cache_dir: str | None = None
     log_json: str | None = None
     format: str | None = None
+    vectors: str | None = None
     checkpoint: str | None = None
     checkpoint_every: str = CheckpointOptions().checkpoint_every
     resume: str | None = None
@@ -165,7 +169,7 @@ def train(
             try:
                 last = _run(job, training, corpus, reporter, keeper, noted, held_out)
             except KeyboardInterrupt as error:
-                error.partial = _vectors(training, corpus.vocabulary)  # type: ignore[attr-defined]
+                error.partial = _vectors(job, training, corpus.vocabulary)  # type: ignore[attr-defined]
                 raise
             _save(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
@@ -173,7 +177,7 @@ def train(
         if job.output is not None:
             beside = files_beside(job.output, job.output_context, job.save_vocab)
             write_manifest({**manifest, **beside}, job.output)
-        return _vectors(training, corpus.vocabulary, manifest)
+        return _vectors(job, training, corpus.vocabulary, manifest)
 
 
 def dry_run(
@@ -193,12 +197,17 @@ def dry_run(
 
 
 def _vectors(
-    training: Trainer, vocabulary: Vocabulary, manifest: dict[str, Any] | None = None
+    job: TrainJob,
+    training: Trainer,
+    vocabulary: Vocabulary,
+    manifest: dict[str, Any] | None = None,
 ) -> Vectors:
-    """Return the vectors as they are, and the context vectors."""
+    """Return the vectors, which end the training, and the context vectors."""
+    assert job.vectors is not None
     counts = vocabulary.counts
     context = Vectors(vocabulary, training.output, counts)
-    return Vectors(vocabulary, training.input, counts, context=context, manifest=manifest)
+    matrix = combine_in_place(training.input, training.output, job.vectors)
+    return Vectors(vocabulary, matrix, counts, context=context, manifest=manifest)
 
 
 def _with_counts(job: TrainJob) -> TrainJob:
@@ -217,6 +226,8 @@ def _settled(
     if found is not None and options.threads is None:
         options = dataclasses.replace(options, threads=found.threads())
     options = resolved(options)
+    vectors = vectors_of(job.vectors, options.model, job.output_context)
+    job = dataclasses.replace(job, vectors=vectors)
     if found is not None:
         found.check_options(vocabulary, options)
     check_file(HoldoutOptions(job.holdout), job.corpus)
@@ -255,7 +266,7 @@ def _manifest(
     seconds: Seconds,
     held_out: HeldOut | None,
 ) -> dict[str, Any]:
-    holdout, output = HoldoutOptions(job.holdout), OutputOptions(format=_format(job))
+    holdout, output = HoldoutOptions(job.holdout), OutputOptions(_format(job), job.vectors)
     tokens = TokenCounts(
         corpus=corpus.tokens,
         trained=last.trained,
@@ -405,8 +416,9 @@ def _save(
 
     What cannot be written is kept as a checkpoint of `keeper`, or see `dcme_w2v.rescue`.
     """
+    assert job.vectors is not None
     tables = (
-        (job.output, "vectors", training.input),
+        (job.output, "vectors", CombinedRows(training.input, training.output, job.vectors)),
         (job.output_context, "context", training.output),
     )
     results = [
@@ -420,7 +432,7 @@ def _save(
     return [one.path for one in results]
 
 
-def _write(vocabulary: Vocabulary, matrix: NDArray[np.float32], format: str, path: str) -> None:
+def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> None:
     save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=format)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +35,20 @@ from dcme_w2v.words.vectors_reader import (
     open_rows,
 )
 
+if TYPE_CHECKING:
+    from dcme_w2v.words.tables import CombinedRows
+
 FORMATS = ("text", "binary", "npy")
 NPY_MAGIC = b"\x93NUMPY"
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
+Matrix: TypeAlias = "NDArray[np.float32] | CombinedRows"
 Loaded = tuple[Words, NDArray[np.float32], "NDArray[np.int64] | None"]  # words, matrix, counts
 
 
 def save_vectors(
     path: str | os.PathLike[str],
     words: Words,
-    matrix: NDArray[np.float32],
+    matrix: Matrix,
     *,
     counts: NDArray[np.int64] | None = None,
     format: str | None = None,
@@ -55,7 +60,7 @@ def save_vectors(
     path : path
         The file to be replaced when all is written; ``-`` is standard output (text, binary).
     words : Words, n of them
-    matrix : ndarray of float32, shape (n, d)
+    matrix : ndarray of float32, shape (n, d), or CombinedRows
         May be a view with any strides; it is never copied whole.
     counts : ndarray of int64, shape (n,), optional
         Written to the .vocab beside an npy file.
@@ -99,7 +104,7 @@ def vocabulary_path(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_suffix(".vocab")
 
 
-def blocks_of(matrix: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def blocks_of(matrix: Matrix) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield a matrix in contiguous blocks of rows, each with its first row's number."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
     for first in range(0, len(matrix), step):
@@ -109,18 +114,14 @@ def blocks_of(matrix: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.flo
 # ---- writing ----
 
 
-def _rows_as_bytes(
-    words: Words, matrix: NDArray[np.float32], *, binary: bool
-) -> Iterator[NDArray[np.uint8]]:
+def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[NDArray[np.uint8]]:
     def write(part: tuple[int, NDArray[np.float32]]) -> NDArray[np.uint8]:
         return write_rows(binary, part[1], words.text, words.offsets, part[0])
 
     return ordered_map(write, blocks_of(matrix))
 
 
-def _save_npy(
-    path: Path, words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
-) -> None:
+def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
     header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
     with files.replacing(path) as numbers, files.replacing(vocabulary_path(path)) as vocabulary:
         np.lib.format.write_array_header_1_0(numbers, header)
@@ -137,18 +138,14 @@ def _save_npy(
                 os.fsync(file.fileno())
 
 
-def _check_shapes(
-    words: Words, matrix: NDArray[np.float32], counts: NDArray[np.int64] | None
-) -> None:
+def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
     if matrix.dtype != np.float32 or matrix.ndim != 2 or matrix.shape[1] < 1:
         raise ValueError(f"give a float32 matrix, not {matrix.dtype} of shape {matrix.shape}")
     if len(words) != len(matrix) or (counts is not None and len(counts) != len(words)):
         raise ValueError(f"{len(words)} words, {len(matrix)} rows and the counts do not match")
 
 
-def _check_before_writing(
-    path: str | os.PathLike[str], words: Words, matrix: NDArray[np.float32]
-) -> None:
+def _check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     if not isinstance(words, Vocabulary):  # whose words come from a hash table

@@ -1,0 +1,82 @@
+"""Which vectors are written: input, context, their sum, or the sum at unit length."""
+
+import json
+
+import numpy as np
+import pytest
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.defaults import vectors_of
+from dcme_w2v.words.tables import CombinedRows, combine_in_place, combined
+
+LINES = [f"w{i % 7} w{i % 5} w{i % 3} w{i % 11}" for i in range(200)]
+OPTIONS = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1}
+KINDS = ("sum", "input", "context", "unit-sum")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A corpus, and the two tables of a run on it."""
+    folder = tmp_path_factory.mktemp("tables")
+    corpus = folder / "c.txt"
+    corpus.write_text("\n".join(LINES) + "\n")
+    tables = {"output": folder / "in.npy", "output_context": folder / "out.npy"}
+    dw.train(corpus, **OPTIONS, **tables, vectors="input")
+    return corpus, *(np.load(path) for path in tables.values())
+
+
+def expected(input, output, kind):
+    lengths = [np.linalg.norm(rows, axis=1, keepdims=True) for rows in (input, output)]
+    return {
+        "input": input,
+        "context": output,
+        "sum": input + output,
+        "unit-sum": input / lengths[0] + output / lengths[1],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_and_python_get_the_same_vectors(files, tmp_path, kind):
+    corpus, input, output = files
+    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output=tmp_path / "v.npy")
+    wanted = expected(input, output, kind)
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(vectors.vectors, np.load(tmp_path / "v.npy"))
+    np.testing.assert_array_equal(vectors.context.vectors, output)
+    assert json.loads((tmp_path / "v.npy.json").read_text())["options"]["vectors"] == kind
+
+
+def test_rows_of_zeros_have_no_length():
+    zeros = np.zeros((2, 3), dtype=np.float32)
+    assert not combined(zeros, zeros, "unit-sum").any()
+
+
+def test_in_place_is_what_rows_are():
+    random = np.random.default_rng(1)
+    input, output = random.standard_normal((2, 50, 4)).astype(np.float32)
+    rows = CombinedRows(input, output, "unit-sum")
+    before = np.concatenate([rows[:20], rows[20:]])
+    assert rows.shape == before.shape == (len(rows), 4)
+    np.testing.assert_array_equal(combine_in_place(input, output, "unit-sum"), before)
+
+
+def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
+    assert vectors_of(None, "cbow", None) == "sum"
+    assert vectors_of(None, "skipgram", None) == "input"
+    assert vectors_of(None, "cbow", "context.npy") == "input"
+    assert vectors_of("unit-sum", "skipgram", "context.npy") == "unit-sum"
+
+
+def test_likelihood_is_that_of_both_tables_whatever_is_written(files, tmp_path, capsys):
+    corpus, *_ = files
+    found = {}
+    for kind in KINDS:
+        paths = [str(tmp_path / name) for name in (f"{kind}.npy", f"{kind}-context.npy")]
+        dw.train(corpus, **OPTIONS, vectors=kind, output=paths[0], output_context=paths[1])
+        code = run(["eval", "likelihood", paths[0], str(corpus), "--json"])
+        said = capsys.readouterr()
+        found[kind] = json.loads(said.out)["log_probability"] if code == 0 else said.err
+    assert found["sum"] == pytest.approx(found["input"], rel=1e-5)
+    for kind in ("context", "unit-sum"):
+        assert f"--vectors {kind}" in found[kind] and found[kind].count("\n") == 1
