@@ -39,6 +39,18 @@ typedef struct {
     const dcme_kernels *kernels;
 } dcme_linear;
 
+/* What an instance is to be instead of a class; its label is the number of its row. TARGETS: the
+ * rows are distributions t over the classes, and the loss is -sum_k t_k log p_k. LATENT: classes
+ * are latent, the rows are log alpha_k,y = log p(y | k), and the loss is -log sum_k p_k alpha_k,y,
+ * whose gradient has the errors p - xi with the posterior xi_k ~ p_k alpha_k,y (Joulin, Bach and
+ * Ponce 2010). */
+enum { DCME_TARGETS, DCME_LATENT };
+typedef struct {
+    int32_t kind;
+    const real *rows; /* (labels, stride) */
+    real *posterior;  /* (instances, stride) xi is written here; NULL: it is not wanted */
+} dcme_soft_targets;
+
 typedef struct dcme_classifier dcme_classifier;
 
 /* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
@@ -66,5 +78,12 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
                                    const dcme_sparse_rows *documents,
                                    const dcme_instances *instances, int32_t threads,
                                    dcme_error *error);
+
+/* The same with soft targets. `gradient` NULL: only the loss, and the posterior. */
+dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dcme_linear *model,
+                                        const dcme_sparse_rows *documents,
+                                        const dcme_instances *instances,
+                                        const dcme_soft_targets *soft, int32_t threads,
+                                        dcme_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Scores for prediction, and the exact loss and gradient for a batch solver.
+/* Scores for prediction, and the exact loss and gradient for a batch solver, of labels or of soft
+ * targets.
  *
  * Documents are taken PIECE at a time. Threads share them for the scores, and the classes for the
  * gradient, so that no two write to the same place and sums do not depend on how many there are.
@@ -13,11 +14,13 @@ enum { PIECE = 4096, BATCH = 64 }; /* documents at a time; those whose rows fit 
 
 typedef struct {
     const dcme_linear *model;
+    const dcme_soft_targets *soft; /* NULL: the labels are classes */
     dcme_batch batch;
     dcme_columns columns;
+    int64_t first;    /* number of its first instance */
     real *scores;     /* (PIECE, stride), errors afterwards */
     double *losses;   /* (PIECE) */
-    double *gradient; /* (features + 1, classes) */
+    double *gradient; /* (features + 1, classes); NULL: not wanted */
 } piece;
 
 typedef struct {
@@ -26,6 +29,7 @@ typedef struct {
     real *scores;       /* of the first document */
     int64_t begin, end; /* documents, or classes */
     real **rows;
+    real *posterior; /* (stride), of one document at a time where nobody wants it */
 } share;
 
 static void *score(void *argument) {
@@ -37,18 +41,61 @@ static void *score(void *argument) {
     return NULL;
 }
 
-/* Scores, then errors p_j - 1[j = i] and -log p_i, times the instance's weight. */
+/* row = p - 1[j = label]; returns -log p_label */
+static double judge_label(const piece *p, int64_t d, real *row) {
+    int32_t label = p->batch.targets[d];
+    double score = (double)row[label];
+    double loss = dcme_softmax(row, p->model) - score;
+    row[label] -= 1;
+    return loss;
+}
+
+/* row = |t| p - t; returns -sum_j t_j log p_j */
+static double judge_targets(const piece *p, int64_t d, real *row) {
+    const real *t = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
+    double inner = 0, mass = 0;
+    for (int64_t j = 0; j < p->model->classes; j++) {
+        inner += (double)t[j] * (double)row[j];
+        mass += (double)t[j];
+    }
+    double loss = mass * dcme_softmax(row, p->model) - inner;
+    for (int64_t j = 0; j < p->model->classes; j++)
+        row[j] = (real)mass * row[j] - t[j];
+    return loss;
+}
+
+/* row = p - xi with xi_k ~ p_k alpha_k,y, in logarithms; returns -log sum_k p_k alpha_k,y, which is
+ * log sum exp(scores) - log sum exp(scores + log alpha) */
+static double judge_latent(const piece *p, int64_t d, real *row, real *xi) {
+    const real *log_alpha = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
+    for (int64_t k = 0; k < p->model->classes; k++)
+        xi[k] = row[k] + log_alpha[k];
+    double own = dcme_softmax(xi, p->model);
+    double loss = dcme_softmax(row, p->model) - own;
+    for (int64_t k = 0; k < p->model->classes; k++)
+        row[k] -= xi[k];
+    return loss;
+}
+
+/* Scores, then errors and losses, times the instance's weight. */
 static void *judge(void *argument) {
     share *s = argument;
     piece *p = s->piece;
+    const dcme_soft_targets *soft = p->soft;
     score(s);
     for (int64_t d = s->begin; d < s->end; d++) {
         real *row = p->scores + d * p->model->stride;
-        int32_t target = p->batch.targets[d];
         real weight = p->batch.weights[d];
-        double score = (double)row[target];
-        p->losses[d] = (double)weight * (dcme_softmax(row, p->model) - score);
-        row[target] -= 1;
+        if (!soft)
+            p->losses[d] = judge_label(p, d, row);
+        else if (soft->kind == DCME_TARGETS)
+            p->losses[d] = judge_targets(p, d, row);
+        else {
+            real *out = soft->posterior;
+            out = out ? out + (p->first + d) * p->model->stride : s->posterior;
+            p->losses[d] = judge_latent(p, d, row, out);
+        }
+        p->losses[d] *= (double)weight;
         for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
             row[j] *= weight;
     }
@@ -90,7 +137,7 @@ static void run(share *shares, int32_t threads, void *(*work)(void *), int64_t t
 
 static void close_all(piece *p, share *shares, int32_t threads) {
     for (int32_t i = 0; shares && i < threads; i++)
-        free(shares[i].rows);
+        free(shares[i].rows), free(shares[i].posterior);
     dcme_batch_close(&p->batch);
     dcme_columns_close(&p->columns);
     free(shares), free(p->scores), free(p->losses);
@@ -106,7 +153,8 @@ static dcme_status open_all(piece *p, share **shares, const dcme_linear *model, 
     for (int32_t i = 0; i < threads; i++) {
         s[i].piece = p;
         s[i].rows = dcme_allocate(widest > PIECE ? widest : PIECE, sizeof *s[i].rows);
-        if (!s[i].rows)
+        s[i].posterior = dcme_allocate(model->stride, sizeof *s[i].posterior);
+        if (!s[i].rows || !s[i].posterior)
             return DCME_NO_MEMORY;
     }
     return DCME_OK;
@@ -141,36 +189,56 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
 static void take_piece(piece *p, share *shares, int32_t threads, const dcme_sparse_rows *documents,
                        const dcme_instances *instances, int64_t begin) {
     dcme_batch_clear(&p->batch);
+    p->first = begin;
     for (int64_t i = begin; i < instances->count && i < begin + PIECE; i++)
         dcme_batch_add_instance(&p->batch, documents, instances, i);
-    dcme_columns_fill(&p->columns, &p->batch);
     for (int32_t t = 0; t < threads; t++)
         shares[t].scores = p->scores;
     run(shares, threads, judge, p->batch.count, 1);
+    if (!p->gradient)
+        return;
+    dcme_columns_fill(&p->columns, &p->batch);
     run(shares, threads, add_gradient, p->model->stride, DCME_PAD);
+}
+
+static dcme_status add_up(double *loss, piece *p, const dcme_sparse_rows *documents,
+                          const dcme_instances *instances, int32_t threads, dcme_error *error) {
+    const dcme_linear *model = p->model;
+    share *shares = NULL;
+    int64_t widest = dcme_widest(documents);
+    dcme_status status = open_all(p, &shares, model, widest, threads);
+    p->scores = dcme_allocate(PIECE * model->stride, sizeof *p->scores);
+    p->losses = dcme_allocate(PIECE, sizeof *p->losses);
+    if (status == DCME_OK && p->gradient)
+        status = dcme_columns_open(&p->columns, model, PIECE, widest);
+    if (!p->scores || !p->losses)
+        status = DCME_NO_MEMORY;
+    int64_t numbers = (model->features + 1) * model->classes;
+    if (p->gradient)
+        memset(p->gradient, 0, (size_t)numbers * sizeof *p->gradient);
+    *loss = 0;
+    for (int64_t i = 0; status == DCME_OK && i < instances->count; i += PIECE) {
+        take_piece(p, shares, threads, documents, instances, i);
+        for (int64_t d = 0; d < p->batch.count; d++)
+            *loss += p->losses[d];
+    }
+    close_all(p, shares, threads);
+    return status == DCME_OK ? status : no_memory(error, model, widest);
 }
 
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
                                    const dcme_sparse_rows *documents,
                                    const dcme_instances *instances, int32_t threads,
                                    dcme_error *error) {
-    piece p = {.gradient = gradient};
-    share *shares = NULL;
-    int64_t widest = dcme_widest(documents);
-    dcme_status status = open_all(&p, &shares, model, widest, threads);
-    p.scores = dcme_allocate(PIECE * model->stride, sizeof *p.scores);
-    p.losses = dcme_allocate(PIECE, sizeof *p.losses);
-    if (status == DCME_OK)
-        status = dcme_columns_open(&p.columns, model, PIECE, widest);
-    if (!p.scores || !p.losses)
-        status = DCME_NO_MEMORY;
-    memset(gradient, 0, (size_t)((model->features + 1) * model->classes) * sizeof *gradient);
-    *loss = 0;
-    for (int64_t i = 0; status == DCME_OK && i < instances->count; i += PIECE) {
-        take_piece(&p, shares, threads, documents, instances, i);
-        for (int64_t d = 0; d < p.batch.count; d++)
-            *loss += p.losses[d];
-    }
-    close_all(&p, shares, threads);
-    return status == DCME_OK ? status : no_memory(error, model, widest);
+    piece p = {.model = model, .gradient = gradient};
+    return add_up(loss, &p, documents, instances, threads, error);
+}
+
+dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dcme_linear *model,
+                                        const dcme_sparse_rows *documents,
+                                        const dcme_instances *instances,
+                                        const dcme_soft_targets *soft, int32_t threads,
+                                        dcme_error *error) {
+    piece p = {.model = model, .soft = soft, .gradient = gradient};
+    return add_up(loss, &p, documents, instances, threads, error);
 }

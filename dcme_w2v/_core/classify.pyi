@@ -39,6 +39,16 @@ class Linear:
     def gradient(
         self, documents: Documents, instances: Instances, out: NDArray[np.float64], threads: int
     ) -> float: ...
+    def soft_gradient(
+        self,
+        documents: Documents,
+        instances: Instances,
+        rows: NDArray[np.float32],
+        out: NDArray[np.float64] | None,
+        posterior: NDArray[np.float32] | None,
+        latent: bool,
+        threads: int,
+    ) -> float: ...
 
 class Learner(Run):
     def __init__(

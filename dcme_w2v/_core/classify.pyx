@@ -54,6 +54,14 @@ cdef extern from "classify/classify.h" nogil:
         float *weights
         const dcme_kernels *kernels
 
+    cdef enum:
+        DCME_TARGETS, DCME_LATENT
+
+    ctypedef struct dcme_soft_targets:
+        int32_t kind
+        const float *rows
+        float *posterior
+
     ctypedef struct dcme_classifier:
         pass
 
@@ -71,6 +79,11 @@ cdef extern from "classify/classify.h" nogil:
     dcme_status dcme_classify_gradient(
         double *loss, double *gradient, const dcme_linear *model, const dcme_sparse_rows *documents,
         const dcme_instances *instances, int32_t threads, dcme_error *error
+    )
+    dcme_status dcme_classify_soft_gradient(
+        double *loss, double *gradient, const dcme_linear *model, const dcme_sparse_rows *documents,
+        const dcme_instances *instances, const dcme_soft_targets *soft, int32_t threads,
+        dcme_error *error
     )
 
 
@@ -109,6 +122,7 @@ cdef class Instances:
     """Which document has which label, checked."""
 
     cdef dcme_instances core
+    cdef int64_t documents, classes
     cdef object kept
 
     def __init__(self, const int64_t[::1] documents, const int32_t[::1] labels,
@@ -125,6 +139,8 @@ cdef class Instances:
         self.core.labels = &labels[0]
         self.core.weights = &weights[0] if weights is not None else NULL
         self.core.count = documents.shape[0]
+        self.classes = classes
+        self.documents = document_count
         self.kept = (documents, labels, weights)
 
 
@@ -175,6 +191,39 @@ cdef class Linear:
         with nogil:
             status = dcme_classify_gradient(&loss, &out[0, 0], &self.core, &documents.core,
                                             &instances.core, threads, &error)
+        check(status, &error)
+        return loss
+
+    def soft_gradient(self, Documents documents, Instances instances, const float[:, ::1] rows,
+                      double[:, ::1] out, float[:, ::1] posterior, bint latent, int32_t threads):
+        """Fill `out` with the gradient of the loss of soft targets, and return the loss.
+
+        `rows` are the targets of each label, or where `latent` log p(label | class); see
+        csrc/classify/classify.h. `out` and `posterior` may be None.
+        """
+        cdef dcme_error error
+        cdef dcme_status status
+        cdef dcme_soft_targets soft
+        cdef double loss = 0
+        cdef double *gradient = NULL
+        if documents.features > self.core.features or instances.documents > documents.core.count:
+            raise ValueError("documents, instances and weights do not fit together")
+        if rows.shape[0] < instances.classes or rows.shape[1] != self.core.stride:
+            raise ValueError("targets and weights do not fit together")
+        if out is not None:
+            if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
+                raise ValueError("gradient and weights do not fit together")
+            gradient = &out[0, 0]
+        soft.kind = DCME_LATENT if latent else DCME_TARGETS
+        soft.rows = &rows[0, 0]
+        soft.posterior = NULL
+        if posterior is not None:
+            if posterior.shape[0] != instances.core.count or posterior.shape[1] != rows.shape[1]:
+                raise ValueError("posterior and instances do not fit together")
+            soft.posterior = &posterior[0, 0]
+        with nogil:
+            status = dcme_classify_soft_gradient(&loss, gradient, &self.core, &documents.core,
+                                                 &instances.core, &soft, threads, &error)
         check(status, &error)
         return loss
 

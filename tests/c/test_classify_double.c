@@ -167,6 +167,81 @@ static void check_full_gradient(int32_t threads) {
     stop(&s);
 }
 
+/* Rows of targets, or of log p(label | class), by label; the padding is not looked at. */
+static void make_soft_rows(double *rows, int32_t kind) {
+    uint64_t stream = 11;
+    for (int64_t i = 0; i < CLASSES * STRIDE; i++) {
+        double number = (double)(dcme_random(&stream) >> 11) / (1ull << 53) + 1e-3;
+        rows[i] = kind == DCME_TARGETS ? number / 19 : log(number);
+    }
+}
+
+/* The loss as it is defined: -sum_k t_k log p_k, or -log sum_k p_k alpha_k,y. */
+static double soft_loss(setting *s, int32_t kind, const double *rows) {
+    double sum = 0, scores[DOCUMENTS * STRIDE];
+    if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
+        abort();
+    for (int64_t d = 0; d < DOCUMENTS; d++) {
+        const double *row = rows + LABEL[d] * STRIDE;
+        double *p = scores + d * STRIDE, inner = 0;
+        dcme_softmax(p, &s->model);
+        for (int64_t k = 0; k < CLASSES; k++)
+            inner += kind == DCME_TARGETS ? row[k] * log(p[k]) : p[k] * exp(row[k]);
+        sum -= WEIGHT[d] * (kind == DCME_TARGETS ? inner : log(inner));
+    }
+    return sum;
+}
+
+static double soft_rows[2][CLASSES * STRIDE];
+static double targets_loss(setting *s) { return soft_loss(s, DCME_TARGETS, soft_rows[0]); }
+static double latent_loss(setting *s) { return soft_loss(s, DCME_LATENT, soft_rows[1]); }
+
+/* xi_k = p_k alpha_k,y / sum, by a plain loop */
+static void check_posterior(setting *s, const double *posterior) {
+    double scores[DOCUMENTS * STRIDE], wanted[DOCUMENTS * CLASSES], found[DOCUMENTS * CLASSES];
+    if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
+        abort();
+    for (int64_t d = 0; d < DOCUMENTS; d++) {
+        double total = 0;
+        dcme_softmax(scores + d * STRIDE, &s->model);
+        for (int64_t k = 0; k < CLASSES; k++)
+            total += scores[d * STRIDE + k] * exp(soft_rows[1][LABEL[d] * STRIDE + k]);
+        for (int64_t k = 0; k < CLASSES; k++) {
+            int64_t i = d * CLASSES + k;
+            wanted[i] = scores[d * STRIDE + k] * exp(soft_rows[1][LABEL[d] * STRIDE + k]) / total;
+            found[i] = posterior[d * STRIDE + k];
+        }
+    }
+    expect("soft: posterior", 0, found, wanted, DOCUMENTS * CLASSES);
+}
+
+static void check_soft_gradient(int32_t kind, int32_t threads) {
+    setting s;
+    double gradient[(FEATURES + 1) * CLASSES], found[TABLE] = {0}, wanted[TABLE], loss, again;
+    double posterior[DOCUMENTS * STRIDE];
+    dcme_soft_targets soft = {kind, soft_rows[kind], kind == DCME_LATENT ? posterior : NULL};
+    function *f = kind == DCME_TARGETS ? targets_loss : latent_loss;
+    start(&s, &dcme_class_softmax_sgd);
+    make_soft_rows(soft_rows[kind], kind);
+    if (dcme_classify_soft_gradient(&loss, gradient, &s.model, &CORPUS, &INSTANCES, &soft, threads,
+                                    NULL))
+        abort();
+    if (kind == DCME_LATENT)
+        check_posterior(&s, posterior);
+    soft.posterior = NULL;
+    if (dcme_classify_soft_gradient(&again, NULL, &s.model, &CORPUS, &INSTANCES, &soft, threads,
+                                    NULL))
+        abort();
+    for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
+        found[i / CLASSES * STRIDE + i % CLASSES] = gradient[i];
+    double value = f(&s);
+    expect("soft: loss", threads, &loss, &value, 1);
+    expect("soft: loss alone", threads, &again, &value, 1);
+    differentiate(wanted, f, &s);
+    expect("soft: gradient", threads, found, wanted, TABLE);
+    stop(&s);
+}
+
 /* u and owed follow the weights: after some steps they give the products of the folded weights. */
 static void check_class_clusters_follow(void) {
     setting s;
@@ -321,7 +396,8 @@ static void check_alternation(void) {
 int main(void) {
     check_step("softmax SGD", &dcme_class_softmax_sgd, 0, DOCUMENTS, 1, 0, log_likelihood);
     for (int32_t threads = 1; threads < 5; threads++)
-        check_full_gradient(threads);
+        check_full_gradient(threads), check_soft_gradient(DCME_TARGETS, threads),
+            check_soft_gradient(DCME_LATENT, threads);
     for (int64_t d = 0; d < DOCUMENTS; d++) {
         check_step("ns", &dcme_class_ns, d, d + 1, 1, 0, ascended);
         check_step("nce", &dcme_class_nce, d, d + 1, 1, 0, ascended);
