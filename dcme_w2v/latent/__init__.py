@@ -1,0 +1,1 @@
+"""Discriminative latent classes: clusters of documents, and classifiers with a hidden layer."""

@@ -1,0 +1,223 @@
+"""The cost (2) of a discriminative latent-class model, its E-step and its two M-steps.
+
+Equation numbers are those of Joulin, Bach and Ponce, "Efficient optimization for discriminative
+latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
+b_k), p(y = m | z = k) = alpha_km, and p(y | x) = sum_k p(k | x) alpha_ky. A row without a label is
+its own label (3.3): it is the one row that has it, so that alpha_kn = xi_nk / sum_n xi_nk.
+
+Called by `dcme_w2v.latent.em` and `dcme_w2v.latent.fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.lbfgs import minimise
+
+OWN = -1  # in place of a label: the row is its own label
+NEVER = np.float32(-1e30)  # the logarithm of 0, finite so that sums of it are
+LEAST_SIZE = 0.5  # rows of a class of own labels, below which it counts as empty and stays so
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Documents and their labels.
+
+    Attributes
+    ----------
+    matrix : csr_matrix of float32, shape (documents, features)
+    documents : ndarray of int64, shape (n,)
+        Which document each observation is of; a document of several labels has several.
+    labels : ndarray of int32, shape (n,)
+        Its label, below `classes`, or `OWN`.
+    classes : int
+        Number of labels, M.
+    """
+
+    matrix: csr_matrix
+    documents: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    classes: int
+
+    @classmethod
+    def of(
+        cls, matrix: csr_matrix, labels: Sequence[Sequence[int]] | None, classes: int
+    ) -> Observations:
+        """Return documents with the labels of each; one without, or all for None, is its own."""
+        if labels is None:
+            labels = [()] * matrix.shape[0]
+        sizes = np.array([max(1, len(one)) for one in labels], dtype=np.int64)
+        flat = [label for one in labels for label in (one or (OWN,))]
+        documents = np.repeat(np.arange(len(sizes)), sizes)
+        return cls(matrix, documents, np.array(flat, dtype=np.int32), classes)
+
+    @property
+    def count(self) -> int:
+        """Number of observations, N."""
+        return len(self.labels)
+
+    @property
+    def rows(self) -> csr_matrix:
+        """The row of each observation, shape (n, features)."""
+        if len(self.documents) == self.matrix.shape[0]:
+            return self.matrix
+        return csr_matrix(self.matrix[self.documents])
+
+
+class Cost:
+    """A model's weights and alpha on some observations, with the posterior xi.
+
+    Parameters
+    ----------
+    data : Observations
+    latent : int
+        Number of latent classes, K.
+    l2 : float
+        The paper's lambda / K.
+    smoothing : float
+        Dirichlet counts eta that are added to alpha's: without them, a label that no active class
+        has seen has a log-probability of minus infinity. Own labels have none.
+    threads : int
+
+    Attributes
+    ----------
+    weights : Weights
+        W, and b as the weights of a constant 1.
+    posterior : ndarray of float32, shape (n, stride)
+        xi; `posterior[:, :latent]` is meant, the rest is padding.
+    log_alpha : ndarray of float32, shape (classes + own, stride)
+        log alpha by label, those of the rows' own labels behind the others.
+    sizes : ndarray of float64, shape (latent,)
+        Sum of xi over the observations.
+    """
+
+    def __init__(
+        self, data: Observations, latent: int, l2: float, smoothing: float, threads: int
+    ) -> None:
+        self.data, self.latent, self.l2, self.threads = data, latent, l2, threads
+        self.smoothing = smoothing
+        self.weights = Weights(data.matrix.shape[1], latent, 1.0)
+        self._documents = core_documents(data.matrix)
+        count, total = data.count, data.matrix.shape[0]
+        self.own = np.flatnonzero(data.labels == OWN)
+        self._labelled = np.flatnonzero(data.labels != OWN)
+        labels = data.labels.copy()
+        labels[self.own] = data.classes + np.arange(len(self.own), dtype=np.int32)
+        every = np.arange(count, dtype=np.int32)
+        self._by_label = core.Instances(data.documents, labels, total, data.classes + len(self.own))
+        self._by_row = core.Instances(data.documents, every, total, count)
+        stride = self.weights.table.shape[1]
+        self.posterior = np.zeros((count, stride), dtype=np.float32)
+        self.log_alpha = np.zeros((data.classes + len(self.own), stride), dtype=np.float32)
+        self.sizes = np.zeros(latent)
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """p(label | class), shape (latent, classes); rows sum to 1, but for own labels."""
+        table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
+        found: NDArray[np.float64] = np.exp(table)
+        return found
+
+    # ---- the M-steps ----
+
+    def fit_weights(self, iterations: int) -> None:
+        """Minimise the cross-entropy of xi and softmax, with the penalty, from the last weights."""
+
+        def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            return self._with_penalty(point, self._by_row, self.posterior, None, latent=False)
+
+        point = minimise(function, self._point(), iterations=iterations, tolerance=1e-9)
+        self.weights.table[:, : self.latent] = point
+
+    def fit_alpha(self) -> None:
+        """alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
+        counts = self.label_counts() + self.smoothing
+        mass = self.posterior[self.own, : self.latent].astype(np.float64)
+        self.sizes = self.label_counts().sum(axis=0) + mass.sum(axis=0)
+        totals = counts.sum(axis=0) + mass.sum(axis=0)
+        if self.data.classes == 0:
+            mass[:, totals < LEAST_SIZE] = 0  # else so few rows come back at 1 / 0
+        alpha = np.concatenate([counts, mass]) / np.maximum(totals, 1e-300)
+        self.log_alpha[:, : self.latent] = NEVER
+        np.log(alpha, out=self.log_alpha[:, : self.latent], where=alpha > 0, casting="same_kind")
+
+    def label_counts(self) -> NDArray[np.float64]:
+        """Return the sum of xi over the observations of each label, shape (classes, latent)."""
+        counts = np.zeros((self.data.classes, self.latent))
+        if len(self._labelled):
+            labels, n = self.data.labels[self._labelled], len(self._labelled)
+            of_label = csr_matrix(
+                (np.ones(n), (labels, np.arange(n))), shape=(self.data.classes, n)
+            )
+            counts += of_label @ self.posterior[self._labelled, : self.latent].astype(np.float64)
+        return counts
+
+    # ---- the E-step, and the cost ----
+
+    def fit_posterior(self) -> float:
+        """Set xi_nk ~ p_nk alpha_k,y_n; returns the cost."""
+        loss = self.weights.linear.soft_gradient(
+            self._documents, self._by_label, self.log_alpha, None, self.posterior, True,
+            self.threads,
+        )  # fmt: skip
+        inner = self._point()[:-1].ravel()
+        return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner) + self._prior()
+
+    def gradient(
+        self, point: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the cost (2) at weights, its derivatives by them and by the logits of alpha.
+
+        Parameters
+        ----------
+        point : ndarray of float64, shape (features + 1, latent)
+
+        Returns
+        -------
+        cost : float
+        by_weights : ndarray, shape (features + 1, latent)
+        by_alpha : ndarray, shape (classes, latent)
+            With C = sum of xi by label + smoothing: -(C_mk - alpha_km sum_m C_mk) / N.
+        """
+        cost, by_weights = self._with_penalty(
+            point, self._by_label, self.log_alpha, self.posterior, latent=True
+        )
+        counts = self.label_counts() + self.smoothing
+        by_alpha = -(counts - self.alpha.T * counts.sum(axis=0)) / self.data.count
+        return cost + self._prior(), by_weights, by_alpha
+
+    def _prior(self) -> float:
+        if not (self.smoothing and self.data.classes):
+            return 0.0
+        table = self.log_alpha[: self.data.classes, : self.latent]
+        return -self.smoothing / self.data.count * float(table.sum(dtype=np.float64))
+
+    def _point(self) -> NDArray[np.float64]:
+        return self.weights.table[:, : self.latent].astype(np.float64)
+
+    def _with_penalty(
+        self,
+        point: NDArray[np.float64],
+        instances: core.Instances,
+        rows: NDArray[np.float32],
+        posterior: NDArray[np.float32] | None,
+        *,
+        latent: bool,
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean loss of soft targets with the penalty, and its gradient."""
+        gradient = np.empty(point.shape)
+        self.weights.table[:, : self.latent] = point
+        loss = self.weights.linear.soft_gradient(
+            self._documents, instances, rows, gradient, posterior, latent, self.threads
+        )
+        gradient /= self.data.count
+        gradient[:-1] += self.l2 * point[:-1]
+        inner = point[:-1].ravel()
+        return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner), gradient

@@ -1,0 +1,155 @@
+"""The only declaration of the options of latent-class models; as in `dcme_w2v.options`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import Checked, default_threads, option
+
+INITS = ("auto", "labels", "scores", "kmeans", "sdp", "quadratic", "relaxed", "random")
+OF_LABELS = ("labels", "scores")  # starts that need them
+
+
+@dataclass(frozen=True)
+class LatentOptions(Checked):
+    """How a latent-class model is fitted."""
+
+    latent: int | None = option(
+        None, "number of latent classes (default: twice the number of labels)", minimum=1
+    )
+    unsupervised: bool = option(False, "cluster the documents; their labels are not used")
+    unlabelled: str = option(
+        "ignore",
+        "documents without a label: leave them out (ignore), learn from them (use), or choose "
+        "between both by cross-validation (auto); the latent classes of use are the labels",
+        choices=("ignore", "use", "auto"),
+    )
+    init: str = option(
+        "auto",
+        "where EM starts: at the labels, k-means of the scores of a ridge regression, k-means of "
+        "the documents, a semidefinite relaxation (sdp), a local minimum of the quadratic "
+        "approximation (quadratic), its low-rank relaxation (relaxed), or at random; auto: labels; "
+        "unsupervised: kmeans, quadratic, and up to 5 classes sdp, the lowest cost",
+        choices=INITS,
+    )
+    solver: str = option(
+        "em",
+        "expectation maximisation, or L-BFGS on all parameters from where EM ends",
+        choices=("em", "lbfgs"),
+    )
+    starts: int | None = option(
+        None,
+        "number of starts of each kind; the lowest cost is kept (default: 1; unsupervised: 3)",
+        minimum=1,
+        maximum=10000,
+    )
+    columns: int = option(
+        3,
+        "descents that the start quadratic chooses from; columns of the start relaxed",
+        minimum=1,
+        maximum=100,
+    )
+    rounding: str = option(
+        "avg",
+        "relaxed: the sum of all columns, or the one with the lowest value",
+        choices=("avg", "min"),
+    )
+    freedom: float = option(
+        0.3,
+        "degrees of freedom of the ridge regression behind the starts, as a share of --rank",
+        above=0.0,
+        maximum=1.0,
+    )
+    rank: int = option(
+        100, "singular vectors of the documents that the starts use", minimum=1, maximum=10000
+    )
+    l2: float | None = option(
+        None,
+        "L2 regularisation, X/2 times the squared weights (default: 3e-6; with --unlabelled use: "
+        "1e-4; unsupervised: by --freedom)",
+        minimum=0.0,
+        maximum=1e6,
+    )
+    smoothing: float = option(
+        0.1, "count added to each label in each latent class", minimum=0.0, maximum=1e6
+    )
+    epochs: int = option(
+        100, "rounds of EM, each with 10 iterations of L-BFGS, at most", minimum=1, maximum=1000000
+    )
+    tolerance: float = option(
+        1e-5, "stop when a round reduces the cost by less than this share", minimum=0.0
+    )
+    threads: int | None = option(
+        None,
+        "number of threads (default: the CPUs that this process may use)",
+        minimum=1,
+        maximum=1024,
+    )
+    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+
+
+L2, L2_UNLABELLED = 3e-6, 1e-4
+STARTS_UNSUPERVISED = 3
+
+
+def resolved(options: LatentOptions, labels: int, rows: int) -> LatentOptions:
+    """Return the options with every default filled in but an unsupervised `l2`.
+
+    Parameters
+    ----------
+    options : LatentOptions
+    labels : int
+        Number of labels; it does not matter where `unsupervised`.
+    rows : int
+        Number of documents.
+
+    Raises
+    ------
+    UsageError
+        Options contradict each other or the documents.
+    """
+    own = options.unsupervised
+    _check(options, own)
+    use = options.unlabelled != "ignore"
+    if options.latent is None:
+        if own:
+            raise UsageError("--latent is needed to cluster: give the number of classes")
+        options = dataclasses.replace(options, latent=labels if use else min(2 * labels, rows))
+    latent = options.latent
+    assert latent is not None
+    if latent < 2:
+        raise UsageError(f"--latent={latent}: must be at least 2, as one class separates nothing")
+    if latent > rows:
+        raise UsageError(f"--latent={latent}: there are {rows} documents; give fewer")
+    if use and latent != labels:
+        raise UsageError(
+            f"--latent={latent}: with --unlabelled={options.unlabelled} the latent classes are the "
+            f"{labels} labels; leave it out"
+        )
+    found: dict[str, Any] = {
+        "starts": STARTS_UNSUPERVISED if own else 1,
+        "threads": default_threads(),
+    }
+    if not own:
+        found["l2"] = L2_UNLABELLED if use else L2
+    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
+    return dataclasses.replace(options, **left_open)
+
+
+def _check(options: LatentOptions, own: bool) -> None:
+    """Raise where two options exclude each other."""
+    use = options.unlabelled != "ignore"
+    if own and use:
+        raise UsageError(f"--unsupervised and --unlabelled={options.unlabelled}: give one")
+    if own and options.init in OF_LABELS:
+        raise UsageError(f"--init={options.init}: needs labels; give another start")
+    if own and options.solver == "lbfgs":
+        raise UsageError("--solver=lbfgs: needs labels; unsupervised models are fitted by em")
+    if use and (options.init != "auto" or options.solver != "em"):
+        raise UsageError(
+            f"--unlabelled={options.unlabelled}: starts at a classifier of the labelled documents "
+            "and goes on by em; leave --init and --solver out"
+        )

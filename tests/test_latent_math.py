@@ -1,0 +1,337 @@
+"""The mathematics of latent-class models: cost, EM, the quadratic and its minima, projections."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.latent.cost import OWN, Cost, Observations
+from dcme_w2v.latent.em import expectation_maximisation, finish
+from dcme_w2v.latent.fit import fit
+from dcme_w2v.latent.options import LatentOptions, resolved
+from dcme_w2v.latent.quadratic import Quadratic, centred_svd, ridge_of
+from dcme_w2v.latent.relaxed import best_of, low_rank, ratio, rounded, single_descent
+from dcme_w2v.latent.simplex import project_equal, project_rows
+from dcme_w2v.latent.starts import Starts, one_hot
+
+
+def softmax(scores):
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def observations(count=60, features=8, classes=3, seed=0, own=0.0):
+    """Documents near their label's mean, some of the labels left out."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(count) % max(1, classes)
+    means = random.normal(size=(max(1, classes), features))
+    rows = means[labels] + random.normal(size=(count, features))
+    known = [() if random.random() < own else (int(label),) for label in labels]
+    matrix = csr_matrix(rows.astype(np.float32))
+    return Observations.of(matrix, known if classes else None, classes)
+
+
+def made_cost(data, latent=4, l2=0.02, smoothing=0.3, seed=1, threads=1):
+    """A cost at random weights and a random alpha."""
+    cost = Cost(data, latent, l2, smoothing, threads)
+    random = np.random.default_rng(seed)
+    cost.weights.table[:, :latent] = random.normal(size=cost.weights.table[:, :latent].shape) / 4
+    cost.posterior[:, :latent] = random.dirichlet(np.ones(latent), data.count)
+    cost.fit_alpha()
+    return cost
+
+
+def plain(cost):
+    """The cost (2) and the posterior as they are defined, by loops and in double precision."""
+    data, k = cost.data, cost.latent
+    table = cost.weights.table[:, :k].astype(float)
+    p = softmax(data.rows.toarray().astype(float) @ table[:-1] + table[-1])
+    alpha, loss, xi, own = np.exp(cost.log_alpha[:, :k].astype(float)), 0.0, [], 0
+    for n, label in enumerate(data.labels):
+        row = label
+        if label == OWN:
+            row, own = data.classes + own, own + 1
+        q = sum(p[n, j] * alpha[row, j] for j in range(k))
+        loss -= np.log(q)
+        xi.append([p[n, j] * alpha[row, j] / q for j in range(k)])
+    penalty = cost.l2 / 2 * np.square(table[:-1]).sum()
+    prior = cost.smoothing / data.count * np.log(alpha[: data.classes]).sum()
+    return loss / data.count + penalty - prior, np.array(xi)
+
+
+@pytest.mark.parametrize(("classes", "own"), [(3, 0.0), (3, 0.5), (0, 1.0)])
+def test_cost_and_posterior_are_those_of_a_plain_loop(classes, own):
+    cost = made_cost(observations(classes=classes, own=own), smoothing=0.3 if classes else 0.0)
+    value, xi = plain(cost)
+    assert cost.fit_posterior() == pytest.approx(value, rel=1e-5)
+    assert cost.posterior[:, :4] == pytest.approx(xi, abs=1e-5)
+
+
+def test_gradient_by_differences():
+    cost = made_cost(observations())
+    random = np.random.default_rng(5)
+    point = cost.weights.table[:, :4].astype(float)
+    logits = cost.log_alpha[:, :4].astype(float)
+    _, by_weights, by_alpha = cost.gradient(point)
+
+    def value(weights, logits):
+        cost.weights.table[:, :4] = weights
+        cost.log_alpha[:, :4] = logits - np.log(np.exp(logits).sum(axis=0))
+        return plain(cost)[0]
+
+    for _ in range(5):
+        a, b = random.normal(size=point.shape), random.normal(size=logits.shape)
+        step = 1e-2
+        ahead = value(point + step * a, logits + step * b)
+        behind = value(point - step * a, logits - step * b)
+        slope = (by_weights * a).sum() + (by_alpha * b).sum()
+        assert (ahead - behind) / (2 * step) == pytest.approx(slope, rel=2e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_do_not_change_a_bit(threads):
+    data = observations(count=300, features=20)
+    one, more = made_cost(data), made_cost(data, threads=threads)
+    point = one.weights.table[:, :4].astype(float)
+    for a, b in zip(one.gradient(point), more.gradient(point), strict=True):
+        assert np.array_equal(a, b)
+    assert np.array_equal(one.posterior, more.posterior)
+
+
+@pytest.mark.parametrize(("classes", "own"), [(3, 0.0), (3, 0.6), (0, 1.0)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_em_never_raises_the_cost(classes, own, seed):
+    data = observations(count=90, classes=classes, own=own, seed=seed)
+    cost = Cost(data, 4, 0.01, 0.1 if classes else 0.0, 1)
+    start = np.random.default_rng(seed).dirichlet(np.ones(4), data.count)
+    found = expectation_maximisation(cost, start, 40, 0.0)
+    assert len(found.costs) > 5
+    assert (np.diff(found.costs) <= 1e-6).all()
+    assert found.costs[-1] < found.costs[0] - 1e-3
+
+
+def test_lbfgs_goes_on_from_em_and_lowers_the_cost():
+    data = observations(count=90)
+    cost = Cost(data, 5, 1e-3, 0.1, 1)
+    start = np.random.default_rng(3).dirichlet(np.ones(5), data.count)
+    em = expectation_maximisation(cost, start, 3, 0.0)
+    found = finish(cost, em)
+    assert found.cost < em.cost - 1e-3
+    assert found.alpha.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-5)
+
+
+def bound(data, xi, ridge):
+    """F at the best weights and alpha for xi, in double precision."""
+    x, n, k = data.rows.toarray().astype(float), data.count, xi.shape[1]
+    counts = np.zeros((data.classes, k))
+    np.add.at(counts, data.labels, xi)
+    alpha = counts / counts.sum(axis=0)
+    fixed = -(xi * (np.log(alpha[data.labels]) - np.log(xi))).sum() / n
+
+    def function(flat):
+        w, b = flat[:-k].reshape(-1, k), flat[-k:]
+        p = softmax(x @ w + b)
+        g = (p - xi) / n
+        value = -(xi * np.log(p)).sum() / n + ridge / (2 * k) * np.square(w).sum()
+        return value, np.concatenate([(x.T @ g + ridge / k * w).ravel(), g.sum(axis=0)])
+
+    options = {"maxiter": 5000, "ftol": 1e-16, "gtol": 1e-12}
+    start = np.zeros((x.shape[1] + 1) * k)
+    return fixed + minimize(function, start, jac=True, method="L-BFGS-B", options=options).fun
+
+
+def test_quadratic_is_the_bound_to_second_order():
+    """(3): F(1/K + eps D) - F(1/K) = eps^2 J(D) + O(eps^3). The printed sign, or A without its
+    1/N, are far off."""
+    data = observations(count=30, features=5, classes=3, seed=4)
+    k, ridge = 4, 0.05
+    left, squares = centred_svd(data.rows, 5, 0)
+    quadratic = Quadratic(left, squares, ridge, data.labels, 3)
+    direction = np.random.default_rng(6).normal(size=(30, k)) / k
+    direction -= direction.mean(axis=1, keepdims=True)
+    flat = np.full((30, k), 1 / k)
+    expected, zero = quadratic.value(direction), bound(data, flat, ridge)
+    errors = []
+    for eps in (0.1, 0.05, 0.025):
+        found = (bound(data, flat + eps * direction, ridge) - zero) / eps**2
+        errors.append(abs(found / expected - 1))
+    assert errors[-1] < 0.01
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_quadratic_has_few_descents():
+    """A - B has at most M - 1 negative eigenvalues, and 1/K is a stationary point of it."""
+    data = observations(count=40, features=30, classes=4)
+    quadratic = Quadratic.of(data, 30, 0.8, 0)
+    values = np.linalg.eigvalsh(quadratic.product(np.eye(40)))
+    assert 1 <= (values < -1e-10).sum() <= 3
+    assert np.abs(quadratic.product(np.full((40, 5), 0.2))).max() < 1e-12
+
+
+def test_quadratic_without_labels_is_minus_the_hat_matrix():
+    data = observations(count=25, features=6, classes=0)
+    quadratic = Quadratic.of(data, 6, 0.5, 0)
+    x = data.rows.toarray().astype(float)
+    x -= x.mean(axis=0)
+    hat = x @ np.linalg.solve(25 * quadratic.ridge * np.eye(6) + x.T @ x, x.T)
+    assert quadratic.product(np.eye(25)) == pytest.approx(-hat / 25, abs=1e-9)
+    assert np.trace(hat) == pytest.approx(0.5 * 6, rel=1e-6)
+
+
+def test_randomised_svd_of_wide_rows():
+    random = np.random.default_rng(0)
+    low = random.normal(size=(80, 6)) @ random.normal(size=(6, 200)) * 3
+    rows = csr_matrix((low + random.normal(size=low.shape) * 0.1).astype(np.float32))
+    left, squares = centred_svd(rows, 6, 1)
+    dense = rows.toarray().astype(float)
+    u, s, _ = np.linalg.svd(dense - dense.mean(axis=0), full_matrices=False)
+    assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
+    assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
+
+
+def test_ridge_has_the_degrees_of_freedom():
+    squares = np.array([9.0, 4.0, 1.0, 0.01])
+    for freedom in (0.5, 1.0, 3.0):
+        ridge = ridge_of(squares, 20, freedom)
+        assert (squares / (squares + 20 * ridge)).sum() == pytest.approx(freedom, rel=1e-6)
+
+
+def nearest(point, size):
+    """A projection by a solver of another kind; `size` None: all rows have the same, free sum."""
+    flat = point.ravel()
+
+    def sums(v):
+        rows = v.reshape(point.shape).sum(axis=1)
+        return rows - size if size is not None else np.diff(rows)
+
+    found = minimize(
+        lambda v: np.square(v - flat).sum(), np.full(flat.size, 0.2), jac=lambda v: 2 * (v - flat),
+        method="SLSQP", bounds=[(0, None)] * flat.size,
+        constraints={"type": "eq", "fun": sums}, options={"maxiter": 500, "ftol": 1e-14},
+    )  # fmt: skip
+    return found.x.reshape(point.shape)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_projections(seed):
+    point = np.random.default_rng(seed).normal(size=(5, 4)) + 0.3
+    found = project_rows(point, 1.5)
+    assert found == pytest.approx(nearest(point, 1.5), abs=1e-5)
+    assert (found >= 0).all() and found.sum(axis=1) == pytest.approx(np.full(5, 1.5))
+    assert project_rows(found, 1.5) == pytest.approx(found)
+    equal, size = project_equal(point)
+    assert equal == pytest.approx(nearest(point, None), abs=1e-5)
+    assert (equal >= 0).all() and equal.sum(axis=1) == pytest.approx(np.full(5, size))
+    assert project_equal(equal)[0] == pytest.approx(equal, abs=1e-9)
+
+
+def test_projection_where_all_mass_vanishes():
+    found, size = project_equal(-np.ones((3, 2)))
+    assert size == 0 and not found.any()
+
+
+def test_low_rank_form_is_a_weighted_mean_of_single_ones():
+    """(9) = sum a_r^2 f(U_r) / sum a_r^2, and its gradient by differences."""
+    data = observations(count=30, features=6, classes=3)
+    quadratic = Quadratic.of(data, 6, 0.8, 0)
+    random = np.random.default_rng(2)
+    units = random.dirichlet(np.ones(4), (30, 3))
+    sizes = np.array([0.3, 1.0, 2.0])
+    value, gradient = ratio(quadratic, units * sizes[:, None])
+    each = [quadratic.value(units[:, r]) for r in range(3)]
+    assert value == pytest.approx((sizes**2 * each).sum() / (sizes**2).sum())
+    direction = random.normal(size=gradient.shape)
+    direction -= direction.mean(axis=2, keepdims=True)
+    ahead, _ = ratio(quadratic, units * sizes[:, None] + 1e-5 * direction)
+    behind, _ = ratio(quadratic, units * sizes[:, None] - 1e-5 * direction)
+    slope = (ahead - behind) / 2e-5
+    assert slope == pytest.approx((gradient * direction).sum(), rel=1e-4, abs=1e-7)
+
+
+def test_relaxation_and_single_descents():
+    data = observations(count=40, features=8, classes=2, seed=2)
+    quadratic = Quadratic.of(data, 8, 0.9, 0)
+    columns, sizes, value = low_rank(quadratic, 3, 4, np.random.default_rng(0))
+    assert (columns >= 0).all()
+    for column, size in zip(columns, sizes, strict=True):
+        assert column.sum(axis=1) == pytest.approx(np.full(40, size), rel=1e-6)
+    least = rounded(quadratic, columns, sizes, "min")
+    mean = rounded(quadratic, columns, sizes, "avg")
+    for xi in (least, mean):
+        assert xi.sum(axis=1) == pytest.approx(np.ones(40))
+    assert quadratic.value(least) <= value + 1e-9 < 0
+    assert quadratic.value(least) <= quadratic.value(mean) + 1e-9
+    one, single = single_descent(quadratic, 3, np.random.default_rng(1))
+    assert quadratic.value(one) == pytest.approx(single) and single < 0
+    # two labels: one direction of descent, so that all descents end at the same value
+    best = quadratic.value(best_of(quadratic, 3, 3, np.random.default_rng(2)))
+    assert best == pytest.approx(single, rel=1e-3)
+
+
+def test_cost_of_hard_clusters_without_labels():
+    """Logistic loss of the clusters + log N - H(sizes) + penalty."""
+    data = observations(count=48, classes=0)
+    cost = Cost(data, 3, 0.01, 0.0, 1)
+    own = np.random.default_rng(0).choice(3, 48, p=[0.5, 0.3, 0.2])
+    cost.posterior[:, :3] = one_hot(own, 3)
+    cost.fit_weights(50)
+    cost.fit_alpha()
+    found = cost.fit_posterior()
+    table = cost.weights.table[:, :3].astype(float)
+    p = softmax(data.rows.toarray() @ table[:-1] + table[-1])
+    shares = np.bincount(own, minlength=3) / 48
+    loss = -np.log(p[np.arange(48), own]).mean()
+    entropy = -(shares * np.log(shares)).sum()
+    penalty = 0.005 * np.square(table[:-1]).sum()
+    assert found == pytest.approx(loss + np.log(48) - entropy + penalty, abs=1e-5)
+    assert cost.sizes == pytest.approx(shares * 48)
+
+
+def test_own_labels_are_divided_by_their_class_sizes():
+    """Without the division by N_k the first E-step is another one."""
+    data = observations(count=10, classes=0)
+    cost = made_cost(data, latent=2, smoothing=0.0)
+    xi = cost.posterior[:, :2].astype(float)
+    cost.fit_posterior()
+    table = cost.weights.table[:, :2].astype(float)
+    p = softmax(data.rows.toarray() @ table[:-1] + table[-1])
+    wanted = xi * p / xi.sum(axis=0)
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    assert cost.posterior[:, :2] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_labelled_rows_keep_their_label():
+    data = observations(count=60, own=0.5)
+    options = resolved(LatentOptions(unlabelled="use", threads=1, epochs=5), 3, 60)
+    found = fit(data, options)
+    assert np.array_equal(found.solution.alpha, np.eye(3))
+    assert found.solution.sizes.sum() == pytest.approx(60, rel=1e-5)
+
+
+@pytest.mark.parametrize("init", ["labels", "scores", "kmeans", "sdp", "quadratic", "relaxed"])
+@pytest.mark.parametrize("classes", [0, 3])
+def test_every_start(init, classes):
+    if init in ("labels", "scores") and not classes:
+        return
+    data = observations(count=50, classes=classes)
+    options = LatentOptions(latent=4, unsupervised=not classes, init=init, threads=1, columns=2)
+    options = resolved(options, classes, 50)
+    starts = Starts(data, 4, options)
+    xi = starts.start(init, 0)
+    assert xi.shape == (50, 4) and xi.min() > 0
+    assert xi.sum(axis=1) == pytest.approx(np.ones(50))
+    assert np.abs(xi - 0.25).max() > 0.05
+    assert np.array_equal(xi, Starts(data, 4, options).start(init, 0))
+    found = fit(data, dataclasses.replace(options, epochs=3))
+    assert len(found.solution.costs) <= 3 and np.isfinite(found.solution.cost)
+
+
+def test_label_start_of_fewer_classes_than_labels():
+    data = observations(count=50, classes=5)
+    options = resolved(LatentOptions(latent=2, init="labels"), 5, 50)
+    xi = Starts(data, 2, options).start("labels", 0)
+    groups = {label: set(xi[data.labels == label].argmax(axis=1)) for label in range(5)}
+    assert all(len(group) == 1 for group in groups.values())
+    assert set.union(*groups.values()) == {0, 1}
