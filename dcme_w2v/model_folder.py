@@ -8,26 +8,40 @@ NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.documen
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import reprlib
 import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.format import open_memmap, read_array, write_array
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from dcme_w2v import __version__
+from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import blaming, target_of
+from dcme_w2v.finite import all_finite
 from dcme_w2v.folders import new_file, new_folder
+from dcme_w2v.options import Checked
+from dcme_w2v.sparse_check import check_numbers, check_pointers
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
 
 MODEL_FILE = "model.json"
+_LARGEST_JSON = 1 << 30
+_EMPTY_BYTES = 4096  # that a file of no numbers has at most
+_KINDS = {float: "a finite number", int: "an integer", bool: "true or false", str: "a string",
+          list: "a list", dict: "an object"}  # fmt: skip
+Value = TypeVar("Value")
+Options = TypeVar("Options", bound=Checked)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _OWN_KEYS = ("kind", "version", "program", "arrays")
 
@@ -56,21 +70,46 @@ class Model:
         Raises
         ------
         FormatError
-            It is not there, or is another.
+            It is not there, is another, or has a number that is NaN or infinite.
         """
         found = self.arrays.get(name)
         if found is None:
-            raise FormatError(f"{self.path}: has no array {name}; fit the model again")
+            raise self.fault(name, "there is no such array")
         fits = len(shape) == found.ndim and all(
             want in (None, have) for want, have in zip(shape, found.shape, strict=True)
         )
         if found.dtype != np.dtype(dtype) or not fits:
-            wanted = tuple("any" if length is None else length for length in shape)
-            raise FormatError(
-                f"{self.path}: {name} is {found.dtype} of shape {found.shape} where {dtype} of "
-                f"shape {wanted} is wanted; fit the model again"
+            wanted = ", ".join("any" if length is None else str(length) for length in shape)
+            raise self.fault(
+                name,
+                f"is {found.dtype} of shape {found.shape}, must be {dtype} of shape ({wanted})",
             )
+        if not all_finite(found):
+            raise self.fault(name, "has a number that is NaN or infinite")
         return found
+
+    def rows(self, names: tuple[str, str, str], count: int | None, width: int) -> csr_matrix:
+        """Return sparse rows of float32 from the arrays of row starts, columns and values.
+
+        Parameters
+        ----------
+        names : tuple of str
+        count : int or None
+            How many rows there are; None for any number.
+        width : int
+            Columns are 0 to width - 1.
+        """
+        starts = self.array(names[0], "int64", None if count is None else count + 1)
+        columns = self.array(names[1], "int32", None)
+        values = self.array(names[2], "float32", len(columns))
+        name = names[0]
+        try:
+            check_pointers(starts, len(columns), max(0, len(starts) - 1))
+            name = names[1]
+            check_numbers("column", columns, len(values), width)
+        except ValueError as error:
+            raise self.fault(name, str(error)) from None
+        return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
 
     def words(self, name: str = "words") -> Words:
         """Return a list of words that `words_arrays` made arrays of."""
@@ -78,8 +117,78 @@ class Model:
         offsets = self.array(f"{name}_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (np.diff(offsets) > 0).all()
         if not rising or offsets[-1] != len(text):
-            raise FormatError(f"{self.path}: {name} is damaged; fit the model again")
-        return Words(np.asarray(text), np.asarray(offsets))
+            raise self.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
+        words, faults = Words(np.asarray(text), np.asarray(offsets)), no_faults()
+        check_words(words.text, words.offsets, faults)
+        faults[SEPARATOR] = 0  # a feature may be several words
+        find_duplicates(words.text, words.offsets, faults)
+        for kind in np.flatnonzero(faults[:, 0]):
+            row = int(faults[kind, 1]) + 1
+            raise self.fault(f"{name}_text", f"{FAULT_NAMES[kind]} ({name} {row})")
+        return words
+
+    def value(self, name: str, kind: type[Value]) -> Value:
+        """Return an entry of the JSON file that has to be there, of a type.
+
+        An integer is a float, too; a float is finite.
+        """
+        if name not in self.description:
+            raise self.fault(name, f"there is no such entry in {MODEL_FILE}")
+        value: Any = self.description[name]
+        if kind is float and type(value) is int and abs(value) < 1 << 53:
+            value = float(value)
+        if isinstance(value, kind) and type(value) is kind and _is_finite(value):
+            return value
+        raise self.fault(name, f"is {_shown(value)}, must be {_KINDS[kind]}")
+
+    def number(self, name: str, lowest: float, highest: float) -> float:
+        """Return a number of the JSON file within bounds."""
+        value = self.value(name, float)
+        if not lowest <= value <= highest:
+            raise self.fault(name, f"is {value:g}, must be {lowest:g} to {highest:g}")
+        return value
+
+    def strings(self, name: str) -> list[str]:
+        """Return a list of the JSON file, of distinct strings, at least one."""
+        found = self.value(name, list)
+        for number, item in enumerate(found, 1):
+            if type(item) is not str or not _is_unicode(item):
+                raise self.fault(name, f"item {number} is {_shown(item)}, must be a string")
+        if not found:
+            raise self.fault(name, "is empty")
+        if len(set(found)) < len(found):
+            twice = next(item for i, item in enumerate(found) if item in found[:i])
+            raise self.fault(name, f"has {_shown(twice)} twice")
+        return found
+
+    def options(self, name: str, cls: type[Options]) -> Options:
+        """Return options of the JSON file."""
+        try:
+            return cls.from_mapping(self.value(name, dict))
+        except UsageError as error:
+            raise self.fault(name, error.message) from None
+
+    def fault(self, entry: str, what: str) -> FormatError:
+        """Return the error of an entry: an array, or one of the JSON file."""
+        return FormatError(f"{self.path}: {entry}: {what}; fit the model again")
+
+
+def _shown(value: Any) -> str:
+    """Return a value on one line, not too long."""
+    return reprlib.repr(value).encode("unicode_escape").decode()
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether a string has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def words_arrays(words: Words, name: str = "words") -> dict[str, NDArray[Any]]:
@@ -155,16 +264,17 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     """
     folder = Path(path)
     head = _read_head(folder)
+    found, version_found = _shown(head.get("kind")), _shown(head.get("version"))
     if head.get("kind") != kind:
-        raise FormatError(f"{folder}: is a model of kind {head.get('kind')!r}; give one of {kind}")
+        raise FormatError(f"{folder}: is a model of kind {found}; give one of {kind}")
     if head.get("version") != version:
         raise FormatError(
-            f"{folder}: has version {head.get('version')!r} (by {head.get('program')}), this "
+            f"{folder}: has version {version_found} (by {_shown(head.get('program'))}), this "
             f"program reads version {version}; fit the model again"
         )
     listed = head.get("arrays")
     if not isinstance(listed, dict):
-        raise FormatError(f"{folder / MODEL_FILE}: has no list of arrays; fit the model again")
+        raise FormatError(f"{folder / MODEL_FILE}: arrays: is no object; fit the model again")
     arrays = {name: _map(folder, name, listing) for name, listing in listed.items()}
     rest = {key: value for key, value in head.items() if key not in _OWN_KEYS}
     return Model(folder, rest, arrays)
@@ -222,37 +332,57 @@ def _head_of(target: Path) -> dict[str, Any]:
 
 
 def _read_head(folder: Path) -> dict[str, Any]:
+    file = folder / MODEL_FILE
     try:
-        head = json.loads((folder / MODEL_FILE).read_bytes())
+        _check_regular(file, _LARGEST_JSON)
+        head = json.loads(file.read_bytes(), parse_constant=_refuse)
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"{folder}: is no model (has no {MODEL_FILE}); name a folder") from None
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{folder / MODEL_FILE}: is damaged ({error}); fit it again") from None
+        raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
     if not isinstance(head, dict):
-        raise FormatError(f"{folder / MODEL_FILE}: is damaged; fit the model again")
+        raise FormatError(f"{file}: is damaged (no object); fit the model again")
     return head
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _check_regular(file: Path, largest: int | None = None) -> None:
+    """Raise ValueError for what could be read without end, as a pipe or a device."""
+    status = file.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("not a regular file")
+    if largest is not None and status.st_size > largest:
+        raise ValueError(f"{status.st_size:,} bytes where {largest:,} are possible")
 
 
 def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
     """Map one array and compare it with what the JSON file says of it."""
     if not _NAME.fullmatch(name):
-        raise FormatError(f"{folder / MODEL_FILE}: {name!r} is no array's name; fit it again")
+        raise FormatError(
+            f"{folder / MODEL_FILE}: {_shown(name)} is no array's name; fit the model again"
+        )
     file = folder / f"{name}.npy"
     try:
+        _check_regular(file, _EMPTY_BYTES if _is_empty(listing) else None)
         array = _read_empty(file) if _is_empty(listing) else open_memmap(file, mode="r")
     except FileNotFoundError:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
     except OSError:
         raise
     except Exception as error:  # numpy lets through whatever Python's parser makes of a header
-        raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
+        said = " ".join(str(error).split())[:200]
+        raise FormatError(f"{file}: is damaged ({said}); fit the model again") from None
     if _kind_of(array) != listing:
         raise FormatError(f"{file}: is not the array that {MODEL_FILE} says; fit the model again")
     return array
 
 
 def _is_empty(listing: Any) -> bool:
-    return isinstance(listing, dict) and 0 in (listing.get("shape") or [])
+    shape = listing.get("shape") if isinstance(listing, dict) else None
+    return isinstance(shape, list) and 0 in shape
 
 
 def _read_empty(file: Path) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """Checkpoints: what is put back is all there was, and what is no checkpoint is refused."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -202,6 +203,7 @@ EDITS = {
     "epoch before the first": {"position": {"epoch": -1, "seconds": 1, "epoch_seconds": 1}},
     "epoch after the last": {"position": {"epoch": 99, "seconds": 1, "epoch_seconds": 1}},
     "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
+    "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
     "no parts": {"training": {"loss": 0, "losses": 0, "state": []}},
     "path outside": {"files": {"../../x": {"bytes": 1, "crc32": 1}}},
     "size of another": {"files": {name: {"bytes": 5, "crc32": 1} for name in FILES}},
@@ -212,9 +214,25 @@ EDITS = {
 def test_an_edited_record_is_refused(kept, edit):
     training, folder, (_, counts) = kept
     path = saved(folder, training, 1, counts).folder / RECORD
-    path.write_text(json.dumps({**json.loads(path.read_text()), **EDITS[edit]}))
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), **EDITS[edit]}).replace("Infinity", "1e999")
+    )
     with pytest.raises(FormatError):
         Checkpoint.load(path.parent).restore(training)
+
+
+def test_a_table_that_is_not_finite_is_refused(kept):
+    training, folder, (_, counts) = kept
+    path = saved(folder, training, 1, counts).folder
+    table = np.load(path / "context.npy")
+    table[0, 0] = np.inf
+    np.save(path / "context.npy", table)
+    data = (path / "context.npy").read_bytes()
+    record = json.loads((path / RECORD).read_text())
+    record["files"]["context.npy"] = {"bytes": len(data), "crc32": zlib.crc32(data)}
+    (path / RECORD).write_text(json.dumps(record))
+    with pytest.raises(FormatError, match=r"context.npy: has a number that is NaN or infinite"):
+        Checkpoint.load(path).restore(training)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "[" * 100_000, '{"format": NaN}', "\0", "é"])

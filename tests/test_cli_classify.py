@@ -247,7 +247,7 @@ def test_models_that_are_wrong(tmp_path, capfd, docs, model):
     description = tmp_path / "model" / "model.json"
     description.write_text(description.read_text().replace('"classes"', '"klasses"'))
     assert run(["classify", "test", model, docs]) == 1
-    assert "damaged" in capfd.readouterr().err
+    assert "classes: there is no such entry" in capfd.readouterr().err
 
 
 def test_help_of_every_command():

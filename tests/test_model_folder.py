@@ -109,8 +109,11 @@ def test_another_kind_or_version(folder):
         (lambda folder: (folder / "means.npy").write_bytes(b""), "is damaged"),
         (lambda folder: (folder / "means.npy").write_bytes(b"PK\3\4..."), "is damaged"),
         (lambda folder: np.save(folder / "means.npy", np.ones(3)), "not the array"),
-        (lambda folder: np.save(folder / "words_offsets.npy", np.array([0, 9, 3])), "words is dam"),
-        (lambda folder: change(folder, arrays=[]), "no list of arrays"),
+        (
+            lambda folder: np.save(folder / "words_offsets.npy", np.array([0, 9, 3])),
+            "words_offsets: does not",
+        ),
+        (lambda folder: change(folder, arrays=[]), "arrays: is no object"),
         (lambda folder: (folder / "model.json").write_text("[]"), "is damaged"),
         (lambda folder: (folder / "model.json").write_text("{"), "is damaged"),
     ],

@@ -214,11 +214,11 @@ def test_a_model_that_was_saved(tmp_path, features):
 def test_a_damaged_model_is_refused(tmp_path):
     model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     for name, value, message in (
-        ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics is dam"),
-        ("vectors", model.vectors.astype(np.float64), "vectors is float64"),
-        ("weights", model.weights[1:], "weights is float32 of shape"),
-        ("words", Words.from_words(WORDS[:4]), "more vectors than words"),
-        ("options", "none", "model.json is damaged"),
+        ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics: entry"),
+        ("vectors", model.vectors.astype(np.float64), "vectors: is float64"),
+        ("weights", model.weights[1:], "weights: is float32 of shape"),
+        ("words", Words.from_words(WORDS[:4]), "vectors: has the shape"),
+        ("options", "none", "options: clusters="),
     ):
         spoilt = dataclasses.replace(model, **{name: value}) if name != "options" else model
         spoilt.save(tmp_path / name)

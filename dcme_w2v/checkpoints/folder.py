@@ -37,6 +37,7 @@ from dcme_w2v import __version__
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.checkpoints.record import FILES, FORMAT, RECORD, read_record
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
+from dcme_w2v.finite import all_finite
 from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -180,6 +181,8 @@ class Checkpoint:
             raise self._damaged(name, f"is no array ({error})") from error
         if found.dtype != np.float32 or found.shape != shape:
             raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")
+        if not all_finite(found):
+            raise self._damaged(name, "has a number that is NaN or infinite")
         return found  # type: ignore[no-any-return]
 
 

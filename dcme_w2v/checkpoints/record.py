@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def _refuse(name: str) -> None:
 
 def _check_shape(path: Path, name: str, value: Any, shape: Any) -> None:
     if not isinstance(shape, dict):
-        if isinstance(value, bool) or not isinstance(value, shape):
+        wrong = isinstance(value, float) and not math.isfinite(value)  # as 1e999
+        if wrong or isinstance(value, bool) or not isinstance(value, shape):
             raise FormatError(f"{path}: {name} is {str(value)[:40]!r}; it is not to be edited")
         return
     if not isinstance(value, dict):

@@ -11,11 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.errors import DivergedError
+
 RANKS = (1, 3, 5)
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithms of the probabilities, in double precision."""
+    """Return the logarithms of the probabilities, in double precision.
+
+    Raises
+    ------
+    DivergedError
+        A score is NaN or infinite.
+    """
+    wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(wrong):
+        raise DivergedError(
+            f"{len(wrong)} of {len(scores)} documents have a score that is NaN or infinite: scale "
+            "the documents' values down, or train again with a lower --lr"
+        )
     shifted = scores - scores.max(axis=1, keepdims=True)
     normalised: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return normalised

@@ -22,6 +22,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.memory import require_memory
 from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, words_arrays
 from dcme_w2v.options import default_threads
 
@@ -32,6 +33,7 @@ THRESHOLD = 0.15
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
 }
+SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
 
 
@@ -193,21 +195,15 @@ class Classifier:
             It is no classifier, or damaged.
         """
         model = load_model(path, KIND, VERSION)
-        told = model.description
-        try:
-            classes = [str(name) for name in told["classes"]]
-            options = ClassifyOptions.from_mapping(told["options"])
-            features = told["features"] and FeatureOptions.from_mapping(told["features"])
-            several, threshold = bool(told["several_labels"]), float(told["threshold"])
-            record = dict(told["record"])
-        except (KeyError, TypeError, ValueError, UsageError) as error:
-            raise FormatError(f"{path}: the JSON file is damaged ({error}); train again") from None
+        classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
+        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        record = model.value("record", dict)
         stored = _weights(model, len(classes))
         weights = Weights(len(stored) - 1, len(classes), options.bias)
         weights.set(stored)
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
-        text = _text(model, features, weights.features) if features else None
+        text = _text(model, weights.features)
         return cls(classes, weights, text, options, several, threshold, record)
 
 
@@ -222,34 +218,29 @@ def _is_sparse(weights: NDArray[np.float32]) -> bool:
 
 def _sparse(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     matrix = csr_matrix(weights)
-    return {
-        "weights_starts": matrix.indptr.astype(np.int64),
-        "weights_columns": matrix.indices.astype(np.int32),
-        "weights_values": matrix.data,
-    }
+    parts = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+    return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
 
 
 def _weights(model: Model, classes: int) -> NDArray[np.float32]:
     """Return the stored weights, shape (features + 1, classes)."""
     if "weights" in model.arrays:
-        return np.asarray(model.array("weights", "float32", None, classes))
-    starts = model.array("weights_starts", "int64", None)
-    columns = model.array("weights_columns", "int32", None)
-    values = model.array("weights_values", "float32", None)
-    shape = (len(starts) - 1, classes)
-    try:
-        matrix = csr_matrix((values, columns, starts), shape=shape)
-        matrix.check_format()
-    except ValueError as error:
-        raise FormatError(f"{model.path}: the weights are damaged ({error}); train again") from None
-    return np.asarray(matrix.toarray())
+        name, stored = "weights", np.asarray(model.array("weights", "float32", None, classes))
+    else:
+        name, matrix = SPARSE_WEIGHTS[0], model.rows(SPARSE_WEIGHTS, None, classes)
+        require_memory(4 * matrix.shape[0] * classes, f"{model.path}: the weights", "train smaller")
+        stored = np.asarray(matrix.toarray())
+    if not len(stored):
+        raise model.fault(name, "has no rows")
+    return stored
 
 
-def _text(model: Model, options: FeatureOptions, columns: int) -> TextFeatures:
+def _text(model: Model, columns: int) -> TextFeatures | None:
+    if model.description.get("features", {}) is None:
+        return None
+    options = model.options("features", FeatureOptions)
     names = None if options.hashing is not None else model.words()
-    if names is not None and len(names) != columns:
-        raise FormatError(
-            f"{model.path}: has {len(names)} words and weights of {columns}; train again"
-        )
-    idf = np.asarray(model.array("idf", "float32", columns))
-    return TextFeatures.restored(options, names, idf)
+    found = len(names) if names is not None else options.hashing
+    if found != columns:
+        raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
+    return TextFeatures.restored(options, names, np.asarray(model.array("idf", "float32", columns)))

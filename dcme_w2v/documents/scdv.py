@@ -12,6 +12,7 @@ clustering over distributional representations.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,13 +27,16 @@ from dcme_w2v.documents.bow import bag_rows, unit_rows
 from dcme_w2v.documents.mixture import Mixture
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.token_ids import Batch, Numbering
-from dcme_w2v.errors import DcmeError, FormatError
+from dcme_w2v.errors import DcmeError
 from dcme_w2v.model_folder import Model, load_model, save_model, words_arrays
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.words import Words
 
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")
+POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
+_MOST_TOPICS = 1 << 16
+_LARGEST = 1e6  # vectors have unit length, and weights are logarithms
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,10 @@ class Posteriors:
         """Take the entries of a sparse matrix, shape (words, topics)."""
         indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
         return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a model's folder."""
+        return dict(zip(POSTERIORS, (self.starts, self.topics, self.shares), strict=True))
 
     def matrix(self) -> sparse.csr_matrix:
         """Return a sparse matrix, shape (words, topics)."""
@@ -179,9 +187,7 @@ class DocumentModel:
             "weights": self.weights,
             "idf": self.idf,
             "counts": self.counts,
-            "posterior_starts": self.posteriors.starts,
-            "posterior_topics": self.posteriors.topics,
-            "posterior_shares": self.posteriors.shares,
+            **self.posteriors.arrays(),
         }
         if self.mixture:
             arrays["mixture_weights"] = self.mixture.weights
@@ -205,40 +211,42 @@ class DocumentModel:
             It is not such a model, of another version, or damaged.
         """
         folder = load_model(path, KIND, VERSION)
-        try:
-            options = ScdvOptions.from_mapping(folder.description["options"])
-            topics = int(folder.description["topics"])
-            threshold = float(folder.description["threshold"])
-            facts = dict(folder.description["facts"])
-        except (DcmeError, KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{path}: model.json is damaged ({error}); fit it again") from None
+        options, facts = folder.options("options", ScdvOptions), folder.value("facts", dict)
+        topics = folder.value("topics", int)
+        if not 1 <= topics <= _MOST_TOPICS:
+            raise folder.fault("topics", f"is {topics}, must be 1 to {_MOST_TOPICS:,}")
+        threshold = folder.number("threshold", 0, math.inf)
         words = folder.words()
-        vectors = folder.array("vectors", "float32", None, None)
-        if len(vectors) > len(words):
-            raise FormatError(f"{path}: has more vectors than words; fit the model again")
+        vectors = _bounded(folder, "vectors", None, None)
+        if len(vectors) > len(words) or not vectors.shape[1]:
+            raise folder.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
         return cls(
             options,
             words,
             vectors,
-            folder.array("weights", "float32", len(vectors)),
-            folder.array("idf", "float32", len(words)),
-            folder.array("counts", "int64", len(words)),
-            _load_posteriors(folder, len(vectors), topics),
+            _bounded(folder, "weights", len(vectors)),
+            _bounded(folder, "idf", len(words)),
+            _load_counts(folder, len(words)),
+            Posteriors.of_matrix(folder.rows(POSTERIORS, len(vectors), topics)),
             _load_mixture(folder, options, topics, vectors.shape[1]),
             threshold,
             facts,
         )
 
 
-def _load_posteriors(folder: Model, words: int, topics: int) -> Posteriors:
-    starts = folder.array("posterior_starts", "int64", words + 1)
-    numbers = folder.array("posterior_topics", "int32", None)
-    shares = folder.array("posterior_shares", "float32", len(numbers))
-    if starts[0] or starts[-1] != len(numbers) or (np.diff(starts) < 0).any():
-        raise FormatError(f"{folder.path}: posterior_starts is damaged; fit the model again")
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < topics:
-        raise FormatError(f"{folder.path}: posterior_topics is damaged; fit the model again")
-    return Posteriors(starts, numbers, shares, topics)
+def _bounded(folder: Model, name: str, *shape: int | None) -> NDArray[np.float32]:
+    """Return an array whose products and sums cannot overflow."""
+    found = folder.array(name, "float32", *shape)
+    if max(found.max(initial=0), -found.min(initial=0)) > _LARGEST:
+        raise folder.fault(name, f"has a number beyond {_LARGEST:g}")
+    return found
+
+
+def _load_counts(folder: Model, words: int) -> NDArray[np.int64]:
+    counts = folder.array("counts", "int64", words)
+    if counts.min(initial=0) < 0:
+        raise folder.fault("counts", "has a number below 0")
+    return counts
 
 
 def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:

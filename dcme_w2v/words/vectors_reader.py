@@ -41,6 +41,7 @@ FAULT_NAMES = (
     "bad count",
 )
 DUPLICATE = FAULT_NAMES.index("duplicate word")
+SEPARATOR = FAULT_NAMES.index("separator in a word")
 COUNT = FAULT_NAMES.index("bad count")
 assert len(FAULT_NAMES) == FAULT_KINDS
 

@@ -1,0 +1,23 @@
+"""Whether arrays hold finite numbers only, without a copy of them.
+
+Called by whoever reads arrays from files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def all_finite(array: NDArray[Any]) -> bool:
+    """Tell whether an array has neither NaN nor infinity, which only floats can be.
+
+    A finite sum has finite terms only; terms of a sum that is not may still be finite.
+    """
+    if array.dtype.kind not in "fc" or not array.size:
+        return True
+    with np.errstate(all="ignore"):
+        total = array.sum(dtype=np.float64)
+    return bool(np.isfinite(total)) or bool(np.isfinite(array).all())
