@@ -238,7 +238,7 @@ def save_model(
     with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
         for name, array in arrays.items():
             with new_file(aside / f"{name}.npy") as file:
-                write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+                write_array(file, _by_rows(array), allow_pickle=False)
         with new_file(aside / MODEL_FILE) as file:
             file.write(text.encode() + b"\n")
 
@@ -320,6 +320,11 @@ def _files_of(head: dict[str, Any]) -> set[str]:
     listed = head.get("arrays")
     names = listed if isinstance(listed, dict) else {}
     return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
+
+
+def _by_rows(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that numpy writes row by row; views of larger ones are not copied."""
+    return np.ascontiguousarray(array) if array.flags.f_contiguous else array
 
 
 def _kind_of(array: NDArray[Any]) -> dict[str, Any]:

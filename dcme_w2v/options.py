@@ -336,6 +336,11 @@ class FileOptions(Checked):
     output_context: str | None = option(
         None, "write the context vectors (output embeddings) to this file", metavar="FILE"
     )
+    output_tables: str | None = option(
+        None,
+        "write both tables, input and context vectors, to this folder, which --init starts from",
+        metavar="FOLDER",
+    )
     checkpoint: str | None = option(
         None, "save the whole state to this folder, to resume from", metavar="FOLDER"
     )
@@ -348,7 +353,14 @@ class FileOptions(Checked):
     read_vocab: str | None = option(
         None, "read the vocabulary instead of counting", word2vec="read-vocab", metavar="FILE"
     )
-    init: str | None = option(None, "start from these vectors", metavar="VECTORS")
+    init: str | None = option(
+        None,
+        "start from these vectors, or from both tables of a folder of --output-tables",
+        metavar="VECTORS",
+    )
+    init_context: str | None = option(
+        None, "start from these context vectors; needs --init", metavar="FILE"
+    )
     cache_dir: str | None = option(
         None, "folder for the encoded corpus (default: for temporary files)", metavar="FOLDER"
     )

@@ -67,10 +67,13 @@ class Row:
 ROWS = [
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} --save-vocab "
         "{save_vocab} --log-json {log_json} --read-vocab {read_vocab} --init {init} --holdout "
-        f"{{holdout}} --cache-dir . {SMALL}",
-        {"corpus": "c.txt", "read_vocab": "voc", "init": "i.npy", "holdout": "h.txt"},
-        {"output": "o", "output_context": "oc", "save_vocab": "ov", "log_json": "ol"},
-        folders=("corpus", "holdout"), texts=("cache_dir", "corpus_too")),
+        "{holdout} --init-context {init_context} --output-tables {output_tables} "
+        f"--cache-dir . {SMALL}",
+        {"corpus": "c.txt", "read_vocab": "voc", "init": "i.npy", "init_context": "i2.npy",
+         "holdout": "h.txt"},
+        {"output": "o", "output_context": "oc", "save_vocab": "ov", "log_json": "ol",
+         "output_tables": "ot"},
+        folders=("corpus", "holdout"), kept=("output_tables",), texts=("cache_dir", "corpus_too")),
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
         {"corpus": "c.txt"}, {"output": "o.npy", "output_context": "oc.npy"}),
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
@@ -145,6 +148,7 @@ def made(tmp_path_factory):
             f"train c.txt --output v.txt {SMALL}",
             f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",
             "convert v.txt i.npy",
+            "convert v.txt i2.npy",
             "vocab c.txt --output voc --min-count 1",
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
             "classify train d.txt --output k --epochs 1 --quiet",

@@ -80,3 +80,72 @@ def test_likelihood_is_that_of_both_tables_whatever_is_written(files, tmp_path, 
     assert found["sum"] == pytest.approx(found["input"], rel=1e-5)
     for kind in ("context", "unit-sum"):
         assert f"--vectors {kind}" in found[kind] and found[kind].count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def folder(files, tmp_path_factory):
+    path = tmp_path_factory.mktemp("folder") / "tables"
+    dw.train(files[0], **OPTIONS, output_tables=path)
+    return path
+
+
+def test_a_folder_has_both_tables(files, folder):
+    _, input, output = files
+    found = dw.Vectors.load(folder)
+    np.testing.assert_array_equal(found.vectors, input)
+    np.testing.assert_array_equal(found.context.vectors, output)
+    assert found.counts.sum() == 800 and found.manifest["options"]["dim"] == 6
+    assert len(dw.Vectors.load(folder, limit=3)) == 3
+
+
+UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
+
+
+def starts(files, folder, tmp_path):
+    """What training may go on from, by name: all have both tables of one run."""
+    corpus, *_ = files
+    paths = {}
+    for kind in ("input", "sum"):
+        paths[kind] = tmp_path / f"{kind}.npy", tmp_path / f"{kind}-context.npy"
+        files_of_run = dict(zip(("output", "output_context"), paths[kind], strict=True))
+        dw.train(corpus, **OPTIONS, vectors=kind, **files_of_run)
+    return {
+        "folder": {"init": folder},
+        "two files": {"init": paths["input"][0], "init_context": paths["input"][1]},
+        "sum and context": {"init": paths["sum"][0], "init_context": paths["sum"][1]},
+        "object": {"init": dw.train(corpus, **OPTIONS)},
+    }
+
+
+def test_training_goes_on_from_both_tables(files, folder, tmp_path):
+    corpus, input, output = files
+    for name, start in starts(files, folder, tmp_path).items():
+        v = dw.train(corpus, **UNCHANGED, **start)
+        np.testing.assert_allclose(v.vectors, input, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(v.context.vectors, output, atol=1e-6, err_msg=name)
+
+
+def test_likelihood_of_a_folder_is_that_of_its_run(files, folder, tmp_path, capsys):
+    corpus, *_ = files
+    path = tmp_path / "v.npy"
+    dw.train(corpus, **OPTIONS, output=path, output_context=tmp_path / "c.npy")
+    found = []
+    for model in (folder, path):
+        assert run(["eval", "likelihood", str(model), str(corpus), "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert (
+        found[0] == pytest.approx(found[1], rel=1e-5) and "log_probability_with_noise" in found[0]
+    )
+
+
+def test_wrong_starts_are_one_line(files, folder, tmp_path):
+    corpus, *_ = files
+    with pytest.raises(ValueError, match="init_context: needs init"):
+        dw.train(corpus, **OPTIONS, init_context=folder)
+    other = dw.Vectors(["w0", "w1"], np.ones((2, 5), dtype=np.float32))
+    with pytest.raises(ValueError, match="init_context: has 5 dimensions and dim is 6"):
+        dw.train(corpus, **OPTIONS, init=folder, init_context=other)
+    (folder / "model.json").rename(tmp_path / "aside")
+    with pytest.raises(ValueError, match="is no model"):
+        dw.train(corpus, **OPTIONS, init=folder)
+    (tmp_path / "aside").rename(folder / "model.json")

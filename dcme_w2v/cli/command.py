@@ -13,8 +13,8 @@ from dcme_w2v.errors import UsageError
 GROUPS: dict[str, tuple[str, ...]] = {
     "Input": (
         "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
-        "allow_binary", "read_vocab", "init", "holdout", "cache_dir", "read_table", "queries",
-        "documents", "judgements",
+        "allow_binary", "read_vocab", "init", "init_context", "holdout", "cache_dir",
+        "read_table", "queries", "documents", "judgements",
     ),
     "Features": (
         "features", "tokens", "ngrams", "hashing", "weighting", "norm", "term_frequency", "min_df",
@@ -34,8 +34,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "quiet", "log_json",
     ),
     "Output": (
-        "output", "output_context", "vectors", "format", "postprocess", "save_vocab", "save_table",
-        "as_json",
+        "output", "output_context", "output_tables", "vectors", "format", "postprocess",
+        "save_vocab", "save_table", "as_json",
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
 }  # fmt: skip

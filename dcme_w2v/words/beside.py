@@ -14,6 +14,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Beside, Paths
+from dcme_w2v.words.tables import KIND
 from dcme_w2v.words.vectors_io import NPY_MAGIC, format_of, vocabulary_path
 
 if TYPE_CHECKING:
@@ -26,9 +27,13 @@ VOCABULARY = ".vocab"
 
 def paths_of(job: TrainJob) -> Paths:
     """Return what a training run reads and writes."""
-    vocabulary, init = (one if isinstance(one, str) else None for one in (job.read_vocab, job.init))
+    vocabulary, init, context = (
+        one if isinstance(one, str) else None
+        for one in (job.read_vocab, job.init, job.init_context)
+    )
     paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
     paths.reads("--init", init, beside=read_with(init))
+    paths.reads("--init-context", context, beside=read_with(context))
     paths.reads("--holdout", HoldoutOptions(job.holdout).file)
     for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
         beside = [] if path is None else [*written_with(path, job.format), *_partial(path, job)]
@@ -37,6 +42,7 @@ def paths_of(job: TrainJob) -> Paths:
         elif (counts := counts_path(job)) is not None:
             beside.append(Beside(counts, is_vocabulary))
         paths.writes(flag, path, beside)
+    paths.model("--output-tables", job.output_tables, KIND)
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
     kept = job.checkpoint or job.resume
     paths.folder("--checkpoint" if job.checkpoint else "--resume", kept, _is_in_checkpoint)

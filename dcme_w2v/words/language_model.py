@@ -7,7 +7,6 @@ programs do as well, if the two files and the window are given.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,8 @@ from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.tables import input_of
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -62,7 +63,7 @@ class LanguageModel:
         Parameters
         ----------
         path : str
-            The vectors; their manifest is looked for beside them.
+            The vectors; their manifest is looked for beside them. Or a folder of both tables.
         context : str, optional
             The context vectors; by default the manifest's `context_file`.
         vocabulary : str, optional
@@ -79,18 +80,19 @@ class LanguageModel:
         FormatError
             The two files are not of the same words and size.
         """
-        manifest = _manifest_of(path)
+        input = Vectors.load(path)
+        manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         context = context or _beside(path, manifest.get("context_file"))
-        if context is None:
+        output = input.context if context is None else Vectors.load(context)
+        if output is None:
             raise UsageError(
                 f"{path}: its context vectors are needed, too: give --context the file that "
-                "--output-context wrote"
+                "--output-context wrote, or the folder of --output-tables instead"
             )
-        input, output = Vectors.load(path), Vectors.load(context)
         if input.vectors.shape != output.vectors.shape or not _same(input.words, output.words):
             raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
-        matrix = _input_of(path, input.vectors, output.vectors, options.get("vectors", "input"))
+        matrix = input_of(input.vectors, output.vectors, options.get("vectors", "input"), path)
         known = _beside(path, manifest.get("vocabulary_file"))
         if known is not None and not Path(known).exists():
             known = None
@@ -131,31 +133,6 @@ def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, 
             figures[f"{prefix}log_probability{suffix}"] = found.log_probability
             figures[f"{prefix}log_mean_probability{suffix}"] = found.log_mean_probability
     return {**figures, counted: logs.shape[1]}
-
-
-def _manifest_of(path: str) -> Mapping[str, Any]:
-    """Return the manifest beside vectors, or nothing where there is none."""
-    file = Path(f"{path}.json")
-    if not file.exists():
-        return {}
-    try:
-        found = json.loads(file.read_bytes())
-    except ValueError as error:
-        raise FormatError(f"{file}: is no JSON ({error}); remove it, or train anew") from error
-    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
-        raise FormatError(f"{file}: is no manifest; remove it, or train anew")
-    return found
-
-
-def _input_of(
-    path: str, vectors: NDArray[np.float32], context: NDArray[np.float32], kind: str
-) -> NDArray[np.float32]:
-    """Return the input vectors, whichever were written: see `dcme_w2v.words.tables`."""
-    if kind == "input":
-        return vectors
-    if kind == "sum":
-        return np.asarray(vectors - context)
-    raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
 
 
 def _beside(path: str, name: Any) -> str | None:

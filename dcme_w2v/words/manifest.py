@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v import __version__
+from dcme_w2v.errors import FormatError
 from dcme_w2v.files import is_stream, replacing
 
 
@@ -122,6 +123,20 @@ def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str])
         return
     with replacing(f"{os.fspath(vectors)}.json") as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
+
+
+def read_manifest(path: str) -> dict[str, Any]:
+    """Return the manifest beside vectors, or nothing where there is none."""
+    file = Path(f"{path}.json")
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise FormatError(f"{file}: is no JSON ({error}); remove it, or train anew") from error
+    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+        raise FormatError(f"{file}: is no manifest; remove it, or train anew")
+    return found
 
 
 def peak_memory_bytes() -> int:

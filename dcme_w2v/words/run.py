@@ -16,7 +16,7 @@ import numpy as np
 
 from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.checkpoints.schedule import Keeper
-from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.errors import DivergedError, ResourceError, UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
@@ -42,7 +42,8 @@ from dcme_w2v.words.manifest import (
     write_manifest,
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
-from dcme_w2v.words.tables import CombinedRows, combine_in_place
+from dcme_w2v.words.start import start_from
+from dcme_w2v.words.tables import CombinedRows, combine_in_place, save_tables
 from dcme_w2v.words.trainer import Progress, Trainer
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import Matrix, format_of, save_vectors
@@ -58,12 +59,15 @@ class TrainJob:
         Files, folders, URLs, or ``-`` for standard input.
     output, output_context : str, optional
         Where the word vectors and the context vectors go; ``-`` is standard output.
+    output_tables : str, optional
+        Folder that both tables go to, see `dcme_w2v.words.tables`.
     save_vocab : str, optional
         Where the vocabulary goes.
     read_vocab : str or Vocabulary, optional
         Where it comes from instead of from the corpus.
-    init : str or Vectors, optional
-        Vectors to start from; words that are not among them start at random.
+    init, init_context : str or Vectors, optional
+        Vectors to start from, see `dcme_w2v.words.start`; words that are not among them start at
+        random.
     cache_dir : str, optional
         Folder for the encoded corpus, 4 bytes a token.
     log_json : str, optional
@@ -89,9 +93,11 @@ class TrainJob:
     corpus: tuple[str, ...]
     output: str | None = None
     output_context: str | None = None
+    output_tables: str | None = None
     save_vocab: str | None = None
     read_vocab: str | Vocabulary | None = None
     init: str | Vectors | None = None
+    init_context: str | Vectors | None = None
     cache_dir: str | None = None
     log_json: str | None = None
     format: str | None = None
@@ -164,7 +170,7 @@ def train(
         if found is not None:
             keeper.resume(found)
         elif job.init:
-            _start_from(job.init, training, corpus.vocabulary)
+            start_from(job.init, job.init_context, training, corpus.vocabulary)
         with signals or contextlib.nullcontext(Noted()) as noted:
             try:
                 last = _run(job, training, corpus, reporter, keeper, noted, held_out)
@@ -225,6 +231,8 @@ def _settled(
     found = _checkpoint_of(job)
     if found is not None and options.threads is None:
         options = dataclasses.replace(options, threads=found.threads())
+    if job.init_context is not None and job.init is None:
+        raise UsageError("--init-context: needs --init, the word vectors that belong to it")
     options = resolved(options)
     vectors = vectors_of(job.vectors, options.model, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
@@ -299,26 +307,6 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"
     return line
-
-
-def _start_from(given: str | Vectors, training: Trainer, vocabulary: Vocabulary) -> None:
-    """Copy the rows of the words that the given vectors have."""
-    vectors = Vectors.load(given) if isinstance(given, str) else given
-    path = given if isinstance(given, str) else "--init"
-    if vectors.dim != training.options.dim:
-        raise FormatError(
-            f"{path}: has {vectors.dim} dimensions and --dim is "
-            f"{training.options.dim}: give --dim={vectors.dim}"
-        )
-    found = [
-        (here, there)
-        for here, word in enumerate(vocabulary)
-        if (there := vectors.words.find(word)) is not None
-    ]
-    if not found:
-        raise UsageError(f"{path}: has none of the corpus's words; give other vectors to --init")
-    here, there = np.array(found).T
-    training.input[here] = vectors.vectors[there]
 
 
 def _checkpoint_of(job: TrainJob) -> Checkpoint | None:
@@ -428,12 +416,22 @@ def _save(
         for path, name, matrix in tables
         if path is not None and not (suffix and is_stream(path))
     ]
+    if job.output_tables is not None and not suffix:
+        options = dataclasses.asdict(training.options)
+        write = partial(_write_tables, vocabulary, training, options)
+        results.append(Result(job.output_tables, "tables", write))
     write_or_keep(results, partial(_checkpoint, keeper))
     return [one.path for one in results]
 
 
 def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> None:
     save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=format)
+
+
+def _write_tables(
+    vocabulary: Vocabulary, training: Trainer, options: dict[str, Any], path: str
+) -> None:
+    save_tables(path, vocabulary, training.input, training.output, options)
 
 
 def _checkpoint(keeper: Keeper | None) -> str | None:

@@ -2,17 +2,26 @@
 
 Training leaves two vectors of each word, for the word as context (input) and as target (output).
 Both know something of the word; GloVe (Pennington et al. 2014, section 4.2) writes their sum, too.
-Called by the train job.
+Called by the train job. A folder of both tables is what training goes on from (--init), and what
+likelihoods are computed of.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.vectors_io import blocks_of
+
+KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
 
 
 def combined(
@@ -79,3 +88,56 @@ def combine_in_place(
         block = slice(first, first + len(rows))
         input[block] = combined(rows, output[block], vectors)
     return input
+
+
+def input_of(
+    vectors: NDArray[np.float32], context: NDArray[np.float32], kind: str, path: str
+) -> NDArray[np.float32]:
+    """Return the input vectors, whichever vectors of `kind` were written to `path`.
+
+    Raises
+    ------
+    UsageError
+        They cannot be told from these.
+    """
+    if kind == "input":
+        return vectors
+    if kind == "sum":
+        return np.asarray(vectors - context)
+    raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
+
+
+# ---- a folder of both tables ----
+
+
+def save_tables(
+    path: str | os.PathLike[str],
+    vocabulary: Vocabulary,
+    input: NDArray[np.float32],
+    output: NDArray[np.float32],
+    options: Mapping[str, Any],
+) -> None:
+    """Write words, counts and both tables, and the options of their training, to a folder."""
+    arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
+    tables = {"input": input, "output": output}
+    save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
+
+
+def load_tables(
+    path: str | os.PathLike[str],
+) -> tuple[Vocabulary, NDArray[np.float32], NDArray[np.float32], dict[str, Any]]:
+    """Read what `save_tables` wrote: vocabulary, input, output and options; tables are mapped.
+
+    Raises
+    ------
+    FormatError
+        It is not such a folder, or is damaged.
+    """
+    model = load_model(path, KIND, VERSION)
+    words, counts = model.words(), model.array("counts", "int64", None)
+    options = model.description.get("options")
+    if len(words) != len(counts) or not isinstance(options, dict):
+        raise FormatError(f"{model.path}: words, counts or options are damaged; train again")
+    input = model.array("input", "float32", len(words), None)
+    output = model.array("output", "float32", *input.shape)
+    return Vocabulary(words.text, words.offsets, np.asarray(counts)), input, output, options

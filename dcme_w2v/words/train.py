@@ -75,7 +75,7 @@ def train(
         `ProgressUpdate` about five times a second.
     **options
         See below. Paths may be `pathlib.Path`; `read_vocab` may also be a mapping of words to
-        counts, `init` also `Vectors`, `holdout` also a float.
+        counts, `init` and `init_context` also `Vectors`, `holdout` also a float.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def train(
     """
     _check_names(options)
     given = {name: _plain(name, value) for name, value in options.items()}
-    read_vocab, init = given.pop("read_vocab", None), given.pop("init", None)
+    objects = {name: given.pop(name, None) for name in ("read_vocab", "init", "init_context")}
     preset = given.get("preset")
     if preset in PRESETS:
         given = {**PRESETS[preset], **given}
@@ -127,7 +127,7 @@ def train(
         for name, value in dataclasses.asdict(made[cls]).items()
     }
     paths, sentences = _paths_or_sentences(corpus)
-    files |= {"read_vocab": _vocabulary(read_vocab), "init": init, "sentences": sentences}
+    files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
     job = TrainJob(paths, **files)
     with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
         try:

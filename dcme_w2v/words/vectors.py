@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from dcme_w2v.text.words import Words
 from dcme_w2v.words import neighbors
 from dcme_w2v.words.beside import MANIFEST, is_manifest, written_with
 from dcme_w2v.words.neighbors import Neighbor, Term
+from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
 Default = TypeVar("Default")
@@ -114,7 +116,7 @@ class Vectors:
         limit: int | None = None,
         mmap: bool = True,
     ) -> Vectors:
-        """Read vectors from a file.
+        """Read vectors from a file, or both tables from a folder of --output-tables.
 
         Text and binary files may be compressed (gz, bz2, xz, zst), without a header (text, as
         GloVe's) or without the line end after each vector (binary); ``-`` is standard input.
@@ -134,7 +136,8 @@ class Vectors:
         Returns
         -------
         Vectors
-            With counts from the ``.vocab`` file beside an npy file, else without.
+            With counts from the ``.vocab`` file beside an npy file, else without; of a folder the
+            input vectors, with counts, context vectors and the options.
 
         Raises
         ------
@@ -144,7 +147,16 @@ class Vectors:
             The file does not hold what its header says, or something that no file of vectors may
             hold; the message names the first place.
         """
+        if Path(path).is_dir():
+            tables = cls._of_tables(path)
+            return tables if limit is None else tables[:limit]
         return cls(*load_vectors(path, format, limit=limit, mmap=mmap))
+
+    @classmethod
+    def _of_tables(cls, path: str | os.PathLike[str]) -> Vectors:
+        words, input, output, options = load_tables(path)
+        context = cls(words, output, words.counts)
+        return cls(words, input, words.counts, context=context, manifest={"options": options})
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write words and vectors, and the manifest, if there is one, to ``PATH.json``.
