@@ -101,16 +101,15 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
 
 def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
     """Return the matrix of an archive, its parts unchecked."""
-    sizes = {one.filename: one.file_size for one in archive.infolist()}
-    total, stored = sum(sizes.values()), Path(name).stat().st_size
-    if total > max(_EXPANDED_BYTES, _EXPANSION * stored):
-        raise ValueError(f"{stored:,} bytes would become {total:,}")
-    require_memory(2 * total, f"{name}: reading it", "read fewer rows at a time")
+    total, stored = sum(one.file_size for one in archive.infolist()), Path(name).stat().st_size
+    _check_size(total, stored, name)
     form = _member(archive, "format").item()
     form = form.decode() if isinstance(form, bytes) else form
-    shape = tuple(int(length) for length in _member(archive, "shape").ravel())
-    if len(shape) != 2 or min(shape) < 0:
-        raise ValueError(f"it has the shape {shape}")
+    lengths = _member(archive, "shape")
+    if lengths.dtype.kind not in "iu" or lengths.shape != (2,) or lengths.min() < 0:
+        raise ValueError(f"it has the shape {lengths.tolist()}")
+    shape = (int(lengths[0]), int(lengths[1]))
+    _check_size(total + 8 * shape[0], stored, name)  # where each row starts
     data = _member(archive, "data")
     if data.ndim != 1:
         raise ValueError(f"data has the shape {data.shape}")
@@ -127,6 +126,13 @@ def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
     check_numbers("index", indices, len(data), minor)
     kind = csr_matrix if form == "csr" else sparse.csc_matrix
     return kind((data, indices, starts), shape=shape)
+
+
+def _check_size(expanded: int, stored: int, name: str) -> None:
+    """Raise if a file would take more memory than data of its size can, or than there is."""
+    if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
+        raise ValueError(f"{stored:,} bytes would become {expanded:,}")
+    require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:

@@ -1,7 +1,9 @@
-"""Feed mutated files to the readers that are Python's: checkpoints, models, vectors, text.
+"""Feed mutated files to the readers that are Python's: checkpoints, models, vectors, rows, text.
 
-A reader may take an input, or refuse it with an error of this package; anything else is a failure,
-and its input is kept. Called by `make fuzz`, behind the fuzzers of the C core.
+A reader may take an input, or refuse it with one line of error; a crash, a hang or another
+exception is a failure, and its input is kept. Each input follows from the seed, the reader's name
+and its number, so that a run can be made in parts: ``--first 5000 --inputs 1000``. Called by
+`make fuzz`, behind the fuzzers of the C core.
 """
 
 from __future__ import annotations
@@ -10,16 +12,22 @@ import argparse
 import contextlib
 import gzip
 import io
-import json
+import mmap
+import os
 import random
 import shutil
+import signal
+import struct
 import sys
 import tempfile
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fuzz_mutations import mutation
+from scipy import sparse
 
 from dcme_w2v.checkpoints.folder import (
     Checkpoint,
@@ -42,47 +50,8 @@ from dcme_w2v.words.vectors_io import save_vectors
 
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
-TOKENS = (
-    b'"', b"{", b"}", b"[", b"]", b",", b":", b"null", b"true", b"-1", b"1e999", b"NaN", b"0",
-    b"9" * 30, b'"epoch"', b'"files"', b"../../x", b"\0", b"\xff", b"\n", b" ", b"\r\n", b"nan",
-    b"[" * 2000, b"\\u0000", b"0.5", b"{}", b"2 2\n",
-)  # fmt: skip
-VALUES = (None, True, -1, 0, 1 << 70, 1e300, "", "x", [], {}, [1, 2], {"epoch": 1}, "../../x")
-
-
-def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Return some bytes changed in a few places."""
-    found = bytearray(data)
-    for _ in range(chance.randint(1, 5)):
-        at = chance.randint(0, len(found))
-        kind = chance.randrange(4)
-        if kind == 0 and at < len(found):
-            found[at] ^= 1 << chance.randrange(8)
-        elif kind == 1:
-            found[at:at] = chance.choice(TOKENS)
-        elif kind == 2:
-            del found[at : at + chance.choice((1, 5, 50))]
-        else:
-            found[at:at] = found[chance.randint(0, len(found)) :][: chance.randint(1, 40)]
-    return bytes(found)
-
-
-def mutated_json(data: bytes, chance: random.Random) -> bytes:
-    """Return a JSON text with a value of another kind somewhere, or with changed bytes."""
-    if chance.random() < 0.5:
-        return mutated(data, chance)
-    record = json.loads(data)
-    place: Any = record
-    while True:
-        key = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
-        if isinstance(place[key], (dict, list)) and place[key] and chance.random() < 0.8:
-            place = place[key]
-            continue
-        if chance.random() < 0.2:
-            del place[key]
-        else:
-            place[key] = chance.choice(VALUES)
-        return json.dumps(record).encode()
+KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics")
+SECONDS = 60  # that a reader may take
 
 
 def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
@@ -128,12 +97,15 @@ def read_text(path: Path) -> None:
 
 def command(*arguments: str) -> None:
     """Run a command line and raise as for a reader: what it refuses, or what it did not foresee."""
-    said = io.StringIO()
+    said, printed = io.StringIO(), io.BytesIO()
+    stdout = io.TextIOWrapper(printed, write_through=True)
     with (
         contextlib.redirect_stderr(said),
-        contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
+        contextlib.redirect_stdout(stdout),
     ):
         code = run(list(arguments))
+    if b"\tnan" in printed.getvalue():
+        raise RuntimeError("nan was printed")
     if code:
         if "a bug" in said.getvalue() or code not in (1, 2):
             raise RuntimeError(said.getvalue())
@@ -160,66 +132,165 @@ def models(folder: Path) -> list[tuple[str, Path, Reader]]:
 
     found: list[tuple[str, Path, Reader]] = []
     for name, read in (("classes", predict), ("topics", transform)):
-        found += [(f"{path.stem} of {name}", path, read) for path in (folder / name).iterdir()]
+        paths = sorted((folder / name).iterdir())
+        found += [(f"{path.stem} of {name}", path, read) for path in paths]
     return found
 
 
-def targets(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Return names, files to start from, and readers."""
-    record, resume = checkpoint_reader(folder)
-    vectors = folder / "vectors"
+def rows(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train a classifier of sparse rows; return files of rows and of labels, and their readers."""
+    table = sparse.random(40, 12, 0.3, "csr", np.float32, np.random.default_rng(1))
+    names = "".join(f"{('aß|b', 'b')[number % 2]}\n" for number in range(40))
+    labels, model = folder / "rows.labels", str(folder / "of_rows")
+    labels.write_text(names, encoding="utf-8")
+    svm = folder / "rows.svm"
+    kinds = {kind: folder / f"{kind}.npz" for kind in ("csr", "csc", "coo")}
+    for kind, path in kinds.items():
+        sparse.save_npz(path, table.asformat(kind))
+    train = ("classify", "train", "--threads", "1", "--epochs", "1", "--quiet", "--output", model)
+    command(*train, str(kinds["csr"]), "--labels", str(labels))
+    with svm.open("w") as file:
+        for row, label in zip(table, names.split(), strict=True):
+            pairs = (f"{i}:{x:.3g}" for i, x in zip(row.indices, row.data, strict=True))
+            print(label.replace("|", ","), *pairs, file=file)
+
+    def test(path: Path) -> None:
+        own = () if path.suffix == ".svm" else ("--labels", str(labels))
+        command("classify", "test", model, str(path), *own)
+
+    def test_labels(path: Path) -> None:
+        command("classify", "test", model, str(kinds["csr"]), "--labels", str(path))
+
+    found = [(f"{kind} of rows", path, test) for kind, path in {**kinds, "svm": svm}.items()]
+    return [*found, ("labels", labels, test_labels)]
+
+
+def targets(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path, Reader]]:
+    """Return names, files to start from, and readers, of some kinds."""
+    made: dict[str, Callable[[Path], list[tuple[str, Path, Reader]]]] = {
+        "checkpoint": lambda folder: [("checkpoint", *checkpoint_reader(folder))],
+        "vectors": vectors,
+        "words": words,
+        "text": text,
+        "rows": rows,
+        "labels": rows,
+        "classes": models,
+        "topics": models,
+    }
+    found: dict[str, tuple[str, Path, Reader]] = {}
+    for kind in kinds:
+        own = folder / kind
+        own.mkdir()
+        found |= {one[0]: one for one in made[kind](own) if one[0].endswith(kind)}
+    return list(found.values())
+
+
+def vectors(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Return files of vectors."""
+    found: list[tuple[str, Path, Reader]] = []
     matrix = np.linspace(-1, 1, 60, dtype=np.float32).reshape(20, 3)
-    words = Vocabulary.from_counts({f"w{i}": 20 - i for i in range(20)})
-    found = [("checkpoint", record, resume)]
     for format in ("text", "binary", "npy"):
-        save_vectors(vectors.with_suffix(".npy"), words, matrix, format=format)
-        path = vectors.with_name(f"{format}.npy")
-        shutil.move(vectors.with_suffix(".npy"), path)
-        found.append((format, path, read_vectors))
-    shutil.move(vectors.with_suffix(".vocab"), folder / "npy.vocab")
-    words.save(folder / "words")
-    found.append(("vocabulary", folder / "words", Vocabulary.load))
-    for name, data in (("corpus", TEXT), ("corpus.gz", gzip.compress(TEXT))):
+        written = folder / "vectors.npy"
+        save_vectors(written, twenty_words(), matrix, format=format)
+        path = folder / f"{format}.npy"
+        shutil.move(written, path)
+        found.append((f"{format} of vectors", path, read_vectors))
+    shutil.move(folder / "vectors.vocab", folder / "npy.vocab")
+    return found
+
+
+def twenty_words() -> Vocabulary:
+    """Return a vocabulary."""
+    return Vocabulary.from_counts({f"w{i}": 20 - i for i in range(20)})
+
+
+def words(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Return a file of words and counts."""
+    twenty_words().save(folder / "words")
+    return [("words", folder / "words", Vocabulary.load)]
+
+
+def text(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Return files of text."""
+    found = []
+    for name, data in (("plain", TEXT), ("gzip", gzip.compress(TEXT, mtime=0))):
         (folder / name).write_bytes(data)
-        found.append((name, folder / name, read_text))
-    return found + models(folder)
+        found.append((f"{name} text", folder / name, read_text))
+    return found
 
 
-def fuzz(name: str, path: Path, read: Reader, inputs: int, chance: random.Random) -> None:
-    """Read mutated files, and end the program at the first that does worse than be refused."""
-    data = path.read_bytes()
-    refused = 0
-    for _ in range(inputs):
-        changed = (mutated_json if path.suffix == ".json" else mutated)(data, chance)
-        path.write_bytes(changed)
+def fuzz(
+    name: str, path: Path, read: Reader, numbers: range, seed: int, at: mmap.mmap
+) -> tuple[int, int]:
+    """Read mutated files; return how many were refused, and how many taken."""
+    kept = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    data, refused = kept[path], 0
+    for number in numbers:
+        at[:8] = struct.pack("q", number)
+        changed = mutation(path, data, random.Random(f"{seed} {name} {number}"))
+        for one, content in changed.items():
+            one.write_bytes(content)
+        signal.alarm(SECONDS)  # ends this process where a reader hangs
         try:
             read(path)
         except DcmeError as error:
             refused += 1
-            if "\n" in str(error):
-                sys.exit(f"error: {name}: more than a line: {error}")
-        except BaseException:
-            kept = Path(f"{name.replace(' ', '_')}.crash")
-            kept.write_bytes(changed)
-            print(f"error: {name}: the input is in {kept}", file=sys.stderr)
-            raise
-    path.write_bytes(data)
+            if "\n" in error.message:
+                raise RuntimeError(f"more than one line: {error}") from error
+        signal.alarm(0)
+        for one in changed:
+            one.write_bytes(kept[one])
     read(path)
-    print(f"{name}: {inputs} inputs, {refused} refused, the others taken", flush=True)
+    return refused, len(numbers) - refused
 
 
-def main() -> None:
-    """Fuzz all readers."""
+def fuzz_aside(name: str, path: Path, read: Reader, numbers: range, seed: int) -> bool:
+    """Call `fuzz` in a process of its own, which may crash; tell what it found."""
+    at = mmap.mmap(-1, 8)
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        code = 1
+        with contextlib.suppress(BaseException):
+            code = _report(name, path, read, numbers, seed, at)
+        os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    if not status:
+        return True
+    number = struct.unpack("q", at[:8])[0]
+    end = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an exception"
+    place = Path(f"{name.replace(' ', '_')}.{number}.crash").absolute()
+    shutil.copytree(path.parent, place, dirs_exist_ok=True)
+    print(f"error: {name}: input {number} ended in {end}; it is in {place}", file=sys.stderr)
+    return False
+
+
+def _report(name: str, path: Path, read: Reader, numbers: range, seed: int, at: mmap.mmap) -> int:
+    try:
+        refused, taken = fuzz(name, path, read, numbers, seed, at)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    print(f"{name}: {len(numbers)} inputs, {refused} refused, {taken} taken", flush=True)
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fuzz readers; return 0 if no input did worse than be refused."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--inputs", type=int, default=20_000, help="for each reader")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
-    wanted = parser.parse_args()
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    wanted = parser.parse_args(arguments)
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    numbers = range(wanted.first, wanted.first + wanted.inputs)
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
-        for name, path, read in targets(Path(folder)):
-            inputs = wanted.inputs // 10 if " of " in name else wanted.inputs
-            fuzz(name, path, read, inputs, random.Random(wanted.seed))
+        found = targets(Path(folder), wanted.kinds)
+        ended = [fuzz_aside(*target, numbers, wanted.seed) for target in found]
+    print(f"{len(found) * wanted.inputs} inputs, {ended.count(False)} readers failed", flush=True)
+    return 0 if all(ended) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -231,3 +231,24 @@ def test_a_line_that_does_not_end_stops_early(tmp_path, monkeypatch):
 def test_a_device_without_lines_is_not_read_for_ever(read):
     with pytest.raises(CorpusError, match=r"/dev/zero: line 1 is longer .* looks binary"):
         read("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (np.array([2**31 - 1, 2]), "bytes would become"),
+        (np.array([2, 2], dtype=np.complex64), "it has the shape"),
+        (np.array([[2, 2]]), "it has the shape"),
+        (np.array([2.0, 2.0]), "it has the shape"),
+        (np.array([-1, 2]), "it has the shape"),
+    ],
+)
+def test_a_shape_that_the_file_cannot_have(tmp_path, shape, message):
+    path = tmp_path / "x.npz"
+    none = np.zeros(0, dtype=np.int32)
+    np.savez(
+        path, format=b"csc", shape=shape, data=none.astype(np.float32), indices=none,
+        indptr=np.zeros(3, dtype=np.int32),
+    )  # fmt: skip
+    with pytest.raises(FormatError, match=message):
+        read_npz(path)
