@@ -254,6 +254,17 @@ def _literally(name: str) -> str:
     return "".join(f"[{letter}]" if letter in "[?*" else letter for letter in name)
 
 
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let no other process of ours into this block for the same folder, where there are locks."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            number = os.open(folder, os.O_RDONLY)
+            held.callback(os.close, number)
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder's names to the disk, where its file system can."""
     with contextlib.suppress(OSError):
@@ -270,8 +281,10 @@ def check_name(path: str | os.PathLike[str], shown: str) -> None:
     Raises
     ------
     UsageError
-        It is; the message begins with `shown`.
+        It is, or is empty; the message begins with `shown`.
     """
+    if not os.fspath(path):
+        raise UsageError(f"{shown.strip()}: is empty; give a name")
     target = Path(os.path.realpath(path))
     folder = next((one for one in target.parents if _is_there(one)), Path("/"))
     for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
@@ -303,6 +316,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if is_stream(path):
         _check_stream(path)
         return
+    if os.fspath(path).endswith("/"):
+        raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
     with blaming(path):
         target = target_of(path)
         if target.is_dir():

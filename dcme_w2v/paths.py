@@ -91,7 +91,14 @@ class Paths:
             ``-`` is standard input. Addresses are left out.
         beside : iterable of str
             What is read because of the first of them, such as X.vocab of X.npy.
+
+        Raises
+        ------
+        UsageError
+            A path is empty, as of a variable that is not set: it would be the current folder.
         """
+        if "" in paths:
+            raise UsageError(f"{flag}: is empty; name a file")
         given = [path for path in paths if path is not None and "://" not in path]
         shown = {path: _shown(flag, path) for path in given}
         shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in beside}
@@ -149,7 +156,7 @@ class Paths:
     def temporary(self, flag: str, path: str | None) -> Paths:
         """Declare a folder for temporary files without names, which replace nothing."""
         if path is not None:
-            check = _File(path, "", None, True, lambda: _check_temporary(flag, path))
+            check = _File(path, f"{flag} {path}", None, True, lambda: _check_temporary(flag, path))
             self._written.append(check)
         return self
 

@@ -1,24 +1,69 @@
 """Signals: the first is noted, the second is the system's, ignored ones stay ignored."""
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 
-from dcme_w2v.interrupts import noting, raise_on_signals
+import pytest
+
+from dcme_w2v.interrupts import SIGNALS, noting, raise_on_signals
 
 
 def test_the_second_signal_is_left_to_the_system():
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    before = [signal.getsignal(one) for one in SIGNALS]
     with noting() as noted:
         assert noted.number is None
         os.kill(os.getpid(), signal.SIGTERM)
         assert noted.number == signal.SIGTERM and noted.name == "SIGTERM"
         for number in (signal.SIGINT, signal.SIGTERM):
             assert signal.getsignal(number) == signal.SIG_DFL
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+        os.kill(os.getpid(), signal.SIGHUP)  # seldom comes alone: no second signal
+    assert [signal.getsignal(one) for one in SIGNALS] == before
 
 
-def test_a_signal_that_is_to_be_ignored_is(monkeypatch):
+def test_signals_that_follow_a_hangup_are_no_second_signal():
+    with noting() as noted:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert noted.name == "SIGHUP"
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_outside_of_training_is_the_exit_code(number):
+    script = (
+        "import os, sys\n"
+        "from dcme_w2v.cli import main\n"
+        f"main.run = lambda arguments: os.kill(os.getpid(), {int(number)})\n"
+        "main.main([])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (128 + number, "error: interrupted\n")
+
+
+@pytest.mark.skipif(shutil.which("nohup") is None, reason="needs nohup")
+def test_nohup_is_respected():
+    script = (
+        "import os, signal\n"
+        "from dcme_w2v.interrupts import noting, raise_on_signals\n"
+        "raise_on_signals()\n"
+        "os.kill(os.getpid(), signal.SIGHUP)\n"
+        "with noting() as noted:\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "print(noted.number)\n"
+    )
+    ended = subprocess.run(
+        ["nohup", sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    assert ended.stdout == b"None\n"
+
+
+def test_a_signal_that_is_to_be_ignored_is():
+    others = [signal.getsignal(one) for one in SIGNALS[1:]]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         raise_on_signals()
@@ -28,7 +73,8 @@ def test_a_signal_that_is_to_be_ignored_is(monkeypatch):
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in zip(SIGNALS[1:], others, strict=True):
+            signal.signal(number, handler)
 
 
 def test_no_signal_is_noted_outside_of_the_main_thread():

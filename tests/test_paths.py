@@ -405,6 +405,17 @@ def test_standard_input_and_output_are_files_as_any(command, work):
         assert state(work) == before
 
 
+@pytest.mark.parametrize("row", [row for row in WRITING if row.kept != ("output",)], **ids)
+def test_an_empty_name_and_that_of_a_folder_are_refused(row, work, capsys):
+    for name in row.reads:
+        assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})
+    for name in row.writes:
+        assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})
+        if name not in row.kept:
+            err = refused(work, capsys, row, **{name: "sub/new/"})
+            assert "sub/new/: is the name of a folder" in err
+
+
 # ---- special files and links ----
 
 

@@ -22,6 +22,7 @@ from dcme_w2v.checkpoints.folder import (
 )
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.interrupts import SIGNALS
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.trainer import Trainer
@@ -53,19 +54,19 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
     monkeypatch.setattr(Trainer, "epoch", send)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch, number):
     straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
     log = tmp_path / "log"
     files = ("--output-context", str(tmp_path / "c.bin"), "--log-json", str(log))
     assert train_short(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    before = [signal.getsignal(one) for one in SIGNALS]
     output.write_bytes(b"old")
     stop_in(monkeypatch, 1, number)
     capsys.readouterr()
     code = train_short(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
     assert code == 128 + number
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert [signal.getsignal(one) for one in SIGNALS] == before
     said = capsys.readouterr().err
     name = signal.Signals(number).name
     assert said.count("\n") == 1
@@ -289,7 +290,7 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
     assert Path(rescued).read_bytes() == straight.read_bytes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, number):
     """In a process of its own, at no particular time; what came of it is checked by torture."""
     corpus = write_corpus(tmp_path / "corpus.txt")

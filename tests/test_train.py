@@ -254,7 +254,7 @@ def test_a_log_may_be_written(corpus):
 
 
 def test_no_signal_handler_is_installed(corpus):
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before, during = [signal.getsignal(one) for one in numbers], []
     dw.train(
         corpus,

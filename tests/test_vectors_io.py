@@ -1,9 +1,11 @@
 """Files of word vectors: their bytes, round trips, tolerance and refusals."""
 
 import bz2
+import fcntl
 import gzip
 import io
 import lzma
+import os
 import shutil
 import struct
 import subprocess
@@ -88,6 +90,25 @@ def test_npy_is_a_plain_array_with_words_beside(tmp_path):
     loaded = Vectors.load(tmp_path / "v.npy")
     assert isinstance(loaded.vectors, np.memmap)
     assert loaded.counts is not None and loaded.counts.tolist() == [9, 5, 1]
+
+
+def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
+    """Two runs that write a pair at once must not leave numbers of one and words of the other."""
+    held, replace = [], Path.replace
+
+    def noting(path, target):
+        other = os.open(tmp_path, os.O_RDONLY)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(Path(target).name)
+        finally:
+            os.close(other)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", noting)
+    save(tmp_path / "v.npy", ["a", "b"], [[1], [2]])
+    assert sorted(held) == ["v.npy", "v.vocab"]
 
 
 def test_npy_without_counts_has_words_alone(tmp_path):

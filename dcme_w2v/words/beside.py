@@ -44,8 +44,10 @@ def paths_of(job: TrainJob) -> Paths:
         paths.writes(flag, path, beside)
     paths.model("--output-tables", job.output_tables, KIND)
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
-    kept = job.checkpoint or job.resume
-    paths.folder("--checkpoint" if job.checkpoint else "--resume", kept, _is_in_checkpoint)
+    flag, kept = "--checkpoint", job.checkpoint
+    if kept is None:
+        flag, kept = "--resume", job.resume
+    paths.folder(flag, kept, _is_in_checkpoint)
     if job.resume is not None and not _same(job.resume, kept):
         paths.reads("--resume", job.resume)
     return paths.temporary("--cache-dir", job.cache_dir)

@@ -11,6 +11,7 @@ Called by `dcme_w2v.words.vectors.Vectors` and by the train job.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,7 +124,12 @@ def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[ND
 
 def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
     header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
-    with files.replacing(path) as numbers, files.replacing(vocabulary_path(path)) as vocabulary:
+    words_path = vocabulary_path(path)
+    with (
+        contextlib.ExitStack() as renaming,
+        files.replacing(path) as numbers,
+        files.replacing(words_path) as vocabulary,
+    ):
         np.lib.format.write_array_header_1_0(numbers, header)
         for _, block in blocks_of(matrix):
             numbers.write(block.data.cast("B"))
@@ -136,6 +142,8 @@ def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64
             file.flush()
             with files.blaming(path):
                 os.fsync(file.fileno())
+        # Two runs that write the same pair at once leave that of one, not a half of each.
+        renaming.enter_context(files.locked(files.target_of(path).parent))
 
 
 def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
