@@ -215,14 +215,15 @@ class TrainOptions(Checked):
     )
     negative: int | None = option(
         None,
-        "negative samples (ns) or noise samples (nce, dcme) per target (default: 5; dcme: 10)",
+        "negative samples (ns) or noise samples (nce, dcme) per target (default: 5; cbow ns, dcme: "
+        "10)",
         minimum=0,
         maximum=1000,
         word2vec="negative",
     )
     noise_power: float | None = option(
         None,
-        "exponent of the counts in the noise distribution (default: 0.75; nce: 1)",
+        "exponent of the counts in the noise distribution (default: 0.75; cbow ns: 0.5; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
     )
@@ -250,17 +251,17 @@ class TrainOptions(Checked):
         choices=("robust", "paper"),
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
-    sample: float = option(
-        1e-3,
+    sample: float | None = option(
+        None,
         "subsampling: drop occurrences of words above this share of the tokens at random; 0: keep "
-        "all",
+        "all (default: 0.001; cbow ns: 0.0001, or 10 / vocabulary size if that is more)",
         minimum=0.0,
         maximum=1.0,
         word2vec="sample",
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on model, objective and --negative)",
+        "initial learning rate (default: depends on model, objective, --negative and --sample)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
@@ -296,9 +297,12 @@ class TrainOptions(Checked):
     )
 
 
-# Other defaults for TrainOptions. A high likelihood (all tokens, a wide window, no subsampling) and
-# good similarities need different settings; docs/results/likelihood.md has the figures.
+# Other defaults for TrainOptions, and for --vectors. word2vec.c's command lines get its defaults:
+# who writes them wants to repeat what was done with it. A high likelihood (all tokens, a wide
+# window, no subsampling) and good similarities need different settings; docs/results/likelihood.md
+# has the figures.
 PRESETS: dict[str, dict[str, Any]] = {
+    "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
     "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
     "likelihood": {
         "objective": "dcme",
@@ -317,8 +321,8 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "a set of defaults for dcme, tuned for word vectors or for likelihood; explicit options "
-        "override it",
+        "a set of defaults: word2vec: those of word2vec.c, also what -train gets; vectors, "
+        "likelihood: for dcme; explicit options override it",
         choices=tuple(PRESETS),
     )
 

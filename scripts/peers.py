@@ -30,6 +30,7 @@ class Setting:
     window: int = 5
     negative: int = 5
     sample: float = 1e-3
+    noise_power: float | None = None  # 0.75; nce: 1
     min_count: int = 5
     epochs: int = 5
     threads: int = 2
@@ -74,8 +75,13 @@ def work_folder(given: str | None) -> Path:
 
 
 def train_ours(corpus: Path, output: Path, setting: Setting, **options: Any) -> Run:
-    """Run `dcme-w2v train`; options are further flags by their names."""
-    given = {**dataclasses.asdict(setting), **options}
+    """Run `dcme-w2v train`; options are further flags by their names.
+
+    Noise and vectors are word2vec's unless they are given, as all programs train the same.
+    """
+    given = {"vectors": "input", **dataclasses.asdict(setting), **options}
+    if given["noise_power"] is None and given.get("objective", "ns") == "ns":
+        given["noise_power"] = 0.75
     flags = [
         f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None
     ]
@@ -100,6 +106,7 @@ model = Word2Vec(
     vector_size=setting["dim"], window=setting["window"], negative=setting["negative"],
     sample=setting["sample"], min_count=setting["min_count"], workers=setting["threads"],
     sg=int(setting["model"] == "skipgram"), alpha=setting["lr"], seed=setting["seed"],
+    ns_exponent=setting["noise_power"] or 0.75,
 )
 model.build_vocab(corpus_file=corpus)
 counted = time.perf_counter()

@@ -50,7 +50,7 @@ SETTING: dict[str, Any] = {
 DCME = resolved(TrainOptions(objective="dcme"))
 DCME_LIKE = {name: getattr(DCME, name) for name in ("prior", "noise_power", "gradient")}
 METHODS: dict[str, dict[str, Any]] = {
-    "NS": {"objective": "ns", "negative": 20},
+    "NS": {"objective": "ns", "negative": 20, "noise_power": 0.75},
     "NCE": {"objective": "nce", "negative": 20},
     "NCE, 10 draws": {"objective": "nce", "negative": 10},
     "NCE, as DCME": {"objective": "nce", "negative": 20, **DCME_LIKE},

@@ -31,7 +31,7 @@ from dcme_w2v.documents.topics import coherences, topics
 from dcme_w2v.words.vectors import Vectors
 
 SKIPGRAM: dict[str, Any] = {}
-CBOW = {"model": "cbow"}
+CBOW = {"model": "cbow", "noise_power": 0.75}
 RARE = {"min_count": 5}
 BOTH = {"corpus": "all"}  # not an option of the training: the test documents' words, too
 # Row -> the paper's accuracy, precision, recall, F1; how word vectors are trained; fit's options.

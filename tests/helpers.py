@@ -38,7 +38,9 @@ MODELS = [
 
 def options_of(options, **more):
     """Return resolved options of a small training with one thread."""
-    return resolved(TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1} | options | more))
+    return resolved(
+        TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1, "sample": 1e-3} | options | more)
+    )
 
 
 # ---- files ----

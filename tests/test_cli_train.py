@@ -75,7 +75,7 @@ def test_a_preset_is_other_defaults_and_what_is_given_holds(tmp_path, corpus):
     assert left == PRESETS["likelihood"] | {"window": 5, "sample": 0.01}
 
 
-@pytest.mark.parametrize(("objective", "words"), [("ns", 5), ("nce", 5), ("dcme", 10)])
+@pytest.mark.parametrize(("objective", "words"), [("ns", 10), ("nce", 5), ("dcme", 10)])
 def test_noise_words_left_open_are_the_objectives_own(tmp_path, corpus, objective, words):
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--objective", objective, "--epochs", "1") == 0
@@ -145,6 +145,16 @@ def test_dry_run_tells_and_writes_nothing(tmp_path, corpus, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
 
 
+def test_word2vec_command_line_has_its_defaults(tmp_path, corpus):
+    output = tmp_path / "v.bin"
+    line = f"-train {corpus} -output {output} -size 8 -iter 1 -debug 0"
+    assert run(["train", *line.split()]) == 0
+    assert PRESETS["word2vec"].items() <= manifest(output)["options"].items()
+    assert run(["train", *line.split(), "--vectors", "sum", "-negative", "7"]) == 0
+    used = manifest(output)["options"]
+    assert (used["vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
+
+
 def test_word2vec_command_line(tmp_path, corpus):
     output = tmp_path / "v.bin"
     line = f"-train {corpus} -output {output} -size 8 -window 3 -sample 1e-2 -hs 0 -negative 3"
@@ -162,7 +172,11 @@ def test_word2vec_command_line(tmp_path, corpus):
         (["--min-lr", "9"], 2, "--min-lr"),
         (["--objective", "ns", "--negative", "0"], 2, "--negative"),
         (["--objective", "ns", "--prior", "1"], 2, "--prior 1: the scores of ns have none"),
-        (["--preset", "vektors"], 2, "--preset vektors: must be one of vectors, likelihood"),
+        (
+            ["--preset", "vektors"],
+            2,
+            "--preset vektors: must be one of word2vec, vectors",
+        ),
         (["--min-count", "100000"], 1, "--min-count"),
         (["--windw", "3"], 2, "--window"),
         (["--init", "CORPUS"], 1, "error"),

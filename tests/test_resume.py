@@ -130,7 +130,7 @@ def kept_of(tmp_path, corpus, *flags):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--lr", "0.01"], "--lr is 0.01 and was 0.05"),
+        (["--lr", "0.01"], "--lr is 0.01 and was 0.075"),
         (["--epochs", "4"], "--epochs is 4 and was 3"),
         (["--threads", "2"], "--threads is 2 and was 1"),
         (["--seed", "2"], "--seed is 2 and was 1"),
@@ -243,7 +243,7 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
     assert train_short(corpus, tmp_path / "v.bin", *flags) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "--objective ns" in said and "--lr 0.05" in said and "epoch" in said
+    assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
     assert f"the last good state is {folder}/000001" in said
     assert not (tmp_path / "v.bin").exists()
     assert np.isfinite(Checkpoint.load(folder / "000001")._table("context.npy", (43, 16))).all()

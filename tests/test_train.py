@@ -135,7 +135,7 @@ def test_a_preset_is_other_defaults(corpus, preset):
         ({"dim": "8"}, ValueError, "dim='8': must be an integer"),
         ({"min_lr": 0.5, "lr": 0.1}, ValueError, "min_lr=0.5: must be at most lr=0.1"),
         ({"objective": "hs"}, ValueError, "objective=hs: must be one of ns, nce, dcme"),
-        ({"preset": "x"}, ValueError, "preset=x: must be one of vectors, likelihood"),
+        ({"preset": "x"}, ValueError, "preset=x: must be one of word2vec, vectors, likelihood"),
         ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
         ({"checkpoint_every": -1}, ValueError, "checkpoint_every=-1: "),
         ({"progress": 1}, ValueError, "progress=1: must be True, False or a function"),

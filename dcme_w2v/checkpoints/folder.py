@@ -125,9 +125,11 @@ class Checkpoint:
         if found != wanted:
             raise self._damaged(name, "is not what was written (size or checksum)")
 
-    def threads(self) -> int:
-        """Return how many threads the run has."""
-        return int(self.record["options"]["threads"])
+    def with_its_own(self, options: TrainOptions) -> TrainOptions:
+        """Return the options with the run's where they depend on the machine or the corpus."""
+        kept = self.record["options"]
+        left = [name for name in ("threads", "sample") if getattr(options, name) is None]
+        return dataclasses.replace(options, **{name: kept[name] for name in left})
 
     def check_options(self, vocabulary: VocabularyOptions, options: TrainOptions) -> None:
         """Raise `UsageError` if an option is not what it was."""

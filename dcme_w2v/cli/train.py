@@ -97,7 +97,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
 
 def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
     """Store the values of word2vec.c's flags under our options' names; return if it is quiet."""
-    values["corpus"] += values.pop("corpus_too")
+    spelled = values.pop("corpus_too")
+    values["corpus"] += spelled
+    if spelled and values["preset"] is None:
+        values["preset"] = "word2vec"
     if values.pop("hs") == "1":
         raise UsageError("-hs 1: hierarchical softmax is not supported; use --objective ns")
     for flag, (name, meanings) in SWITCHES.items():

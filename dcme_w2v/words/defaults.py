@@ -17,7 +17,7 @@ from dcme_w2v.options import TrainOptions, default_threads
 # probable by either, and analogies are four points better. For nce, whose scores have the words'
 # frequencies in the vectors (see --prior), the true gradient is.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
+    ("cbow", "ns"): {"input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
@@ -25,32 +25,62 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
 
-# dcme with five makes held-out text less probable than ns with twenty does.
-NOISE_WORDS = {"ns": 5, "nce": 5, "dcme": 10}
+# Noise and subsampling. For CBOW's ns they were searched anew for the sum of both tables, by
+# scripts/search_noise.py: ten samples from flatter noise, and fewer of the frequent words, which
+# pays for the samples. For dcme, held-out text is less probable with five samples than under ns
+# with twenty.
+WORD2VEC = {"negative": 5, "noise_power": 0.75, "sample": 1e-3}
+NOISE: dict[tuple[str, str], dict[str, Any]] = {
+    ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
+    ("cbow", "nce"): {**WORD2VEC, "noise_power": 1.0},
+    ("cbow", "dcme"): {**WORD2VEC, "negative": 10},
+    ("skipgram", "ns"): WORD2VEC,
+    ("skipgram", "nce"): {**WORD2VEC, "noise_power": 1.0},
+    ("skipgram", "dcme"): {**WORD2VEC, "negative": 10},
+}
 
-# CBOW's ns learns better at a higher rate with many noise words, at dim 300 with few at a lower.
-MANY_NOISE_WORDS, RATE_OF_MANY = 10, 0.075
+# For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
+# tokens would be left out: then ten times the mean share of a word.
+LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
+
+# CBOW's ns learns better at a higher rate with many noise words or few targets.
+MANY_NOISE_WORDS, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
+RATE_OF_CBOW, HIGHER_RATE = 0.05, 0.075
 
 # Algorithm 1 to the letter diverges above some thousandths.
 PAPER_RATE = 0.001
 
 
-def _defaults_for(options: TrainOptions) -> dict[str, Any]:
-    found: dict[str, Any] = dict(DEFAULTS[options.model, options.objective])
-    found["noise_power"] = 1.0 if options.objective == "nce" else 0.75
+def _sample_for(words: int | None) -> float:
+    return min(1.0, max(LEAST_SAMPLE, MEAN_SHARES / words)) if words else LEAST_SAMPLE
+
+
+def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
+    key = options.model, options.objective
+    found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
     found["prior"] = 1.0 if options.objective == "dcme" else 0.0
-    found["threads"] = default_threads()
-    found["negative"] = NOISE_WORDS[options.objective]
-    many = (options.negative or 0) >= MANY_NOISE_WORDS
-    if many and (options.model, options.objective) == ("cbow", "ns"):
-        found["lr"] = RATE_OF_MANY
+    if key == ("cbow", "ns"):
+        found["sample"] = _sample_for(words)
+        negative, sample = (
+            found[name] if getattr(options, name) is None else getattr(options, name)
+            for name in ("negative", "sample")
+        )
+        higher = negative >= MANY_NOISE_WORDS or 0 < sample <= FEW_TARGETS
+        found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
     if options.objective == "dcme" and options.dcme_update == "paper":
         found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
     return found
 
 
-def resolved(options: TrainOptions) -> TrainOptions:
-    """Return the options with nothing left open, or raise where they contradict each other."""
+def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
+    """Return the options with nothing left open, or raise where they contradict each other.
+
+    Parameters
+    ----------
+    options : TrainOptions
+    words : int, optional
+        Size of the vocabulary, which the default of `sample` depends on; by default a large one.
+    """
     if options.objective != "dcme" and options.negative == 0:
         raise UsageError(f"--negative=0: {options.objective} needs at least 1 noise word")
     if options.objective == "ns" and options.prior:
@@ -58,7 +88,7 @@ def resolved(options: TrainOptions) -> TrainOptions:
             f"--prior={options.prior:g}: the scores of ns have none; leave it out, or give "
             "--objective=nce or dcme"
         )
-    found = _defaults_for(options)
+    found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)
     assert options.lr is not None

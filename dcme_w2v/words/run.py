@@ -155,6 +155,7 @@ def train(
     job, options, found = _settled(job, vocabulary, options)
     holdout = HoldoutOptions(job.holdout)
     with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
+        options = resolved(options, len(corpus.vocabulary))
         plan = needs(job, corpus, options)
         if refused := reason_against(plan):
             raise refused
@@ -198,7 +199,7 @@ def dry_run(
     """
     job, options, _ = _settled(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter) as corpus:
-        plan = needs(job, corpus, options)
+        plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)))
         return {**plan, "refused": reason_against(plan)}
 
 
@@ -225,19 +226,20 @@ def _with_counts(job: TrainJob) -> TrainJob:
 def _settled(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
-    """Check the files, and leave no option open; a checkpoint's are those of its run."""
+    """Check files and options; those that a checkpoint has and that are not given are its own."""
     paths_of(job).check()
     job = _with_counts(job)
     found = _checkpoint_of(job)
-    if found is not None and options.threads is None:
-        options = dataclasses.replace(options, threads=found.threads())
+    if found is not None:
+        options = found.with_its_own(options)
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: needs --init, the word vectors that belong to it")
-    options = resolved(options)
+    checked = resolved(options)
     vectors = vectors_of(job.vectors, options.model, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
     if found is not None:
-        found.check_options(vocabulary, options)
+        found.check_options(vocabulary, checked)
+    options = dataclasses.replace(options, threads=checked.threads)
     check_file(HoldoutOptions(job.holdout), job.corpus)
     return job, options, found
 
