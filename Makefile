@@ -14,10 +14,11 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs tutorial bench ctest wheel clean
+.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs tutorial \
+    bench ctest sdist wheel test-sdist test-wheel test-aarch64 clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or on CORPUS=FILE
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
@@ -25,10 +26,14 @@ demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or
 test: $(VENV)/.dev $(VENV)/.built ctest ## run the tests, Python's and C's
 	@$(BIN)/python -m pytest -q -m "not slow"
 
-test-kernels: $(VENV)/.dev $(VENV)/.built ## run the tests with each slower instruction set
+# Tests of what the kernels compute: word vectors, document vectors, classifiers.
+KERNEL_TESTS := $(wildcard $(addprefix tests/test_,$(addsuffix .py,classify classify_weights \
+    cli_train documents heldout likelihood objectives resume scdv train trainer)))
+
+test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slower instruction set
 	@for set in $$($(BIN)/python scripts/list_kernels.py); do \
 	    echo "== kernels $$set"; \
-	    DCME_W2V_KERNELS=$$set $(BIN)/python -m pytest -q -m "not slow" || exit 1; \
+	    DCME_W2V_KERNELS=$$set $(BIN)/python -m pytest -q -m "not slow" $(KERNEL_TESTS) || exit 1; \
 	done
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
@@ -76,9 +81,45 @@ bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes long
 	@$(PIP) '.[bench]'
 	@for script in scripts/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
-wheel: $(VENV)/.made ## build a wheel into dist/
-	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+# ---- packages -------------------------------------------------------------------------------
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+SDIST := dist/dcme_w2v-$(VERSION).tar.gz
+# Python 3.10 needs a wheel of its own; it is left out where there is no such Python.
+PYTHON310 ?= python3.10
+CLEAN := build/clean-environment
+
+sdist: $(VENV)/.dev ## build the source distribution into dist/
+	@rm -rf *.egg-info # setuptools would add the files that its last list names
+	@$(BIN)/python setup.py -q sdist --dist-dir dist 2>&1 | sed '/no previously-included/d'
+	@ls $(SDIST)
+
+wheel: sdist $(VENV)/.release ## build the wheels for Linux into dist/ and audit them
+	@rm -f dist/*.whl
+	@other=; $(PYTHON310) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null && other=$(PYTHON310) || \
+	    echo "no $(PYTHON310): no wheel for Python 3.10"; \
+	$(BIN)/python scripts/make_wheels.py $(SDIST) --output dist --python $(BIN)/python $$other
+	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl
+
+test-sdist: wheel ## run the tests from the unpacked source distribution, with the built wheel
+	@$(BIN)/python -m pytest -q tests/test_packages.py
+	@rm -rf build/sdist && mkdir -p build/sdist/wheel
+	@tar -xzf $(SDIST) -C build/sdist --strip-components 1
+	@$(PIP) --no-deps --no-index --find-links dist --target build/sdist/wheel dcme-w2v
+	@cp build/sdist/wheel/dcme_w2v/_core/*.so build/sdist/dcme_w2v/_core/
+	@$(MAKE) --no-print-directory -C build/sdist ctest
+	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q -m "not slow"
+
+test-wheel: wheel ## install the built wheel where there is no compiler, and follow the tutorial
+	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
+	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
+	@cp scripts/demo.py $(CLEAN)/work
+	@cd $(CLEAN)/work && export PATH="$(CURDIR)/$(CLEAN)/bin" && \
+	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
+	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
+
+test-aarch64: $(VENV)/.release ## run the C tests of the Arm kernels under qemu
+	$(IN_TESTS) $@
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist .demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -105,6 +146,11 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@echo "building the extension, installing the tools ..."
 	@$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.built
+
+$(VENV)/.release: pyproject.toml | $(VENV)/.made
+	@echo "installing the tools for packages ..."
+	@$(PIP) --editable '.[dev,release]'
+	@touch $@ $(VENV)/.dev $(VENV)/.built
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.made
 	@echo "installing the tools of the documentation ..."

@@ -1,7 +1,8 @@
 """Build the C core once, as a static library, and link each extension with it.
 
 The kernels are compiled once for each instruction set and chosen at run time, so that one wheel
-fits every machine of an architecture. Everything else about the package is in pyproject.toml.
+fits every machine of an architecture. `bdist_wheel --py-limited-api=cp311` makes a wheel for Python
+3.11 and all later versions. Everything else about the package is in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
+if sys.platform == "win32":
+    sys.exit("error: dcme-w2v does not support Windows; install it in WSL, the Linux of Windows")
+
 # Never -march=native or -ffast-math: what is built here is installed elsewhere. No contraction
-# either, so that the scalar kernels round alike on every machine.
+# either, so that the scalar kernels round equally on every machine.
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
 KERNEL_FLAGS = {
@@ -30,6 +34,20 @@ MODULES = sorted(map(str, Path("dcme_w2v/_core").glob("*.pyx")))
 
 class BuildExtension(build_ext):
     """Compile every source of the core once, before the extensions that are linked with it."""
+
+    def finalize_options(self) -> None:
+        """Use the limited API of Python where the wheel is to serve later versions too."""
+        super().finalize_options()
+        wheel = self.distribution.get_command_obj("bdist_wheel", create=False)
+        lowest = getattr(wheel, "py_limited_api", None) or ""
+        if not lowest:
+            return
+        minor = int(lowest.removeprefix("cp3"))
+        if not (3, 11) <= (3, minor) <= sys.version_info:
+            sys.exit(f"error: --py-limited-api={lowest}: must be cp311 to this Python's version")
+        for extension in self.extensions:
+            extension.py_limited_api = True
+            extension.define_macros.append(("Py_LIMITED_API", f"0x03{minor:02x}0000"))
 
     def build_extensions(self) -> None:
         """Build the static library, then the extensions."""
@@ -47,10 +65,11 @@ class BuildExtension(build_ext):
     def target(self) -> str:
         """Name the platform to build for, which may not be the one that builds."""
         command = [*getattr(self.compiler, "compiler_so", []), "-dumpmachine"]
-        try:
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            return str(self.plat_name)
+        try:  # `zig cc` answers, then fails
+            answer = subprocess.run(command, capture_output=True, text=True).stdout
+        except OSError:
+            answer = ""
+        return answer or str(self.plat_name)
 
     def object_of(self, source: str, flags: list[str]) -> str:
         """Compile a source, unless its object is newer than it and all headers."""
@@ -78,8 +97,8 @@ def extension(module: str) -> Extension:
         [module],
         include_dirs=["csrc"],
         extra_compile_args=FLAGS + WARNINGS,
-        extra_link_args=["-pthread"] if sys.platform != "win32" else [],
-        libraries=["m"] if sys.platform != "win32" else [],
+        extra_link_args=["-pthread"],
+        libraries=["m"],
     )
 
 

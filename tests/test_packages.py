@@ -1,0 +1,119 @@
+"""What is in the packages: the source distribution, the wheels, and who is refused."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="wheels for Linux are made there")
+SETUP = """
+import runpy, sys
+import Cython.Build, setuptools.command.build_ext
+sys.platform = sys.argv.pop(1)
+sys.argv[0] = "setup.py"
+runpy.run_path("setup.py", run_name="__main__")
+"""
+
+
+def setup(*arguments, platform=sys.platform):
+    """Run setup.py as on a platform."""
+    command = [sys.executable, "-c", SETUP, platform, "-q", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def tracked_files():
+    """Return the names of the files of the repository."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("not a clone of the repository")
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {name for name in names.splitlines() if (ROOT / name).is_file()}
+
+
+def test_the_source_distribution_is_the_repository(tmp_path):
+    tracked = tracked_files()
+    done = setup("egg_info", "--egg-base", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (listed,) = tmp_path.glob("*.egg-info/SOURCES.txt")
+    names = {name for name in listed.read_text().splitlines() if ".egg-info/" not in name}
+    assert names == tracked - {".gitignore"}
+
+
+def test_windows_is_refused_in_one_line():
+    done = setup("egg_info", platform="win32")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: dcme-w2v does not support Windows")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", ["cp310", f"cp3{sys.version_info.minor + 1}"])
+def test_a_limited_api_that_cannot_be_had_is_refused(tmp_path, version):
+    done = setup("bdist_wheel", f"--py-limited-api={version}", "--dist-dir", tmp_path,
+                 "--bdist-dir", tmp_path / "bdist")  # fmt: skip
+    assert done.returncode == 1
+    assert f"error: --py-limited-api={version}: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@LINUX
+def test_faults_of_a_wheel_are_found(tmp_path):
+    script = runpy.run_path(str(ROOT / "scripts" / "make_wheels.py"))
+    script["faults"].__globals__["run"] = lambda command: 'platform tag: "manylinux_2_34_x86_64"'
+    wheel = tmp_path / "dcme_w2v-1-cp310-cp310-manylinux_2_17_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("dcme_w2v/_core/train.c", "")
+        archive.writestr("dcme_w2v/_core/train.so", b"\0.debug_info\0")
+        archive.writestr("dcme_w2v/words", os.urandom(1_500_000))
+    size, source, debug, tag = script["faults"](wheel)
+    assert "more than 1500000" in size
+    assert source == "dcme_w2v/_core/train.c is a source"
+    assert debug == "dcme_w2v/_core/train.so has debug sections"
+    assert tag == "auditwheel finds manylinux_2_34_x86_64"
+
+
+@LINUX
+def test_a_python_that_does_not_run_is_an_error(tmp_path):
+    command = [sys.executable, ROOT / "scripts" / "make_wheels.py", "x.tar.gz", "--python", "no"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "error: --python no: does not run\n")
+
+
+def test_a_page_is_run_until_an_example_fails(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```shell\necho one > 1\n```\n```python\nimport no_such_package\n```\n"
+                    "```shell\nfalse\ntouch 2\n```\n```shell\ntouch 3\n```\n")  # fmt: skip
+    command = [sys.executable, ROOT / "scripts" / "run_page.py", page]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "left out: no_such_package not installed" in done.stdout
+    assert "error: " in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "page.md"]
+
+
+@pytest.mark.slow
+@LINUX
+def test_a_source_distribution_builds_a_wheel_without_sources(tmp_path):
+    """The build that `pip install` runs, in the unpacked source distribution."""
+    tracked_files()
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(
+        ".git", ".venv", "build", "dist", "*.egg-info", "*.so", "__pycache__"))  # fmt: skip
+    subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=clone, check=True)
+    (sdist,) = (clone / "dist").iterdir()
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    subprocess.run([sys.executable, "setup.py", "-q", "bdist_wheel"], cwd=folder, check=True)
+    (wheel,) = (folder / "dist").iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    kinds = {Path(name).suffix or Path(name).name for name in names}
+    assert kinds == {".py", ".pyi", ".typed", ".so"}
+    assert all(name.startswith("dcme_w2v/") for name in names)
