@@ -74,13 +74,18 @@ def work_folder(given: str | None) -> Path:
     return folder
 
 
-def train_ours(corpus: Path, output: Path, setting: Setting, **options: Any) -> Run:
+def train_ours(
+    corpus: Path, output: Path, setting: Setting, own_noise: bool = False, **options: Any
+) -> Run:
     """Run `dcme-w2v train`; options are further flags by their names.
 
-    Noise and vectors are word2vec's unless they are given, as all programs train the same.
+    Noise and vectors are word2vec's unless they are given, as all programs train the same; with
+    `own_noise` they are this program's defaults.
     """
     given = {"vectors": "input", **dataclasses.asdict(setting), **options}
-    if given["noise_power"] is None and given.get("objective", "ns") == "ns":
+    if own_noise:
+        given |= dict.fromkeys(("negative", "sample", "noise_power", "vectors"))
+    elif given["noise_power"] is None and given.get("objective", "ns") == "ns":
         given["noise_power"] = 0.75
     flags = [
         f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None
@@ -115,6 +120,8 @@ model.train(
     total_examples=model.corpus_count,
 )
 trained = time.perf_counter()
+if setting["both"]:
+    model.wv.vectors += model.syn1neg
 model.wv.save_word2vec_format(output, binary=output.endswith(".bin"))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps([counted - start, trained - counted, time.perf_counter() - start, peak,
@@ -143,9 +150,12 @@ print(json.dumps([0.0, total, total, peak, 0]))
 """
 
 
-def train_gensim(corpus: Path, output: Path, setting: Setting) -> Run:
-    """Train with gensim's fast path, corpus_file; its BLAS is kept to one thread a worker."""
-    return _train_peer(GENSIM, corpus, output, setting)
+def train_gensim(corpus: Path, output: Path, setting: Setting, both: bool = False) -> Run:
+    """Train with gensim's fast path, corpus_file; its BLAS is kept to one thread a worker.
+
+    With `both` the sum of its two tables is written, which gensim itself does not offer.
+    """
+    return _train_peer(GENSIM, corpus, output, setting, both=both)
 
 
 def train_fasttext(corpus: Path, output: Path, setting: Setting) -> Run:
@@ -153,10 +163,10 @@ def train_fasttext(corpus: Path, output: Path, setting: Setting) -> Run:
     return _train_peer(FASTTEXT, corpus, output, setting)
 
 
-def _train_peer(program: str, corpus: Path, output: Path, setting: Setting) -> Run:
+def _train_peer(program: str, corpus: Path, output: Path, setting: Setting, **more: bool) -> Run:
     # word2vec.c's rates, which all of these programs were made for
     rate = setting.lr or (0.05 if setting.model == "cbow" else 0.025)
-    given = json.dumps(dataclasses.asdict(dataclasses.replace(setting, lr=rate)))
+    given = json.dumps({**dataclasses.asdict(dataclasses.replace(setting, lr=rate)), **more})
     command = [sys.executable, "-W", "ignore", "-c", program, str(corpus), str(output), given]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
