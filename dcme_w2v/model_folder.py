@@ -88,8 +88,10 @@ class Model:
             raise self.fault(name, "has a number that is NaN or infinite")
         return found
 
-    def rows(self, names: tuple[str, str, str], count: int | None, width: int) -> csr_matrix:
-        """Return sparse rows of float32 from the arrays of row starts, columns and values.
+    def rows(
+        self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
+    ) -> csr_matrix:
+        """Return sparse rows of a dtype from the arrays of row starts, columns and values.
 
         Parameters
         ----------
@@ -101,7 +103,7 @@ class Model:
         """
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
-        values = self.array(names[2], "float32", len(columns))
+        values = self.array(names[2], dtype, len(columns))
         name = names[0]
         try:
             check_pointers(starts, len(columns), max(0, len(starts) - 1))

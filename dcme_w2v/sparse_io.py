@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zipfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -250,6 +250,32 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
     return csr_matrix(sparse.vstack(wide, format="csr"))
 
 
+def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Read arrays of an .npz file.
+
+    Raises
+    ------
+    FormatError
+        It is no such file, is damaged, or has not all of these arrays.
+    CorpusError
+        The file cannot be read.
+    """
+    shown = os.fspath(path)
+    try:
+        with zipfile.ZipFile(shown) as archive:
+            total = sum(one.file_size for one in archive.infolist())
+            _check_size(total, Path(shown).stat().st_size, shown)
+            return {name: _member(archive, name) for name in names}
+    except (DcmeError, MemoryError):
+        raise
+    except OSError as error:
+        raise UnreadableError(f"{shown}: cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # zipfile and numpy raise whatever a damaged file brings about
+        raise FormatError(
+            f"{shown}: does not hold {', '.join(names)} ({_one_line(error)}); write it again"
+        ) from None
+
+
 # ---- writing ----
 
 
@@ -346,6 +372,16 @@ class _NpzWriter:
             _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
             archive.compression = packing
             _store_file(archive, "data", np.dtype("<f4"), count, self._values)
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to an .npz file, deflated; equal arrays give equal bytes."""
+    with replacing(path) as file, tempfile.TemporaryFile() as aside:
+        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, array in arrays.items():
+                _store(archive, name, array)
+        aside.seek(0)  # zipfile seeks, which devices cannot
+        shutil.copyfileobj(aside, file, _READ_BYTES)
 
 
 def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 import pytest
 from helpers import ALL_COMMANDS
+from scipy.sparse import csr_matrix, save_npz
 
 import dcme_w2v
 from dcme_w2v.cli.main import run
@@ -100,6 +101,24 @@ ROWS = [
         folders=("docs",), kept=("output",)),
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
+    Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "
+        "--statistics {statistics} --final tied --rounds 1 --quiet",
+        {"labelled": "d.txt", "unlabelled": "d2.txt"},
+        {"output": "om", "log_json": "ol", "statistics": "os.npz"},
+        folders=("labelled", "unlabelled"), kept=("output",)),
+    Row("fuse fit {labelled} --labels {labels} --unlabelled {unlabelled} --output {output} "
+        "--final tied --rounds 1 --quiet",
+        {"labelled": "w.npz", "labels": "l.txt", "unlabelled": "w2.npz"}, {"output": "om"},
+        kept=("output",)),
+    Row("fuse fit {labelled} --reference {reference} --resume-statistics {resume_statistics} "
+        "--output {output} --quiet",
+        {"labelled": "d.txt", "reference": "k", "resume_statistics": "part.npz"},
+        {"output": "om"}, folders=("labelled",), kept=("output",), texts=("keep",)),
+    Row("fuse statistics {model} {docs} --output {output} --quiet",
+        {"model": "k", "docs": "d.txt"}, {"output": "o.npz"}, folders=("docs",)),
+    Row("fuse transform {model} {docs} --output {output}",
+        {"model": "f", "docs": "d.txt"}, {"output": "o.svm"}, folders=("docs",)),
+    Row("fuse levels {model}", {"model": "f"}),
     Row("scdv fit {docs} --vectors {vectors} --output {output} --clusters 2 --quiet",
         {"docs": "d.txt", "vectors": "i.npy"}, {"output": "om"}, folders=("docs",),
         kept=("output",)),
@@ -154,8 +173,12 @@ def made(tmp_path_factory):
             "classify train d.txt --output k --epochs 1 --quiet",
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
+            "fuse fit d.txt --unlabelled d2.txt --output f --final tied --quiet",
+            "fuse statistics k d.txt --output part.npz --quiet",
         ):
             assert run(line.split()) == 0
+        for name in ("w.npz", "w2.npz"):
+            save_npz(name, csr_matrix([[1.0, 0, 0.5], [0, 1, 0.25]] * 10))
         Path("o").unlink()
         Path("o.json").unlink()
     return folder
@@ -365,8 +388,9 @@ def test_no_output_is_in_a_folder_that_is_read(row, output, source, work, capsys
 
 @pytest.mark.parametrize(("row", "output"), [one for one in ONE_OUTPUT if "model" in one[0].reads])
 def test_no_output_is_in_a_model_that_is_read(row, output, work, capsys):
-    for name in names_of("m/new.svm", exists=False):
-        assert "MODEL m" in refused(work, capsys, row, **{output: name})
+    model = row.reads["model"]
+    for name in names_of(f"{model}/new{Path(row.writes[output]).suffix}", exists=False):
+        assert f"MODEL {model}" in refused(work, capsys, row, **{output: name})
 
 
 def test_nothing_is_read_or_logged_in_a_folder_that_is_replaced(work, capsys):
@@ -529,7 +553,7 @@ def test_a_log_is_continued_by_a_resumed_run_only(work):
 
 
 def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
-    train, classify = (row for row in WRITING if "log_json" in row.writes)
+    train, classify, _ = (row for row in WRITING if "log_json" in row.writes)
     Path("log").write_text('{"event": "end"}\n')
     for row, wrong in ((train, ["--lr", "0"]), (classify, ["--patience", "0"])):
         before = state(work)
@@ -551,7 +575,8 @@ def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
 )
 @pytest.mark.parametrize("row", [row for row in WRITING if row.kept == ("output",)], **ids)
 def test_a_model_replaces_no_folder_that_holds_anything_else(row, change, work, capsys):
-    own, other = ("m", "k") if "scdv" in row.line else ("k", "m")
+    own = {"scdv": "m", "fuse": "f"}.get(row.line.split()[0], "k")
+    other = "k" if own == "m" else "m"
     assert f"{other}: is not a model of kind" in refused(work, capsys, row, output=other)
     change(Path(own))
     assert f"{own}: is " in refused(work, capsys, row, output=own)

@@ -105,10 +105,11 @@ class TextFeatures:
         """Columns; a negative one, ~column, is to be subtracted."""
         width, found = self.options.hashing, []
         assert width is not None
+        signed = self.options.hashing_signs != "none"
         for gram in self._grams(text):
             number = zlib.crc32(gram)
             column = number % width
-            found.append(column if number >> 31 else ~column)
+            found.append(~column if signed and not number >> 31 else column)
         return found
 
     def _most_frequent(self, documents: Iterable[bytes]) -> csr_matrix:

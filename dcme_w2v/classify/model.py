@@ -32,6 +32,7 @@ THRESHOLD = 0.15
 # Kinds of models that predict classes -> "module:class", which has `load` and is a `Predictor`.
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
+    "fused": "dcme_w2v.fused.model:FusedModel",
 }
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
@@ -175,14 +176,9 @@ class Classifier:
             "options": dataclasses.asdict(self.options),
             "several_labels": self.several,
             "threshold": self.threshold,
-            "features": None,
             "record": self.record,
         }
-        if self.text is not None:
-            description["features"] = dataclasses.asdict(self.text.options)
-            arrays["idf"] = self.text.idf
-            if self.text.names is not None:
-                arrays |= words_arrays(self.text.names)
+        store_text(self.text, arrays, description)
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
@@ -203,7 +199,7 @@ class Classifier:
         weights.set(stored)
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
-        text = _text(model, weights.features)
+        text = text_of(model, weights.features)
         return cls(classes, weights, text, options, several, threshold, record)
 
 
@@ -235,7 +231,20 @@ def _weights(model: Model, classes: int) -> NDArray[np.float32]:
     return stored
 
 
-def _text(model: Model, columns: int) -> TextFeatures | None:
+def store_text(
+    text: TextFeatures | None, arrays: dict[str, NDArray[Any]], description: dict[str, Any]
+) -> None:
+    """Add what `text_of` reads to the arrays and the description of a model."""
+    description["features"] = None
+    if text is not None:
+        description["features"] = dataclasses.asdict(text.options)
+        arrays["idf"] = text.idf
+        if text.names is not None:
+            arrays |= words_arrays(text.names)
+
+
+def text_of(model: Model, columns: int) -> TextFeatures | None:
+    """Return what turns text into rows of so many columns; None for a model of vectors."""
     if model.description.get("features", {}) is None:
         return None
     options = model.options("features", FeatureOptions)

@@ -29,6 +29,12 @@ class FeatureOptions(Checked):
         minimum=1,
         maximum=2**31 - 2,
     )
+    hashing_signs: str | None = option(
+        None,
+        "signs of hashed features: random, so that collisions cancel on average, or none "
+        "(default: random; fuse: none)",
+        choices=("random", "none"),
+    )
     weighting: str = option(
         "tfidf",
         "count: term counts; log: 1 + log count; tfidf: log times inverse document frequency",

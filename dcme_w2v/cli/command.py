@@ -14,10 +14,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Input": (
         "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
         "allow_binary", "read_vocab", "init", "init_context", "holdout", "cache_dir",
-        "read_table", "queries", "documents", "judgements",
+        "read_table", "queries", "documents", "judgements", "unlabelled", "reference",
+        "resume_statistics",
     ),
     "Features": (
-        "features", "tokens", "ngrams", "hashing", "weighting", "norm", "term_frequency", "min_df",
+        "features", "tokens", "ngrams", "hashing", "hashing_signs", "weighting", "norm",
+        "term_frequency", "min_df",
     ),
     "Objective": (
         "objective", "negative", "noise_power", "prior", "clusters", "top_items", "draws", "beta",
@@ -29,13 +31,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "iterations", "solver", "batch", "patience", "l2", "bias", "passes", "threshold", "scorer",
         "clusters",
     ),
+    "Fused features": (
+        "levels", "impact", "keep", "initial", "rounds", "final", "folds", "choose", "optimiser",
+        "shrinkage",
+    ),
     "Run": (
         "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",
         "quiet", "log_json",
     ),
     "Output": (
         "output", "output_context", "output_tables", "vectors", "format", "postprocess",
-        "save_vocab", "save_table", "as_json",
+        "save_vocab", "save_table", "statistics", "as_json",
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
 }  # fmt: skip

@@ -28,6 +28,7 @@ COMMANDS = {
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
     "classify": "dcme_w2v.cli.classify:classify",
+    "fuse": "dcme_w2v.cli.fuse:fuse",
     "scdv": "dcme_w2v.cli.scdv:scdv",
 }
 

@@ -22,8 +22,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are names of files or folders, which a shell can complete.
 PATHS = {
-    "CORPUS", "DOCS", "FILE", "FOLDER", "IN", "INDEX", "MODEL", "OUT", "PAIRS", "PNG", "QUESTIONS",
-    "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
+    "CORPUS", "DOCS", "FILE", "FOLDER", "IN", "INDEX", "LABELLED", "MODEL", "OUT", "PAIRS", "PART",
+    "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
 }  # fmt: skip
 
 
@@ -70,13 +70,16 @@ def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
 def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
     """Return one option of a dataclass as a click option."""
     item = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
-    kind, _ = types_of(cls)[name]
+    kind, optional = types_of(cls)[name]
     shape: dict[str, Any] = {"is_flag": True}
+    flags = spellings(item)
     if kind is not bool:
         shape = {"type": Value(kind, declaration_of(item).choices)}
         shape["metavar"] = value_name(cls, item)
+    elif optional:  # three states: on, off, left to the program
+        flags = [f"--{flags[0][2:]}/--no-{flags[0][2:]}"]
     return click.option(
-        *spellings(item),
+        *flags,
         item.name,
         default=item.default,
         show_default=item.default is not None,

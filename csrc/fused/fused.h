@@ -1,0 +1,55 @@
+/* Fused features (Suzuki & Nagata, AAAI 2014): levels of numbers, and sums over documents.
+ *
+ * Levels are clusters of weighted numbers on a line, one of them at 0. Statistics are sums of
+ * integers over documents, so that they have the same bits whatever the order and the number of
+ * threads. Called by dcme_w2v/_core/fused.pyx.
+ */
+#ifndef DCME_FUSED_H
+#define DCME_FUSED_H
+
+#include "classify/classify.h"
+#include "dcme.h"
+
+/* ---- levels ---- */
+
+/* Optimal clusters of n numbers in ascending order, with weights above 0: minimises the sum of
+ * weights[i] (numbers[i] - centre)^2. With `pinned` there is one more cluster, the first, whose
+ * centre is 0. Cluster i of `count` gets the numbers ends[i] .. ends[i + 1] - 1, and the pinned one
+ * 0 .. ends[0] - 1; a cluster may be empty. Divide and conquer over the layers of the dynamic
+ * programme, whose arguments of the minimum ascend: O(count n log n). */
+dcme_status dcme_cluster_numbers(const double *numbers, const double *weights, int64_t n,
+                                 int32_t count, int32_t pinned, int64_t *ends, double *cost,
+                                 dcme_error *error);
+
+/* sums[b] += weight, moments[b] += weight x number, squares[b] += weight x number^2 for the bin b =
+ * (number - low) x scale of each number, cut to 0 .. bins - 1. */
+void dcme_bin_numbers(const double *numbers, const double *weights, int64_t n, double low,
+                      double scale, int64_t bins, double *sums, double *moments, double *squares);
+
+/* levels[i] = how many of the `count` ascending borders are at most numbers[i]. */
+void dcme_assign_levels(const double *numbers, int64_t n, const double *borders, int32_t count,
+                        int8_t *levels);
+
+/* ---- statistics ---- */
+
+enum { DCME_UNIT = 65536 }; /* probabilities and values of features are multiples of 1 / 65,536 */
+
+/* Sums over documents d with features x and probabilities p, all in units:
+ * joint[row of f][c] = sum x_df p_dc, counts[row of f] = sum x_df, prior[c] = sum p_dc. */
+typedef struct {
+    int64_t features;
+    int64_t classes;
+    const int32_t *rows; /* (features) the row of each feature, -1: left out; NULL: row f */
+    int64_t *joint;      /* (rows, classes); NULL: only counts */
+    int64_t *counts;     /* (rows) */
+    int64_t *prior;      /* (classes) */
+} dcme_statistics;
+
+/* Add the documents from `begin` on. log_probabilities (count, classes) are of these documents;
+ * probabilities below `cut` count as 0. No value of a document is negative. The threads share the
+ * features, so that no two write to one place. */
+dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
+                                int64_t begin, int64_t count, const double *log_probabilities,
+                                double cut, int32_t threads, dcme_error *error);
+
+#endif

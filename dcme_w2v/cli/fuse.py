@@ -1,0 +1,193 @@
+"""`dcme-w2v fuse`: few labels and small models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.options import (
+    collect,
+    json_option,
+    options_of,
+    quiet_option,
+    threads_option,
+)
+from dcme_w2v.fused.options import FusedOptions
+from dcme_w2v.paths import Paths
+
+
+class SeveralValues(Command):
+    """A command whose repeatable options may have several values after one flag."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, with ``--flag A B`` as ``--flag A --flag B``."""
+        flags = {
+            flag
+            for one in self.params
+            if isinstance(one, click.Option) and one.multiple
+            for flag in one.opts
+        }
+        found: list[str] = []
+        flag: str | None = None
+        for number, argument in enumerate(args):
+            if argument == "--":
+                found += args[number:]
+                break
+            if argument.startswith("-") and argument != "-":
+                flag = argument if argument in flags else None
+                found.append(argument)
+            elif flag is None or found[-1] == flag:
+                found.append(argument)
+            else:
+                found += [flag, argument]
+        return super().parse_args(ctx, found)
+
+
+@click.group(cls=Group)
+def fuse() -> None:
+    """Train classifiers on few labels and much unlabelled text, and make classifiers small.
+
+    classify test, predict and explain take the models as they are.
+    """
+
+
+@fuse.command(
+    cls=SeveralValues,
+    example="dcme-w2v fuse fit labelled.tsv --unlabelled texts.txt --output model",
+)
+@click.argument("labelled", nargs=-1, required=True)
+@click.option(
+    "--unlabelled", multiple=True, metavar="DOCS",
+    help="documents without labels, one or more files; labels in them are ignored",
+)  # fmt: skip
+@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@options_of(FusedOptions, FeatureOptions)
+@click.option(
+    "--labels", metavar="FILE", help="for .npz: labels of LABELLED, one line a row, joined by |"
+)
+@click.option(
+    "--reference", metavar="MODEL", help="use this classifier as the initial model, without folds"
+)
+@click.option(
+    "--statistics", metavar="FILE", help="write the statistics of the first round to this .npz file"
+)
+@click.option(
+    "--resume-statistics", multiple=True, metavar="FILE",
+    help="add these statistics of unlabelled documents, of fuse statistics with the --reference",
+)  # fmt: skip
+@click.option(
+    "--log-json", metavar="FILE", help="log start, progress and end, one JSON object a line"
+)
+@quiet_option
+def fit(
+    labelled: tuple[str, ...],
+    unlabelled: tuple[str, ...],
+    log_json: str | None,
+    quiet: bool,
+    **values: Any,
+) -> None:
+    """Train a classifier on few labelled and many unlabelled documents.
+
+    LABELLED, DOCS: files, folders or - for standard input, as in classify train. Documents of
+    LABELLED without a label are unlabelled, too.
+    """
+    from dcme_w2v.fused import jobs
+    from dcme_w2v.progress import reporting
+
+    options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
+    job = jobs.FitJob(labelled, unlabelled, log_json=log_json, **values)
+    jobs.paths_of(job).check()
+    with reporting(quiet, log_json) as reporter:
+        model = jobs.fit_files(job, features, options, reporter)
+        reporter.talk(f"model ({model.final}): {values['output']}")
+
+
+@fuse.command(
+    example="dcme-w2v fuse statistics model texts-1.txt --output part-1.npz\n"
+    "dcme-w2v fuse fit labelled.tsv --reference model --resume-statistics part-*.npz --output fused"
+)
+@click.argument("model")
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="PART", help="write the sums to this .npz file")
+@click.option("--binary", is_flag=True, help="count features as 1 each, for --impact paper")
+@threads_option
+@json_option
+@quiet_option
+def statistics(
+    model: str,
+    docs: tuple[str, ...],
+    output: str,
+    binary: bool,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Sum up unlabelled documents for fuse fit, one shard at a time.
+
+    MODEL is the initial model, any that predicts classes. The sums are exact: they do not depend on
+    threads, order or shards.
+    """
+    from dcme_w2v.fused import jobs
+    from dcme_w2v.progress import reporting
+
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
+    paths.stdout("--json", as_json).check()
+    with reporting(quiet, None) as reporter:
+        sums = jobs.statistics_of_files(model, docs, output, binary, threads, reporter)
+    if as_json:
+        click.echo(json.dumps({"documents": sums.documents, "without_features": sums.empty}))
+    if not quiet:
+        line = f"{sums.documents:,} documents ({sums.empty:,} without a known feature)"
+        click.echo(line, err=True)
+
+
+@fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
+@click.argument("model")
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@json_option
+def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Convert documents to a column for each level and class.
+
+    MODEL is one of fuse fit with --final tied, beside or columns. Writes one row for each document,
+    in order.
+    """
+    from dcme_w2v.fused import jobs
+    from dcme_w2v.sparse_io import suffix_of
+
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
+    paths.stdout("--json", as_json).check()
+    suffix_of(output)
+    figures = jobs.transform_files(model, docs, output)
+    if as_json:
+        click.echo(json.dumps(figures))
+    line = "{rows} rows, {zero_rows} without a known word, {entries} entries"
+    click.echo(line.format_map(figures), err=True)
+
+
+@fuse.command(example="dcme-w2v fuse levels model")
+@click.argument("model")
+@json_option
+def levels(model: str, as_json: bool) -> None:
+    """Print the levels of a model.
+
+    Prints level, value, weight, number of pairs with positive and with negative sign, separated by
+    tabs.
+    """
+    from dcme_w2v.fused.show import levels_of
+
+    found = levels_of(model)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo("level\tvalue\tweight\tpositive\tnegative")
+    for one in found["levels"]:
+        weight = "" if one["weight"] is None else f"{one['weight']:.6f}"
+        click.echo(
+            f"{one['level']}\t{one['value']:.6f}\t{weight}\t{one['positive']}\t{one['negative']}"
+        )

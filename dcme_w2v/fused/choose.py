@@ -1,0 +1,78 @@
+"""Choosing initial model, rounds and final model by cross-validation on the labelled documents.
+
+Called by `dcme_w2v.fused.fit`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.fused import initial
+from dcme_w2v.fused.fit import Data, Fitted, finished, fit_out_of_fold, fit_rounds
+from dcme_w2v.fused.initial import Rows
+from dcme_w2v.fused.options import ROUNDS, FusedOptions
+from dcme_w2v.progress import Reporter
+
+# Name -> initial model, rounds, final model; of equal accuracy the first.
+CANDIDATES = {
+    "teach": ("self-training", ROUNDS, "teach"),
+    "self-training": ("self-training", 1, "self-training"),
+    "maxent": ("supervised", 1, "maxent"),
+    "beside": ("supervised", 1, "beside"),
+    "tied": ("supervised", 1, "tied"),
+    "self-trained, tied": ("self-training", ROUNDS, "tied"),
+}
+
+
+def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str, Any]]:
+    """Return the options and the final model with the best accuracy on the folds, and all of them.
+
+    Maxent and self-training are among the candidates, so that what is chosen is not below them on
+    the folds.
+    """
+    folds = data.folds(data.options.seed)
+    right = dict.fromkeys(CANDIDATES, 0)
+    for fold in np.unique(folds):
+        out = folds == fold
+        if len(np.unique(data.labels[~out])) < 2:
+            continue
+        reporter.talk(f"choosing: fold {int(fold) + 1} of {int(folds.max()) + 1}")
+        rows = csr_matrix(data.labelled.matrix[out])
+        binary = csr_matrix(data.fused_labelled.matrix[out])
+        for name, found in _candidates(data.part(~out), reporter).items():
+            fused = found.evidence is not None
+            tested = Rows(binary if fused else rows, data.threads)
+            decided, _ = tested.decisions(found.weights)
+            right[name] += int((decided == data.labels[out]).sum())
+    accuracy = {name: round(hits / len(folds), 6) for name, hits in right.items()}
+    best = max(accuracy, key=lambda name: accuracy[name])
+    reporter.talk(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
+    start, rounds, final = CANDIDATES[best]
+    options = dataclasses.replace(data.options, initial=start, rounds=rounds)
+    return options, final, {"chosen": best, "fold_accuracy": accuracy}
+
+
+def _candidates(data: Data, reporter: Reporter) -> dict[str, Fitted]:
+    """Return the models of all candidates; what they have in common is learnt once."""
+    folds = data.folds(data.options.seed + 1)
+    matrix, labels, classes = data.labelled.matrix, data.labels, data.classes
+    l2 = initial.chosen_l2(matrix, labels, classes, folds, data.threads)
+    maxent = initial.train(matrix, labels, classes, l2, data.threads)
+    trained = initial.self_train(matrix, labels, data.unlabelled, maxent)
+    found = {"maxent": Fitted(maxent, "maxent"), "self-training": Fitted(trained, "self-training")}
+    once, more = (_with(data, rounds) for rounds in (1, ROUNDS))
+    found["tied"] = fit_out_of_fold(once, maxent, l2, False, reporter)
+    found["beside"] = fit_out_of_fold(once, maxent, l2, True, reporter)
+    found["self-trained, tied"] = fit_rounds(more, trained, reporter)
+    found["teach"] = finished(more, found["self-trained, tied"], "teach", reporter)
+    return found
+
+
+def _with(data: Data, rounds: int) -> Data:
+    found = data.part(np.ones(len(data.labels), dtype=bool))
+    found.options = dataclasses.replace(data.options, rounds=rounds)
+    return found

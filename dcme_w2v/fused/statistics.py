@@ -1,0 +1,158 @@
+"""Statistics (8): all that fused features need of the unlabelled documents, as exact integers.
+
+Sums over documents of feature, probability, and their product. Each is rounded to 1 / 65,536 before
+it is added, so that sums have the same bits in whatever order documents come and parts are joined.
+Called by `dcme_w2v.fused.fit` and `dcme_w2v.fused.jobs`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core import fused as core
+from dcme_w2v.errors import UsageError
+from dcme_w2v.memory import require_memory
+
+UNIT = 65536
+CUT = 0.001  # probabilities below this count as 0
+_LARGEST_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
+
+
+@dataclass
+class Statistics:
+    """Sums over documents, in units of 1 / 65,536 (`joint`: of its square).
+
+    Attributes
+    ----------
+    joint : ndarray of int64, shape (features, classes)
+        Q: feature times probability.
+    counts : ndarray of int64, shape (features,)
+        s: feature.
+    prior : ndarray of int64, shape (classes,)
+        Probability.
+    documents, empty : int
+        How many documents were added, and how many of them have no feature.
+    """
+
+    joint: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    prior: NDArray[np.int64]
+    documents: int = 0
+    empty: int = 0
+    rows: NDArray[np.int32] | None = field(default=None, repr=False)
+
+    @classmethod
+    def zeros(cls, features: int, classes: int) -> Statistics:
+        """Return sums over no document."""
+        require_memory(
+            8 * features * classes,
+            f"statistics of {features:,} features and {classes:,} classes",
+            "keep fewer --features",
+        )
+        return cls(
+            np.zeros((features, classes), dtype=np.int64),
+            np.zeros(features, dtype=np.int64),
+            np.zeros(classes, dtype=np.int64),
+        )
+
+    def add(
+        self, matrix: csr_matrix, log_probabilities: NDArray[np.float64], threads: int = 1
+    ) -> None:
+        """Add documents.
+
+        Parameters
+        ----------
+        matrix : csr_matrix of float32, shape (documents, features)
+            Not negative; sorted indices.
+        log_probabilities : ndarray of float64, shape (documents, classes)
+            Of the classes, by the initial model.
+        """
+        core.add_statistics(
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data.astype(np.float32, copy=False),
+            len(self.counts) if self.rows is None else len(self.rows),
+            np.ascontiguousarray(log_probabilities),
+            CUT,
+            self.joint,
+            self.counts,
+            self.prior,
+            self.rows,
+            threads,
+        )
+        self.documents += matrix.shape[0]
+        self.empty += int((np.diff(matrix.indptr) == 0).sum())
+        if len(self.counts) and int(self.counts.max()) > _LARGEST_COUNT:
+            raise UsageError(
+                "the unlabelled documents are too many for the sums; use smaller values"
+            )
+
+    def __iadd__(self, other: Statistics) -> Statistics:
+        """Add the sums over other documents: the reduce step."""
+        if self.joint.shape != other.joint.shape:
+            raise UsageError(
+                f"statistics of {other.joint.shape[0]} features and {other.joint.shape[1]} classes "
+                f"cannot be added to those of {self.joint.shape[0]} and {self.joint.shape[1]}"
+            )
+        self.joint += other.joint
+        self.counts += other.counts
+        self.prior += other.prior
+        self.documents += other.documents
+        self.empty += other.empty
+        return self
+
+    def copy(self) -> Statistics:
+        """Return sums of their own."""
+        arrays = {name: getattr(self, name).copy() for name in ("joint", "counts", "prior")}
+        return dataclasses.replace(self, **arrays)
+
+
+def check_values(matrix: csr_matrix) -> None:
+    """Raise unless no value is negative or too large for the sums.
+
+    Raises
+    ------
+    UsageError
+        The message has row and column.
+    """
+    wrong = np.flatnonzero(~((matrix.data >= 0) & (matrix.data < core.LARGEST)))
+    if len(wrong):
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        value = matrix.data[wrong[0]]
+        raise UsageError(
+            f"row {row}, column {matrix.indices[wrong[0]]}: is {value:g}; fused features need "
+            f"values from 0 to {core.LARGEST:g}"
+        )
+
+
+def sum_over(
+    matrix: csr_matrix,
+    log_probabilities: Iterable[NDArray[np.float64]],
+    classes: int,
+    threads: int,
+) -> Statistics:
+    """Return the statistics of rows, given their log-probabilities piece by piece."""
+    found, at = Statistics.zeros(matrix.shape[1], classes), 0
+    for piece in log_probabilities:
+        found.add(piece_of(matrix, at, at + len(piece)), piece, threads)
+        at += len(piece)
+    return found
+
+
+def piece_of(matrix: csr_matrix, begin: int, end: int) -> csr_matrix:
+    """Return some rows, without copying them."""
+    first, last = matrix.indptr[begin], matrix.indptr[end]
+    return csr_matrix(
+        (
+            matrix.data[first:last],
+            matrix.indices[first:last],
+            matrix.indptr[begin : end + 1] - first,
+        ),
+        shape=(end - begin, matrix.shape[1]),
+    )

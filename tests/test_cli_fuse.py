@@ -1,0 +1,226 @@
+"""The commands of fuse: files, streams, statistics in parts, exit codes, errors of one line."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers import refused
+from scipy.sparse import csr_matrix, load_npz, save_npz
+
+from dcme_w2v.cli.main import program, run
+
+TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
+
+
+def text_of(topic, random):
+    words = [*TOPICS[topic].split(), "the", "and"]
+    return " ".join(random.choice(words, 6))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Labelled and unlabelled documents, an initial model and a model of levels."""
+    folder, random = tmp_path_factory.mktemp("fuse"), np.random.default_rng(1)
+    topics = list(TOPICS) * 40
+    texts = [text_of(topic, random) for topic in topics]
+    lines = [f"{topic}\t{text}\n" for topic, text in zip(topics, texts, strict=True)]
+    (folder / "labelled.tsv").write_text("".join(lines[:8]))
+    (folder / "test.tsv").write_text("".join(lines[8:30]))
+    (folder / "texts.txt").write_text("".join(f"{text}\n" for text in texts[30:]))
+    (folder / "named.tsv").write_text("".join(f"x|y\t{text}\n" for text in texts[30:]))
+    for number, part in enumerate((texts[30:50], texts[50:60], texts[60:])):
+        (folder / f"shard{number}.txt").write_text("".join(f"{text}\n" for text in part))
+    train = f"classify train {folder}/test.tsv --solver lbfgs --output {folder}/model0 --quiet"
+    assert run(train.split()) == 0
+    fit = f"fuse fit {folder}/labelled.tsv --unlabelled {folder}/texts.txt --quiet --final tied"
+    assert run([*fit.split(), "--output", f"{folder}/levels"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(files, monkeypatch, tmp_path):
+    for path in files.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(line, stdin=None):
+    threads = ["--threads", "1"] * line.startswith(("fuse fit", "classify train"))
+    result = CliRunner().invoke(program, [*line.split(), *threads], input=stdin)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def arrays_of(model):
+    return {path.name: path.read_bytes() for path in model.glob("*.npy")}
+
+
+def test_a_model_is_tested_predicts_and_explains_as_any_other(here):
+    for options in (
+        "",
+        "--final tied",
+        "--final beside",
+        "--final columns",
+        "--impact paper --keep 1.0",
+    ):
+        invoke(f"fuse fit labelled.tsv --unlabelled texts.txt --output m {options}")
+        found = json.loads(invoke("classify test m test.tsv --json").stdout)
+        assert found["accuracy"] > 0.8, options
+        predicted = invoke("classify predict m texts.txt").stdout.splitlines()
+        assert len(predicted) == 50 and predicted[0].split("\t")[0] in TOPICS
+        assert len(invoke("classify explain m tea -k 2").stdout.splitlines()) == 2
+
+
+def test_labels_of_unlabelled_documents_are_ignored(here):
+    for name in ("texts.txt", "named.tsv"):
+        invoke(f"fuse fit labelled.tsv --unlabelled {name} --output {name}.m")
+    assert arrays_of(here / "texts.txt.m") == arrays_of(here / "named.tsv.m")
+
+
+def test_unlabelled_lines_among_the_labelled_serve_as_well(here):
+    (here / "all.tsv").write_text((here / "labelled.tsv").read_text() + "cup water\nroad seat\n")
+    told = invoke("fuse fit all.tsv --output m").stderr
+    assert "8 labelled documents of 2 classes, 2 unlabelled" in told
+
+
+def test_several_files_after_one_flag_and_standard_input(here):
+    one = "fuse fit labelled.tsv --unlabelled shard0.txt shard1.txt shard2.txt --output m --quiet"
+    invoke(one)
+    text = "".join((here / f"shard{i}.txt").read_text() for i in range(3))
+    invoke("fuse fit labelled.tsv --unlabelled - --output n --quiet", stdin=text)
+    assert arrays_of(here / "m") == arrays_of(here / "n")
+
+
+def test_shards_give_the_model_that_all_documents_give(here):
+    fit = "fuse fit labelled.tsv --reference model0 --final tied --rounds 1 --quiet"
+    invoke(f"{fit} --unlabelled texts.txt --output whole --statistics whole.npz")
+    for number in range(3):
+        invoke(f"fuse statistics model0 shard{number}.txt --output p{number}.npz --threads 2")
+    invoke(f"{fit} --resume-statistics p2.npz p0.npz p1.npz --output joined")
+    invoke(f"{fit} --unlabelled shard1.txt --resume-statistics p2.npz p0.npz --output mixed")
+    assert arrays_of(here / "whole") == arrays_of(here / "joined") == arrays_of(here / "mixed")
+    invoke("fuse statistics model0 texts.txt --output all.npz")
+    assert (here / "all.npz").read_bytes() == (here / "whole.npz").read_bytes()
+
+
+def test_statistics_count_what_they_read(here):
+    (here / "some.txt").write_text("cup leaf\nunheard of\n\n")
+    found = json.loads(invoke("fuse statistics model0 some.txt --output p.npz --json").stdout)
+    assert found == {"documents": 3, "without_features": 2}
+
+
+def test_columns_are_in_the_order_of_the_documents(here):
+    invoke("fuse transform levels test.tsv --output x.npz")
+    rows = load_npz("x.npz")
+    assert rows.shape == (22, 16)
+    (here / "reversed.tsv").write_text(
+        "".join((here / "test.tsv").read_text().splitlines(keepends=True)[::-1])
+    )
+    found = invoke("fuse transform levels reversed.tsv --output -").stdout
+    assert found.count("\n") == 22 and found.startswith("1 ")
+    for line in found.splitlines():
+        columns = [int(field.split(":")[0]) for field in line.split()[1:]]
+        assert columns == sorted(set(columns))
+    invoke("fuse transform levels reversed.tsv --output y.npz")
+    assert (load_npz("y.npz")[::-1] != rows).nnz == 0
+
+
+def test_levels_are_listed(here):
+    found = json.loads(invoke("fuse levels levels --json").stdout)
+    values = [one["value"] for one in found["levels"]]
+    assert len(values) == 8 and values == sorted(values, reverse=True)
+    pairs = sum(one["positive"] + one["negative"] for one in found["levels"])
+    assert pairs == found["pairs"] > 0
+    assert len(invoke("fuse levels levels").stdout.splitlines()) == 9
+
+
+def test_vectors(here):
+    random = np.random.default_rng(0)
+    labels = np.arange(60) % 2
+    rows = (
+        random.random((60, 12)) < np.where(labels[:, None] == np.arange(12) % 2, 0.6, 0.1)
+    ) * 1.0
+    save_npz("l.npz", csr_matrix(rows[:10]))
+    save_npz("u.npz", csr_matrix(rows[10:]))
+    (here / "l.txt").write_text("".join("ab"[i] + "\n" for i in labels[:10]))
+    (here / "u.txt").write_text("".join("ab"[i] + "\n" for i in labels[10:]))
+    (here / "l.svm").write_text(
+        "".join(
+            f"{'ab'[labels[i]]} " + " ".join(f"{j}:1" for j in np.flatnonzero(rows[i])) + "\n"
+            for i in range(10)
+        )
+    )
+    invoke("fuse fit l.npz --labels l.txt --unlabelled u.npz --output m --quiet")
+    invoke("fuse fit l.svm --unlabelled u.npz --output n --quiet")
+    assert arrays_of(here / "m") == arrays_of(here / "n")
+    found = json.loads(invoke("classify test m u.npz --labels u.txt --json").stdout)
+    assert found["accuracy"] > 0.8
+
+
+def test_hashed_features_have_no_signs(here):
+    fit = "fuse fit labelled.tsv --unlabelled texts.txt --quiet --hashing 4096 --output m"
+    invoke(fit)
+    assert json.loads((here / "m/model.json").read_text())["features"]["hashing_signs"] == "none"
+    assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
+
+
+ERRORS = [
+    ("fit labelled.tsv --output m", "no unlabelled documents; give --unlabelled, or use classify"),
+    ("fit texts.txt --unlabelled texts.txt --output m", "no document has a label"),
+    ("fit none.tsv --unlabelled texts.txt --output m", "none.tsv"),
+    ("fit one.tsv --unlabelled texts.txt --output m", "all documents have the label 'tea'"),
+    ("fit labelled.tsv --unlabelled other.txt --output m", "0 of the"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --levels 128", "--levels 128"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --keep 0", "--keep 0: must be"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --keep 999999", "--keep 999999: there"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --folds 9", "--folds 9: there are 8"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --folds 1", "--folds 1"),
+    ("fit - --unlabelled - --output m", "standard input can be read once"),
+    ("fit labelled.tsv --unlabelled u.npz --output m", "text and vectors"),
+    ("fit wide.svm --unlabelled negative.svm --output m", "row 0, column 1: is -1;"),
+    ("fit wide.svm --unlabelled infinite.svm --output m", "not a finite number"),
+    ("fit l2.npz --labels l2.txt --unlabelled u.npz --output m", "l2.npz: 2, u.npz: 3"),
+    ("fit labelled.tsv --resume-statistics p.npz --output m", "give it by --reference"),
+    ("fit labelled.tsv --reference model0 --resume-statistics other.npz --output m",
+     "other.npz: has statistics of other features"),
+    ("fit labelled.tsv --reference levels --resume-statistics p.npz --output m",
+     "p.npz: has statistics of other features"),
+    ("fit labelled.tsv --reference again --resume-statistics p.npz --output m",
+     "p.npz: has statistics of another initial model"),
+    ("fit labelled.tsv --reference model0 --resume-statistics p.npz --output m --final teach",
+     "--final teach: needs the unlabelled"),
+    ("fit labelled.tsv --reference model0 --unlabelled texts.txt --output m --final beside",
+     "leave out --reference"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --choose --rounds 2", "--choose"),
+    ("fit labelled.tsv --unlabelled texts.txt --output m --hashing 64 --hashing-signs random",
+     "--hashing-signs random"),
+    ("statistics model0 empty.txt --output p2.npz", "has no documents"),
+    ("transform model0 test.tsv --output x.npz", "has no levels"),
+    ("levels model0", "has no levels"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "said"), ERRORS, ids=[line for line, _ in ERRORS])
+def test_errors_are_one_line(line, said, here, capsys):
+    (here / "one.tsv").write_text("tea\tcup\n" * 4)
+    (here / "other.txt").write_text("qqq zzz\n" * 4)
+    (here / "empty.txt").write_text("")
+    (here / "wide.svm").write_text("a 0:1 1:1\nb 2:1\n" * 3)
+    (here / "negative.svm").write_text("0:1 1:-1\n" * 3)
+    (here / "infinite.svm").write_text("0:1 1:inf\n" * 3)
+    save_npz("u.npz", csr_matrix(np.eye(3)))
+    save_npz("l2.npz", csr_matrix(np.ones((2, 2))))
+    (here / "l2.txt").write_text("a\nb\n")
+    if "statistics" in line:
+        invoke("fuse statistics model0 shard0.txt --output p.npz")
+        train = "classify train test.tsv --solver lbfgs --quiet"
+        invoke(f"{train} --l2 0.1 --output again")
+        invoke(f"{train} --ngrams 2 --output bigrams")
+        invoke("fuse statistics bigrams shard0.txt --output other.npz")
+    capsys.readouterr()
+    quiet = ["--quiet"] * line.startswith(("fit", "statistics"))
+    code = run(["fuse", *line.split(), *quiet])
+    assert said in refused(capsys, code)
+    assert not (here / "m").exists() and not (here / "p2.npz").exists()

@@ -1,0 +1,160 @@
+"""Levels: the optimum against brute force and plain dynamic programmes; bins; the paper's ADMM."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dcme_w2v._core import fused as core
+from dcme_w2v.fused.levels import fit_by_admm, fit_levels, kmeans
+
+
+def cost_of(numbers, weights, value):
+    return 0.5 * float(np.sum(weights * (numbers - value) ** 2))
+
+
+def brute_force(numbers, weights, count):
+    """The least loss over all assignments to `count` levels above 0, and 0."""
+    chosen = np.array(list(itertools.product(range(count + 1), repeat=len(numbers))))
+    loss = np.zeros(len(chosen))
+    for level in range(count + 1):
+        own = (chosen == level) * weights
+        total = own.sum(axis=1)
+        value = np.maximum(own @ numbers / np.where(total > 0, total, 1), 0) * (level > 0)
+        loss += 0.5 * (own * (numbers - value[:, None]) ** 2).sum(axis=1)
+    return float(loss.min())
+
+
+def by_intervals(numbers, weights, count, pinned):
+    """The least loss of a plain dynamic programme over all ends of intervals."""
+    order = np.argsort(numbers)
+    x, w = numbers[order], weights[order]
+    n = len(x)
+    sums = np.zeros((3, n + 1), dtype=np.longdouble)
+    sums[:, 1:] = np.cumsum([w, w * x, w * x * x], axis=1, dtype=np.longdouble)
+    weight, moment, square = sums[:, None, :] - sums[:, :, None]  # of the numbers i .. j - 1
+    cost = 0.5 * (square - moment**2 / np.where(weight > 0, weight, 1))
+    cost[np.tril_indices(n + 1, -1)] = np.inf
+    least = 0.5 * sums[2].copy()
+    if not pinned:
+        least[1:] = np.inf
+    for _ in range(count):
+        least = (least[:, None] + cost).min(axis=0)
+    return float(least[n])
+
+
+CASES = [
+    [0.1, 0.2, 0.9, 1.0, 1.1, 3.0],
+    [-1.0, -0.2, 0.3, 0.4, 2.0, 2.1],
+    [1.0, 1.0, 1.0, 2.0, 2.0, 0.0],
+    [0.5],
+    [-1.0, -2.0],
+]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("numbers", CASES)
+def test_levels_against_brute_force(numbers, count):
+    random = np.random.default_rng(len(numbers) + count)
+    numbers = random.permutation(np.array(numbers))
+    for weights in (np.ones(len(numbers)), random.uniform(0.1, 9, len(numbers))):
+        found = fit_levels(numbers, weights, count)
+        assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
+
+
+def test_levels_of_nine_numbers_against_brute_force():
+    random = np.random.default_rng(2)
+    numbers, weights = random.normal(0.5, 1, 9), random.uniform(0, 2, 9)
+    weights[3] = 0
+    for count in (1, 2):
+        found = fit_levels(numbers, weights, count)
+        assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
+
+
+@pytest.mark.parametrize(("pinned", "count"), [(True, 1), (True, 5), (False, 4), (True, 127)])
+def test_three_hundred_numbers_against_a_plain_dynamic_programme(pinned, count):
+    random = np.random.default_rng(count)
+    numbers, weights = random.lognormal(0, 1, 300), random.lognormal(0, 2, 300)
+    if pinned:
+        loss = fit_levels(numbers, weights, count).loss
+    else:
+        centres = kmeans(numbers, count, weights)
+        nearest = centres[np.abs(numbers[:, None] - centres).argmin(axis=1)]
+        loss = cost_of(numbers, weights, nearest)
+    assert loss == pytest.approx(by_intervals(numbers, weights, count, pinned), rel=1e-9)
+
+
+def test_values_descend_and_numbers_have_the_nearest():
+    numbers = np.array([0.0, 5.0, 1.0, 4.9, 1.1, 0.01, -3.0])
+    found = fit_levels(numbers, np.ones(7), 4)
+    assert (np.diff(found.values) <= 0).all() and found.values[0] == pytest.approx(5.0)
+    assert found.numbers[1] == 1 and found.numbers[6] == 0 and found.numbers[0] == 0
+    grid = np.append(0.0, found.values)
+    nearest = np.abs(numbers[:, None] - grid).min(axis=1)
+    np.testing.assert_allclose(np.abs(numbers - grid[found.numbers]), nearest)
+
+
+def test_more_levels_than_numbers():
+    found = fit_levels(np.array([2.0, 1.0, 2.0]), np.ones(3), 127)
+    assert found.loss == 0 and found.values[:3].tolist() == [2, 1, 0]
+    assert found.numbers.tolist() == [1, 2, 1]
+    assert fit_levels(np.zeros(0), np.zeros(0), 3).values.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("count", [1, 8, 127])
+def test_bins_are_as_good_as_all_numbers(count):
+    random = np.random.default_rng(3)
+    numbers, weights = np.abs(random.normal(0, 1, 20000)), random.lognormal(0, 2, 20000)
+    exact = fit_levels(numbers, weights, count)
+    binned = fit_levels(numbers, weights, count, bins=1 << 14)
+    assert binned.loss == pytest.approx(exact.loss, rel=1e-4)
+    assert binned.loss >= exact.loss * (1 - 1e-9)
+
+
+def test_binned_levels_are_within_a_millionth_of_the_exact_ones():
+    random = np.random.default_rng(4)
+    numbers, weights = random.lognormal(0, 0.5, 200000), random.uniform(0.1, 2, 200000)
+    exact = fit_levels(numbers, weights, 8, bins=1 << 18)
+    assert fit_levels(numbers, weights, 8).loss == pytest.approx(exact.loss, rel=1e-6)
+
+
+def test_bins_too_coarse_for_the_numbers_are_not_used():
+    random = np.random.default_rng(5)
+    numbers = np.append(random.uniform(0, 1e-6, 3000), 1e6)
+    exact = fit_levels(numbers, np.ones(3001), 4)
+    binned = fit_levels(numbers, np.ones(3001), 4, bins=1 << 10)
+    assert binned.loss == pytest.approx(exact.loss, rel=1e-9)
+
+
+def test_centres_against_another_implementation():
+    kmeans1d = pytest.importorskip("kmeans1d", reason="kmeans1d is not installed")
+    numbers = np.random.default_rng(6).normal(0, 3, 500)
+    for count in (1, 3, 9):
+        _, centres = kmeans1d.cluster(numbers, count)
+        np.testing.assert_allclose(kmeans(numbers, count), sorted(centres), rtol=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 5), st.floats(0.125, 50)), min_size=1, max_size=40),
+    st.integers(1, 6),
+    st.floats(1.01, 2),
+)
+def test_admm_never_finds_a_lower_loss(pairs, count, growth):
+    numbers, weights = (np.array(part) for part in zip(*pairs, strict=True))
+    exact = fit_levels(numbers, weights, count)
+    found, iterations = fit_by_admm(numbers, weights, count, growth)
+    assert found.loss >= exact.loss - 1e-9 * (1 + exact.loss)
+    assert iterations >= 1 and (np.diff(found.values) <= 0).all()
+    grid = np.append(0.0, found.values)
+    assert found.loss == pytest.approx(cost_of(numbers, weights, grid[found.numbers]), abs=1e-9)
+
+
+def test_the_core_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="fit together"):
+        core.cluster_numbers(np.zeros(3), np.ones(2), 1, True)
+    with pytest.raises(ValueError, match="fit together"):
+        core.bin_numbers(np.zeros(3), np.ones(2), 0.0, 1.0, 4)
+    with pytest.raises(ValueError, match="too many"):
+        core.assign_levels(np.zeros(3), np.zeros(128))

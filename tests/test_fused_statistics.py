@@ -1,0 +1,150 @@
+"""Statistics: numpy's sums, the same bytes for any threads, shards and order; parts as files."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dcme_w2v._core import fused as core
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.fused.parts import Identity, read_parts, write_part
+from dcme_w2v.fused.statistics import CUT, UNIT, Statistics, check_values, sum_over
+
+DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
+IDENTITY = Identity("features", tuple("abcdefghijk"), "model", "values")
+
+
+def rows_and_probabilities(seed=0, sure=2.0):
+    random = np.random.default_rng(seed)
+    dense = random.random((DOCUMENTS, FEATURES)) * (random.random((DOCUMENTS, FEATURES)) < 0.1)
+    dense[3] = 0
+    rows = sparse.csr_matrix(dense.astype(np.float32))
+    scores = random.normal(0, sure, (DOCUMENTS, CLASSES))
+    return rows, scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+
+
+def counted(rows, log_p, threads=1, into=None):
+    found = Statistics.zeros(FEATURES, CLASSES) if into is None else into
+    found.add(rows, log_p, threads)
+    return found
+
+
+def same(one, other):
+    return all(
+        getattr(one, name).tobytes() == getattr(other, name).tobytes()
+        for name in ("joint", "counts", "prior")
+    ) and (one.documents, one.empty) == (other.documents, other.empty)
+
+
+@pytest.mark.parametrize("sure", [0.1, 2.0, 8.0])
+def test_sums_are_numpys(sure):
+    rows, log_p = rows_and_probabilities(sure=sure)
+    p = np.where(log_p >= np.log(CUT), np.rint(np.exp(log_p) * UNIT), 0).astype(np.int64)
+    x = np.floor(rows.toarray().astype(np.float32) * np.float32(UNIT) + 0.5).astype(np.int64)
+    found = counted(rows, log_p)
+    np.testing.assert_array_equal(found.joint, x.T @ p)
+    np.testing.assert_array_equal(found.counts, x.sum(axis=0))
+    np.testing.assert_array_equal(found.prior, p.sum(axis=0))
+    assert (found.documents, found.empty) == (DOCUMENTS, int((x.sum(axis=1) == 0).sum()))
+    exact = rows.toarray().T.astype(np.float64) @ np.exp(log_p)
+    np.testing.assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
+
+
+@pytest.mark.parametrize("threads", range(1, 9))
+def test_the_same_bytes_for_any_number_of_threads(threads):
+    rows, log_p = rows_and_probabilities()
+    assert same(counted(rows, log_p, threads), counted(rows, log_p))
+
+
+@pytest.mark.parametrize("shards", [1, 2, 5, 32])
+def test_the_same_bytes_for_any_shards_in_any_order(shards):
+    rows, log_p = rows_and_probabilities()
+    whole = counted(rows, log_p)
+    order = np.random.default_rng(shards).permutation(DOCUMENTS)
+    parts = [
+        counted(sparse.csr_matrix(rows[own]), log_p[own], 1 + shards % 3)
+        for own in np.array_split(order, shards)
+    ]
+    total = Statistics.zeros(FEATURES, CLASSES)
+    for part in parts[::-1]:
+        total += part
+    assert same(total, whole)
+    pieces = (log_p[a : a + 17] for a in range(0, DOCUMENTS, 17))
+    assert same(sum_over(rows, pieces, CLASSES, 2), whole)
+
+
+def test_rows_of_some_features_only():
+    rows, log_p = rows_and_probabilities()
+    kept = np.array([5, 9, 30])
+    found = Statistics.zeros(3, CLASSES)
+    found.rows = np.full(FEATURES, -1, dtype=np.int32)
+    found.rows[kept] = np.arange(3)
+    found.add(rows, log_p, 2)
+    whole = counted(rows, log_p)
+    np.testing.assert_array_equal(found.joint, whole.joint[kept])
+    np.testing.assert_array_equal(found.counts, whole.counts[kept])
+
+
+@pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
+def test_values_that_cannot_be_added(value):
+    rows, log_p = rows_and_probabilities()
+    rows.data[7] = value
+    row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
+    with pytest.raises(UsageError, match=f"row {row}, column {rows.indices[7]}: is "):
+        check_values(rows)
+    with pytest.raises(ValueError, match="negative or too large"):
+        counted(rows, log_p)
+
+
+def test_the_core_refuses_rows_that_do_not_fit():
+    rows, log_p = rows_and_probabilities()
+    rows.indices[:2] = rows.indices[1::-1]
+    with pytest.raises(ValueError, match="do not ascend"):
+        counted(rows, log_p)
+    rows, _ = rows_and_probabilities()
+    with pytest.raises(ValueError, match="fit together"):
+        counted(rows, log_p[1:])
+    with pytest.raises(ValueError, match="fit together"):
+        core.add_statistics(
+            rows.indptr.astype(np.int64), rows.indices, rows.data, FEATURES, log_p, CUT,
+            np.zeros((FEATURES, CLASSES), np.int64), np.zeros(3, np.int64),
+            np.zeros(CLASSES, np.int64), None, 1,
+        )  # fmt: skip
+
+
+def test_parts_are_written_and_added(tmp_path):
+    rows, log_p = rows_and_probabilities()
+    names = [str(tmp_path / f"{i}.npz") for i in range(3)]
+    for name, own in zip(names, np.array_split(np.arange(DOCUMENTS), 3), strict=True):
+        write_part(name, counted(sparse.csr_matrix(rows[own]), log_p[own]), IDENTITY)
+    assert same(read_parts(names, IDENTITY), counted(rows, log_p))
+    with pytest.raises(UsageError, match="given twice"):
+        read_parts([names[0], names[0]], IDENTITY)
+    before = (tmp_path / "0.npz").read_bytes()
+    write_part(names[0], read_parts(names[:1], IDENTITY), IDENTITY)
+    assert (tmp_path / "0.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"features": "x"}, "other features"),
+        ({"classes": ("x",)}, "other classes"),
+        ({"model": "x"}, "another initial model"),
+        ({"values": "binary"}, "another impact"),
+    ],
+)
+def test_parts_of_something_else_are_refused_by_name(tmp_path, change, said):
+    path = str(tmp_path / "p.npz")
+    write_part(path, counted(*rows_and_probabilities()), Identity(**{**vars(IDENTITY), **change}))
+    with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
+        read_parts([path], IDENTITY)
+
+
+def test_damaged_parts(tmp_path):
+    path = tmp_path / "p.npz"
+    write_part(str(path), counted(*rows_and_probabilities()), IDENTITY)
+    whole = path.read_bytes()
+    for damaged in (b"", b"PK", whole[: len(whole) // 2], whole[:200] + b"x" + whole[201:]):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"p\.npz"):
+            read_parts([str(path)], IDENTITY)
