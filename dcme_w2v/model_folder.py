@@ -17,12 +17,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.lib.format import open_memmap, read_array, write_array
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from dcme_w2v import __version__
 from dcme_w2v._core.vectors import check_words, find_duplicates
@@ -31,9 +30,11 @@ from dcme_w2v.files import blaming, target_of
 from dcme_w2v.finite import all_finite
 from dcme_w2v.folders import new_file, new_folder
 from dcme_w2v.options import Checked
-from dcme_w2v.sparse_check import check_numbers, check_pointers
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MODEL_FILE = "model.json"
 _LARGEST_JSON = 1 << 30
@@ -101,6 +102,10 @@ class Model:
         width : int
             Columns are 0 to width - 1.
         """
+        from scipy.sparse import csr_matrix  # not for models of word vectors
+
+        from dcme_w2v.sparse_check import check_numbers, check_pointers
+
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
         values = self.array(names[2], dtype, len(columns))
