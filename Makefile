@@ -88,6 +88,8 @@ SDIST := dist/dcme_w2v-$(VERSION).tar.gz
 # Python 3.10 needs a wheel of its own; it is left out where there is no such Python.
 PYTHON310 ?= python3.10
 CLEAN := build/clean-environment
+PACKED := setup.py pyproject.toml MANIFEST.in $(shell find csrc dcme_w2v docs scripts tests -type f \
+    ! -path '*/__pycache__/*' ! -name '*.so' ! -path 'dcme_w2v/_core/*.c')
 
 sdist: $(VENV)/.dev ## build the source distribution into dist/
 	@rm -rf *.egg-info # setuptools would add the files that its last list names
@@ -100,8 +102,12 @@ wheel: sdist $(VENV)/.release ## build the wheels for Linux into dist/ and audit
 	    echo "no $(PYTHON310): no wheel for Python 3.10"; \
 	$(BIN)/python scripts/make_wheels.py $(SDIST) --output dist --python $(BIN)/python $$other
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl
+	@touch dist/.made
 
-test-sdist: wheel ## run the tests from the unpacked source distribution, with the built wheel
+dist/.made: $(PACKED)
+	@$(MAKE) --no-print-directory wheel
+
+test-sdist: dist/.made ## run the tests from the unpacked source distribution, with the built wheel
 	@$(BIN)/python -m pytest -q tests/test_packages.py
 	@rm -rf build/sdist && mkdir -p build/sdist/wheel
 	@tar -xzf $(SDIST) -C build/sdist --strip-components 1
@@ -110,7 +116,7 @@ test-sdist: wheel ## run the tests from the unpacked source distribution, with t
 	@$(MAKE) --no-print-directory -C build/sdist ctest
 	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q -m "not slow"
 
-test-wheel: wheel ## install the built wheel where there is no compiler, and follow the tutorial
+test-wheel: dist/.made ## install the built wheel where there is no compiler, and follow the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
 	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
 	@cp scripts/demo.py $(CLEAN)/work

@@ -39,7 +39,7 @@ def files(tmp_path_factory):
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     labels = ("numpy", "scipy", "email")
     documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
-    for name in ("train", "test"):
+    for name in ("documents", "train", "test"):
         (folder / f"{name}.tsv").write_text("".join(documents))
     (folder / "questions-words.txt").write_text(": gram\nking queen man woman\n")
     pairs = [f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(itertools.pairwise(words))]
@@ -66,7 +66,7 @@ def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
                 arguments = shlex.split(line)[1:]
                 limit = ["--epochs", "1"] if "train" in arguments[:2] else []
                 assert run([*arguments, *limit]) == 0, line
-            elif line:
+            elif line and "demo.py" not in line:  # whose text the fixture replaces
                 shell = line.replace("dcme-w2v ", f"{shlex.quote(sys.executable)} -m dcme_w2v ")
                 assert subprocess.run(["sh", "-c", shell]).returncode == 0, line
 

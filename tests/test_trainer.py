@@ -1,7 +1,9 @@
 """What holds for every training run, whatever its objective: counts, rates, seeds, ends."""
 
 import dataclasses
+import platform
 import re
+import sys
 import threading
 from pathlib import Path
 
@@ -274,3 +276,15 @@ def test_dcme_learns_as_much_from_every_seed(top_items):
         found = likelihood(ids, run.input, run.output, options.window, prior)
         gains.append(found.log_probability - prior[ids & (LAST - 1)].mean())
     assert 0 < max(gains) - min(gains) < 0.1 * min(gains)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="x86 Linux")
+def test_the_instruction_sets_are_those_that_the_system_lists():
+    """Whatever compiler built the core: one that cannot find any is three times slower."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = set(next(line for line in lines if line.startswith("flags")).split())
+    assert core.has_kernels("scalar")
+    assert core.has_kernels("avx2") == ({"avx2", "fma"} <= flags)
+    wide = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma"}
+    assert core.has_kernels("avx512") == (wide <= flags)
+    assert not core.has_kernels("neon")
