@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dcme_w2v import errors as errors
     from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
     from dcme_w2v.documents.estimator import SCDV as SCDV
+    from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
     from dcme_w2v.words.train import train as train
     from dcme_w2v.words.vectors import Vectors as Vectors
 
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 # A public name and its module, which is imported when the name is used. One more name is a line
 # here and an import above, for type checkers.
 _MODULES = {
+    "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.classify.estimator",
     "SCDV": "dcme_w2v.documents.estimator",
     "Vectors": "dcme_w2v.words.vectors",
@@ -26,7 +28,8 @@ _MODULES = {
     "train": "dcme_w2v.words.train",
 }
 
-__all__ = ["SCDV", "MaxentClassifier", "Vectors", "__version__", "errors", "train"]
+__all__ = ["SCDV", "LatentClassModel", "MaxentClassifier", "Vectors", "__version__", "errors"]
+__all__ += ["train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ Results do not depend on the number of threads, nor do sums over them in the ord
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,6 +54,13 @@ def one_blas_thread() -> Any:
     BLAS's own threads wait for each other at every product, which takes longer than the products
     where several threads multiply, or where the machine has other work.
     """
-    from threadpoolctl import threadpool_limits
+    return _blas().limit(limits=1, user_api="blas")
 
-    return threadpool_limits(1, "blas")
+
+@functools.cache
+def _blas() -> Any:
+    """Return the control of BLAS's threads; finding the libraries takes milliseconds."""
+    import scipy.linalg  # noqa: F401  loads its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -135,8 +135,10 @@ def parameters(
     return decorate
 
 
-def options_of(estimator: Any) -> Any:
+def options_of(estimator: Any, **more: Any) -> Any:
     """Return the parameters of an estimator as the dataclass that declares them.
+
+    `more` sets options that are no parameters.
 
     Raises
     ------
@@ -146,7 +148,7 @@ def options_of(estimator: Any) -> Any:
     options, names = estimator._declared
     values = {field: getattr(estimator, name) for field, name in names.items()}
     values["seed"] = _seed_of(values["seed"])
-    return options(**values)
+    return options(**values, **more)
 
 
 def _hint(given: Mapping[str, Any], known: list[str]) -> str:
@@ -219,13 +221,13 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     return rows, labels
 
 
-def check_features(estimator: Any, X: Any) -> csr_matrix:
-    """Check rows to predict; returns them as `check_training` does."""
+def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
+    """Check rows to predict, or to learn from without labels; returns them as `check_training`."""
     if validate_data is not None:
         with np.errstate(over="ignore"):
-            rows = validate_data(estimator, _sound(X), reset=False, **_ACCEPTED)
+            rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
         return check_rows(csr_matrix(rows))
-    return _check_width(estimator, check_rows(X), reset=False)
+    return _check_width(estimator, check_rows(X), reset)
 
 
 _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}

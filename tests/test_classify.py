@@ -9,7 +9,7 @@ from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.errors import DivergedError, UsageError
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
@@ -266,3 +266,11 @@ def test_likelihood_of_dcme_is_near_that_of_exact_softmax():
         scores = log_softmax(model.decision_function(rows))
         figures[objective] = scores[np.arange(len(labels)), labels].mean()
     assert figures["dcme"] > figures["gd"] - 0.3
+
+
+def test_weights_of_very_many_features_have_whole_lines():
+    """Word vectors of large tables have shorter rows; those of a classifier do not."""
+    weights = Weights(400_000, 20, 0.1)
+    weights.set(np.ones((400_001, 20), dtype=np.float32))
+    rows = csr_matrix(([1.0], ([0], [399_999])), shape=(1, 400_000), dtype=np.float32)
+    assert weights.scores(core_documents(rows), 0, 1, 1) == pytest.approx(np.full((1, 20), 1.1))

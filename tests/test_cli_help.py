@@ -40,7 +40,7 @@ def test_every_option_of_a_long_help_is_in_a_group(name):
         }
 
 
-@pytest.mark.parametrize("group", ["", "eval", "scdv", "classify"])
+@pytest.mark.parametrize("group", ["", "eval", "scdv", "classify", "latent"])
 def test_no_sentence_in_a_list_of_commands_is_cut_off(group, capsys):
     assert run([*group.split(), "--help"]) == 0
     listed = capsys.readouterr().out.partition("Commands:")[2]

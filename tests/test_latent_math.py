@@ -11,7 +11,8 @@ from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.em import expectation_maximisation, finish
 from dcme_w2v.latent.fit import fit
 from dcme_w2v.latent.options import LatentOptions, resolved
-from dcme_w2v.latent.quadratic import Quadratic, centred_svd, ridge_of
+from dcme_w2v.latent.quadratic import Quadratic, ridge_of
+from dcme_w2v.latent.reduction import directions, reduced, svd_of_rows
 from dcme_w2v.latent.relaxed import best_of, low_rank, ratio, rounded, single_descent
 from dcme_w2v.latent.simplex import project_equal, project_rows
 from dcme_w2v.latent.starts import Starts, one_hot
@@ -147,7 +148,7 @@ def test_quadratic_is_the_bound_to_second_order():
     1/N, are far off."""
     data = observations(count=30, features=5, classes=3, seed=4)
     k, ridge = 4, 0.05
-    left, squares = centred_svd(data.rows, 5, 0)
+    left, squares, _ = svd_of_rows(data.rows, 5, 0, centred=True)
     quadratic = Quadratic(left, squares, ridge, data.labels, 3)
     direction = np.random.default_rng(6).normal(size=(30, k)) / k
     direction -= direction.mean(axis=1, keepdims=True)
@@ -184,11 +185,23 @@ def test_randomised_svd_of_wide_rows():
     random = np.random.default_rng(0)
     low = random.normal(size=(80, 6)) @ random.normal(size=(6, 200)) * 3
     rows = csr_matrix((low + random.normal(size=low.shape) * 0.1).astype(np.float32))
-    left, squares = centred_svd(rows, 6, 1)
     dense = rows.toarray().astype(float)
-    u, s, _ = np.linalg.svd(dense - dense.mean(axis=0), full_matrices=False)
-    assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
-    assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
+    for centred in (True, False):
+        left, squares, right = svd_of_rows(rows, 6, 1, centred=centred)
+        u, s, vt = np.linalg.svd(dense - dense.mean(axis=0) * centred, full_matrices=False)
+        assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
+        assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
+        assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6), abs=1e-3)
+
+
+def test_reduced_rows_have_unit_length_and_zeros_stay():
+    rows = np.random.default_rng(0).random((9, 7))
+    rows[4] = 0
+    matrix = csr_matrix(rows.astype(np.float32))
+    found = reduced(matrix, directions(matrix, 3, 0)).toarray()
+    assert found.shape == (9, 3)
+    lengths = np.linalg.norm(found, axis=1)
+    assert lengths == pytest.approx(np.where(np.arange(9) == 4, 0, 1), abs=1e-6)
 
 
 def test_ridge_has_the_degrees_of_freedom():
@@ -304,7 +317,7 @@ def test_own_labels_are_divided_by_their_class_sizes():
 
 def test_labelled_rows_keep_their_label():
     data = observations(count=60, own=0.5)
-    options = resolved(LatentOptions(unlabelled="use", threads=1, epochs=5), 3, 60)
+    options = resolved(LatentOptions(unlabelled="use", threads=1, epochs=5), 3, 60, 8)
     found = fit(data, options)
     assert np.array_equal(found.solution.alpha, np.eye(3))
     assert found.solution.sizes.sum() == pytest.approx(60, rel=1e-5)
@@ -317,7 +330,7 @@ def test_every_start(init, classes):
         return
     data = observations(count=50, classes=classes)
     options = LatentOptions(latent=4, unsupervised=not classes, init=init, threads=1, columns=2)
-    options = resolved(options, classes, 50)
+    options = resolved(options, classes, 50, 8)
     starts = Starts(data, 4, options)
     xi = starts.start(init, 0)
     assert xi.shape == (50, 4) and xi.min() > 0
@@ -330,7 +343,7 @@ def test_every_start(init, classes):
 
 def test_label_start_of_fewer_classes_than_labels():
     data = observations(count=50, classes=5)
-    options = resolved(LatentOptions(latent=2, init="labels"), 5, 50)
+    options = resolved(LatentOptions(latent=2, init="labels"), 5, 50, 8)
     xi = Starts(data, 2, options).start("labels", 0)
     groups = {label: set(xi[data.labels == label].argmax(axis=1)) for label in range(5)}
     assert all(len(group) == 1 for group in groups.values())

@@ -25,11 +25,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from dcme_w2v import SCDV, MaxentClassifier
+from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.documents import estimator as documents_estimator
 from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.latent.options import LatentOptions
 
 TEXTS = [text.decode() for text in make_texts()]
 TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
@@ -77,6 +78,7 @@ def _spelled(rows):
 ESTIMATORS = [
     MaxentClassifier(threads=1),
     MaxentClassifier(threads=1, solver="lbfgs", epochs=20),
+    LatentClassModel(threads=1, epochs=20),
     OfNumbers(word_vectors(), clusters=2, iterations=3, threads=1),
 ]
 
@@ -118,6 +120,7 @@ def test_scdv_has_no_checks_of_its_own_as_it_takes_texts():
     ("estimator", "options", "others"),
     [
         (MaxentClassifier, ClassifyOptions, {"patience", "class_weight"}),
+        (LatentClassModel, LatentOptions, {"unsupervised"}),
         (SCDV, ScdvOptions, {"vectors", "threads", "sparse_output"}),
     ],
 )

@@ -32,7 +32,7 @@ class Read:
     labels : list of tuple of str
         Their labels.
     unlabelled : int
-        How many had no label and were left out.
+        How many had no label; they were left out, or are there with an empty tuple.
     held_matrix, held_labels
         Those held out.
     """
@@ -66,9 +66,19 @@ def are_vectors(docs: Sequence[str]) -> bool:
 
 
 def read_text(
-    docs: Sequence[str], labels: str | None, text: TextFeatures, share: float, seed: int
+    docs: Sequence[str],
+    labels: str | None,
+    text: TextFeatures,
+    share: float,
+    seed: int,
+    keep_unlabelled: bool = False,
+    advice: str = "give LABEL<TAB>TEXT",
 ) -> Read:
-    """Read text once; features are those of the documents that are not held out."""
+    """Read text once; features are those of the documents that are not held out.
+
+    Documents without a label are left out unless `keep_unlabelled`; none of them is held out.
+    `advice` ends the error where no document has a label.
+    """
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text has its labels in it")
     random = np.random.default_rng(seed)
@@ -81,13 +91,16 @@ def read_text(
         for document in documents:
             if not document.labels:
                 unlabelled += 1
+                if keep_unlabelled:
+                    kept.append(())
+                    yield document.text
             elif share and random.random() < share:
                 held.append(document)
             else:
                 kept.append(document.labels)
                 yield document.text
-        if not kept and not held:
-            raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+        if not kept and not held and not keep_unlabelled:
+            raise CorpusError(f"{docs[0]}: no document has a label; {advice}")
 
     errors = text.options.encoding_errors
     matrix = text.fit_transform(texts(read_documents(docs, encoding_errors=errors)))
@@ -95,8 +108,14 @@ def read_text(
     return Read(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
 
 
-def read_rows(docs: Sequence[str], labels: str | None, share: float, seed: int) -> Read:
-    """Read vectors."""
+def read_rows(
+    docs: Sequence[str],
+    labels: str | None,
+    share: float,
+    seed: int,
+    keep_unlabelled: bool = False,
+) -> Read:
+    """Read vectors; see `read_text`."""
     parts: list[csr_matrix] = []
     names: Labels = []
     for path in docs:
@@ -106,8 +125,9 @@ def read_rows(docs: Sequence[str], labels: str | None, share: float, seed: int) 
     matrix = join(parts)
     has = np.array([bool(one) for one in names])
     held = has & (np.random.default_rng(seed).random(len(names)) < share)
+    kept = ~held if keep_unlabelled else has & ~held
     return Read(
-        csr_matrix(matrix[has & ~held]), _of(names, has & ~held), int((~has).sum()),
+        csr_matrix(matrix[kept]), _of(names, kept), int((~has).sum()),
         csr_matrix(matrix[held]), _of(names, held),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Measures of a classifier over batches of documents: those of one label and of several.
+"""Measures of a classifier over batches of documents: of one label, of several, of clusters.
 
 Called by `dcme_w2v.classify.fit` and `dcme_w2v.classify.pipeline`.
 """
@@ -158,3 +158,74 @@ def best_threshold(log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) 
     f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
     best = len(log_p) - 1 + int(f1[len(log_p) - 1 :].argmax())
     return float(np.exp(flat[order[best]]))
+
+
+class ClusterMeasures:
+    """Counts of documents by label and cluster, from which `result` makes the measures."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, int], int] = {}
+
+    def add(self, clusters: NDArray[np.integer], labels: Sequence[str]) -> None:
+        """Take in the cluster and the label of some documents."""
+        for pair in zip(labels, clusters.tolist(), strict=True):
+            self._counts[pair] = self._counts.get(pair, 0) + 1
+
+    def result(self) -> dict[str, Any]:
+        """Return the measures by name; see `cluster_measures`."""
+        labels = sorted({label for label, _ in self._counts})
+        clusters = sorted({cluster for _, cluster in self._counts})
+        table = np.zeros((len(labels), len(clusters)), dtype=np.int64)
+        for (label, cluster), count in self._counts.items():
+            table[labels.index(label), clusters.index(cluster)] = count
+        return cluster_measures(table)
+
+
+def cluster_measures(table: NDArray[np.int64]) -> dict[str, Any]:
+    """Compare a clustering with labels.
+
+    Parameters
+    ----------
+    table : ndarray of int64, shape (labels, clusters)
+        Number of documents of each label in each cluster.
+
+    Returns
+    -------
+    dict
+        `documents`, `labels`, `clusters` (that have documents); `nmi`, the mutual information
+        divided by the mean of both entropies, 1 where both are 0; `ari`, the adjusted Rand index
+        (Hubert and Arabie 1985); `matching_accuracy`, the share of documents whose cluster is that
+        of their label in the best one-to-one matching (Kuhn 1955).
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    total = int(table.sum())
+    if not total:
+        return {"documents": 0}
+    by_label, by_cluster = table.sum(axis=1), table.sum(axis=0)
+    information = _entropy(by_label) + _entropy(by_cluster) - _entropy(table.ravel())
+    mean = (_entropy(by_label) + _entropy(by_cluster)) / 2
+    together, expected = float(_pairs(table)), 0.0
+    of_labels, of_clusters = float(_pairs(by_label)), float(_pairs(by_cluster))
+    if total > 1:
+        expected = of_labels * of_clusters / (total * (total - 1) / 2)
+    largest = (of_labels + of_clusters) / 2
+    rows, columns = linear_sum_assignment(-table)
+    return {
+        "documents": total,
+        "labels": int((by_label > 0).sum()),
+        "clusters": int((by_cluster > 0).sum()),
+        "nmi": max(0.0, information / mean) if mean > 0 else 1.0,
+        "ari": (together - expected) / (largest - expected) if largest != expected else 1.0,
+        "matching_accuracy": int(table[rows, columns].sum()) / total,
+    }
+
+
+def _entropy(counts: NDArray[np.int64]) -> float:
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _pairs(counts: NDArray[np.int64]) -> int:
+    """Return how many pairs of documents are in the same group."""
+    return int((counts * (counts - 1) // 2).sum())

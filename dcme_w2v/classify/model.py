@@ -33,6 +33,7 @@ THRESHOLD = 0.15
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
     "fused": "dcme_w2v.fused.model:FusedModel",
+    "latent": "dcme_w2v.latent.model:LatentClassifier",
 }
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
@@ -148,22 +149,10 @@ class Classifier:
         UsageError
             There is no such class; the message names the nearest.
         """
-        number = self.number(label)
+        number = number_of_class(label, self.classes)
         table = self.weights.table[:-1, : len(self.classes)]
         above = table[:, self.weights.place[number]] - table.mean(axis=1)
-        if self.text is not None and self.text.options.weighting == "tfidf":
-            above = above * self.text.idf
-        strongest = np.argsort(-above, kind="stable")[:count]
-        name = self.text.name if self.text is not None else "column {}".format
-        return [(name(int(i)), float(above[i])) for i in strongest]
-
-    def number(self, label: str) -> int:
-        """Return a class's number."""
-        if label not in self.classes:
-            near = difflib.get_close_matches(label, self.classes, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UsageError(f"{label}: the model has no such class{hint}")
-        return self.classes.index(label)
+        return strongest(above, self.text, count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
@@ -229,6 +218,26 @@ def _weights(model: Model, classes: int) -> NDArray[np.float32]:
     if not len(stored):
         raise model.fault(name, "has no rows")
     return stored
+
+
+def number_of_class(label: str, classes: Sequence[str]) -> int:
+    """Return a class's number; the error for an unknown one names the nearest."""
+    if label not in classes:
+        near = difflib.get_close_matches(label, classes, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{label}: the model has no such class{hint}")
+    return list(classes).index(label)
+
+
+def strongest(
+    weights: NDArray[np.floating], text: TextFeatures | None, count: int
+) -> list[tuple[str, float]]:
+    """Return the features of the highest weights; those of text by their typical values."""
+    if text is not None and text.options.weighting == "tfidf":
+        weights = weights * text.idf
+    chosen = np.argsort(-weights, kind="stable")[:count]
+    name = text.name if text is not None else "column {}".format
+    return [(name(int(i)), float(weights[i])) for i in chosen]
 
 
 def store_text(

@@ -24,7 +24,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled, fit
-from dcme_w2v.classify.metrics import Measures, best_threshold
+from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.disk import require_disk
@@ -133,15 +133,24 @@ def train(
 
 
 def test(
-    model: Predictor, docs: Sequence[str], labels: str | None = None, threads: int | None = None
+    model: Predictor,
+    docs: Sequence[str],
+    labels: str | None = None,
+    threads: int | None = None,
+    clusters: bool = False,
 ) -> dict[str, Any]:
     """Return the measures of a model on labelled documents.
+
+    `clusters`: compare its (latent) classes with the labels as a clustering; a model that was
+    fitted without labels has no other measures.
 
     Raises
     ------
     CorpusError
         No document has a label.
     """
+    if clusters or getattr(model, "clusters", False):
+        return _test_clusters(model, docs, labels, threads)
     several, measures, unlabelled = model.several, None, 0
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
@@ -156,6 +165,26 @@ def test(
                 measures.add(piece, numbers[at : at + len(piece)])
                 at += len(piece)
     result = measures.result() if measures is not None else {"documents": 0}
+    if not result["documents"]:
+        raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+    return {**result, "unlabelled_documents": unlabelled}
+
+
+def _test_clusters(
+    model: Predictor, docs: Sequence[str], labels: str | None, threads: int | None
+) -> dict[str, Any]:
+    """Return the measures of the most probable (latent) classes; the first label counts."""
+    measures, unlabelled = ClusterMeasures(), 0
+    classes = getattr(model, "latent_log_probabilities", model.log_probabilities)
+    for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
+        kept = [i for i, one in enumerate(found) if one]
+        unlabelled += len(found) - len(kept)
+        at = 0
+        for piece in classes(csr_matrix(matrix[kept]), threads):
+            own = [found[i][0] for i in kept[at : at + len(piece)]]
+            measures.add(piece.argmax(axis=1), own)
+            at += len(piece)
+    result = measures.result()
     if not result["documents"]:
         raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
     return {**result, "unlabelled_documents": unlabelled}

@@ -22,6 +22,7 @@ from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.words.trainer import POLL_SECONDS
 
+PAD = 16  # DCME_PAD: a row of weights is padded to a multiple
 CHUNK = 2048  # documents whose scores are held at once
 
 
@@ -86,7 +87,7 @@ class Weights:
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
         self.offset = np.zeros(classes, dtype=np.float32)
-        self.table = new_table(features + 1, classes)
+        self.table = new_table(features + 1, -(-classes // PAD) * PAD)  # dcme_stride(classes)
         self.linear = core.Linear(self.table, classes, bias, kernels_named())
 
     @property

@@ -70,23 +70,35 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
 @classify.command(example="dcme-w2v classify test model test.tsv")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
+@click.option(
+    "--clusters",
+    is_flag=True,
+    help="compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
+    "accuracy of the best matching",
+)
 @labels_option
 @threads_option
 @json_option
 def test(
-    model: str, docs: tuple[str, ...], labels: str | None, threads: int | None, as_json: bool
+    model: str,
+    docs: tuple[str, ...],
+    clusters: bool,
+    labels: str | None,
+    threads: int | None,
+    as_json: bool,
 ) -> None:
     """Evaluate a classifier on labelled documents.
 
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
     precision, recall and F1. With several: precision and nDCG at 1, 3, 5, coverage, label ranking
     average precision, F1 of the labels above the model's threshold. A label that was not in the
-    training documents counts as an error.
+    training documents counts as an error. A model of clusters (`latent fit --unsupervised`) is
+    compared with the first label of each document.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import load_classifier
 
-    found = pipeline.test(load_classifier(model), docs, labels, threads)
+    found = pipeline.test(load_classifier(model), docs, labels, threads, clusters)
     if as_json:
         click.echo(json.dumps(found))
         return

@@ -28,7 +28,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Model": (
         "preset", "model", "dim", "window", "window_mode", "epochs", "sample", "lr", "min_lr",
         "input_rate", "covariance", "sparsity", "centre", "power", "tfidf", "tolerance",
-        "iterations", "solver", "batch", "patience", "l2", "bias", "passes", "threshold", "scorer",
+        "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
+        "rounding", "freedom", "rank", "lsa", "smoothing", "solver", "batch", "patience", "l2",
+        "bias", "passes", "threshold", "scorer",
         "clusters",
     ),
     "Fused features": (

@@ -30,6 +30,7 @@ COMMANDS = {
     "classify": "dcme_w2v.cli.classify:classify",
     "fuse": "dcme_w2v.cli.fuse:fuse",
     "scdv": "dcme_w2v.cli.scdv:scdv",
+    "latent": "dcme_w2v.cli.latent:latent",
 }
 
 

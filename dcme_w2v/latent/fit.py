@@ -1,4 +1,4 @@
-"""Fit a latent-class model: EM from several starts, the lowest cost is kept.
+"""Fit a latent-class model: EM from several starts, of which the one of the lowest cost is kept.
 
 Called by `dcme_w2v.latent.jobs` and `dcme_w2v.latent.estimator`.
 """
@@ -6,24 +6,28 @@ Called by `dcme_w2v.latent.jobs` and `dcme_w2v.latent.estimator`.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.options import resolved as resolved_classifier
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.em import Solution, expectation_maximisation, finish
-from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.latent.options import LatentOptions, resolved
+from dcme_w2v.latent.reduction import directions, reduced
 from dcme_w2v.latent.starts import Starts, one_hot
 from dcme_w2v.progress import Quiet, Reporter
 
 EMPTY = 0.5  # documents, below which a class is reported as empty
+FOLDS = 5  # of the labelled documents, by which `unlabelled="auto"` chooses
 
 
 @dataclass
@@ -37,16 +41,75 @@ class Fit:
         `init`, `cost`, `rounds` and `seconds` of each start.
     l2 : float
         That was used.
+    facts : dict
+        What else is to be recorded.
     """
 
     solution: Solution
     starts: list[dict[str, Any]] = field(default_factory=list)
     l2: float = 0.0
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def active(self) -> int:
         """Number of classes that are not empty."""
         return int((self.solution.sizes >= EMPTY).sum())
+
+
+@dataclass
+class Learned:
+    """A fit with what was done to the rows before.
+
+    Attributes
+    ----------
+    fit : Fit
+    right : ndarray of float32, shape (features, dimensions), or None
+        See `dcme_w2v.latent.reduction.reduced`.
+    options : LatentOptions
+        Resolved.
+    rows : csr_matrix
+        The rows that were learned, reduced if `right` is there.
+    """
+
+    fit: Fit
+    right: NDArray[np.float32] | None
+    options: LatentOptions
+    rows: csr_matrix
+
+
+def learn(
+    matrix: csr_matrix,
+    labels: Sequence[Sequence[int]] | None,
+    classes: int,
+    options: LatentOptions,
+    reporter: Reporter | None = None,
+) -> Learned:
+    """Resolve the options, reduce the rows and fit.
+
+    Parameters
+    ----------
+    matrix : csr_matrix of float32, shape (documents, features)
+    labels : sequence of sequence of int, or None
+        Those of each document, none of one without; None to cluster.
+    classes : int
+        Number of labels.
+    options : LatentOptions
+    reporter : Reporter, optional
+
+    Raises
+    ------
+    UsageError
+        The options do not fit the documents.
+    """
+    reporter = reporter or Quiet()
+    options = resolved(options, classes, *matrix.shape)
+    right = None
+    if options.lsa:
+        reporter.stage("latent semantic analysis", None, "rows")
+        right = directions(matrix, options.lsa, options.seed)
+        matrix = reduced(matrix, right)
+    data = Observations.of(matrix, labels, classes if labels is not None else 0)
+    return Learned(fit(data, options, reporter), right, options, matrix)
 
 
 def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = None) -> Fit:
@@ -67,7 +130,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
         The cost is no longer finite.
     """
     reporter = reporter or Quiet()
-    if data.classes and (data.labels == OWN).any():
+    if data.classes and options.unlabelled != "ignore":
         return _from_labelled(data, options, reporter)
     latent = options.latent or 2
     starts = Starts(data, latent, options)
@@ -97,6 +160,25 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
 
 
 def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
+    """Fit labelled and unlabelled documents; for "auto" only if that predicts better."""
+    if options.unlabelled == "use":
+        return _with_unlabelled(data, options, reporter)
+    scores = _cross_validated(data, options, reporter)
+    use = scores["use"] > scores["ignore"]
+    shown = ", ".join(f"{how} {value:.4f}" for how, value in scores.items())
+    reporter.talk(f"cross-validated accuracy by --unlabelled: {shown}")
+    if use:
+        found = _with_unlabelled(data, options, reporter)
+    else:
+        begin = time.monotonic()
+        weights = labelled_classifier(data, options)
+        found = Fit(_of_classifier(data, weights, options), l2=options.l2 or 0.0)
+        found.starts.append(_told("labelled", found.solution, begin))
+    found.facts |= {"cross_validated": scores, "unlabelled_used": use}
+    return found
+
+
+def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
     """Documents without a label are their own; alpha of the labels is the identity.
 
     The start is the classifier of the labelled documents, its probabilities where there are no
@@ -104,11 +186,9 @@ def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporte
     """
     begin, labelled = time.monotonic(), data.labels != OWN
     weights = labelled_classifier(data, options)
-    own = np.flatnonzero(~labelled)
     xi = np.empty((data.count, data.classes))
     xi[labelled] = one_hot(data.labels[labelled].astype(np.int64), data.classes)
-    scores = weights.scores(core_documents(data.rows), 0, data.count, options.threads or 1)
-    xi[own] = np.exp(log_softmax(scores[own]))
+    xi[~labelled] = np.exp(_log_probabilities(weights, data.rows, options)[~labelled])
     cost = Cost(data, data.classes, options.l2 or 0.0, 0.0, options.threads or 1)
     reporter.stage("EM from the labelled documents", options.epochs, "rounds")
     solution = expectation_maximisation(
@@ -118,7 +198,7 @@ def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporte
     return Fit(identity, [_told("labelled", solution, begin)], cost.l2)
 
 
-def labelled_classifier(data: Observations, options: LatentOptions) -> Any:
+def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:
     """Return the weights of maximum entropy on the labelled documents alone."""
     kept = np.flatnonzero(data.labels != OWN)
     wanted = ClassifyOptions(
@@ -128,6 +208,55 @@ def labelled_classifier(data: Observations, options: LatentOptions) -> Any:
         data.matrix, data.documents[kept], data.labels[kept], data.classes,
         resolved_classifier(wanted, data.classes),
     )  # fmt: skip
+
+
+def _of_classifier(data: Observations, weights: Weights, options: LatentOptions) -> Solution:
+    """Return a classifier as a model whose latent classes are the labels."""
+    log_p = _log_probabilities(weights, data.rows, options)
+    labelled = np.flatnonzero(data.labels != OWN)
+    inner = weights.get()[:-1].astype(np.float64)
+    loss = -float(log_p[labelled, data.labels[labelled]].mean())
+    cost = loss + 0.5 * (options.l2 or 0.0) * float(np.square(inner).sum())
+    return Solution(weights.get(), np.eye(data.classes), np.exp(log_p).sum(axis=0), [cost])
+
+
+def _cross_validated(
+    data: Observations, options: LatentOptions, reporter: Reporter
+) -> dict[str, float]:
+    """Return the accuracy on labelled documents that were left out, without and with the rest.
+
+    The documents of each label are dealt out to the folds; those left out do not come back as
+    unlabelled ones, so that both ways know the same of them: nothing.
+    """
+    labelled = data.labels != OWN
+    fold = np.full(data.count, -1)
+    random = np.random.default_rng(options.seed)
+    for label in range(data.classes):
+        own = np.flatnonzero(data.labels == label)
+        fold[own] = (random.permutation(len(own)) + random.integers(FOLDS)) % FOLDS
+    right = {"ignore": 0, "use": 0}
+    for number in range(FOLDS):
+        out = np.flatnonzero(fold == number)
+        kept = np.flatnonzero(fold != number)
+        if not len(out) or len(np.unique(data.labels[kept])) < 3:  # two labels and OWN
+            continue
+        part = Observations(data.matrix, data.documents[kept], data.labels[kept], data.classes)
+        reporter.stage(f"fold {number + 1} of {FOLDS}", None, "rounds")
+        solution = _with_unlabelled(part, options, Quiet()).solution
+        weights = Weights(data.matrix.shape[1], data.classes, 1.0)
+        weights.set(solution.weights)
+        for how, one in (("ignore", labelled_classifier(part, options)), ("use", weights)):
+            rows = csr_matrix(data.matrix[data.documents[out]])
+            best = _log_probabilities(one, rows, options).argmax(axis=1)
+            right[how] += int((best == data.labels[out]).sum())
+    return {how: count / max(1, int(labelled.sum())) for how, count in right.items()}
+
+
+def _log_probabilities(
+    weights: Weights, rows: csr_matrix, options: LatentOptions
+) -> NDArray[np.float64]:
+    scores = weights.scores(core_documents(rows), 0, rows.shape[0], options.threads or 1)
+    return log_softmax(scores)
 
 
 def _watch(reporter: Reporter) -> Any:
@@ -144,5 +273,5 @@ def _watch(reporter: Reporter) -> Any:
 
 def _told(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
     seconds = round(time.monotonic() - begin, 3)
-    costs: NDArray[np.float64] | list[float] = solution.costs
-    return {"init": kind, "cost": solution.cost, "rounds": len(costs), "seconds": seconds}
+    rounds = len(solution.costs)
+    return {"init": kind, "cost": solution.cost, "rounds": rounds, "seconds": seconds}

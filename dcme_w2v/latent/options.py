@@ -66,6 +66,13 @@ class LatentOptions(Checked):
     rank: int = option(
         100, "singular vectors of the documents that the starts use", minimum=1, maximum=10000
     )
+    lsa: int | None = option(
+        None,
+        "reduce the rows to N dimensions of unit length first, by latent semantic analysis; 0: not "
+        "(default: unsupervised, where there are more features: 50; otherwise 0)",
+        minimum=0,
+        maximum=10000,
+    )
     l2: float | None = option(
         None,
         "L2 regularisation, X/2 times the squared weights (default: 3e-6; with --unlabelled use: "
@@ -93,9 +100,10 @@ class LatentOptions(Checked):
 
 L2, L2_UNLABELLED = 3e-6, 1e-4
 STARTS_UNSUPERVISED = 3
+DIMENSIONS = 50  # of latent semantic analysis
 
 
-def resolved(options: LatentOptions, labels: int, rows: int) -> LatentOptions:
+def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
     """Return the options with every default filled in but an unsupervised `l2`.
 
     Parameters
@@ -103,8 +111,8 @@ def resolved(options: LatentOptions, labels: int, rows: int) -> LatentOptions:
     options : LatentOptions
     labels : int
         Number of labels; it does not matter where `unsupervised`.
-    rows : int
-        Number of documents.
+    rows, features : int
+        Number of documents, and of their columns.
 
     Raises
     ------
@@ -132,6 +140,7 @@ def resolved(options: LatentOptions, labels: int, rows: int) -> LatentOptions:
     found: dict[str, Any] = {
         "starts": STARTS_UNSUPERVISED if own else 1,
         "threads": default_threads(),
+        "lsa": DIMENSIONS if own and features > DIMENSIONS else 0,
     }
     if not own:
         found["l2"] = L2_UNLABELLED if use else L2

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Observations
+from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.parallel import one_blas_thread
-
-OVERSAMPLING, POWER = 10, 2  # of the randomised SVD (Halko, Martinsson and Tropp 2011)
-LEAST = 1e-10  # squared singular values below this share of the first are taken for 0
 
 Matrix = NDArray[np.float64]
 
@@ -63,7 +61,7 @@ class Quadratic:
         seed : int
             Of the randomised SVD.
         """
-        left, squares = centred_svd(data.rows, rank, seed)
+        left, squares, _ = svd_of_rows(data.rows, rank, seed, centred=True)
         ridge = ridge_of(squares, data.count, freedom * len(squares))
         return cls(left, squares, ridge, data.labels, data.classes)
 
@@ -105,39 +103,6 @@ class Quadratic:
         n = len(self.labels)
         assert not (self.labels == OWN).any()
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
-
-
-def centred_svd(matrix: csr_matrix, rank: int, seed: int) -> tuple[Matrix, Matrix]:
-    """Return left singular vectors and squared singular values of rows less their mean.
-
-    By products with the rows as they are: the mean is subtracted from the products. Where `rank`
-    reaches the matrix's smaller side, the result is exact.
-
-    Parameters
-    ----------
-    matrix : csr_matrix, shape (n, features)
-    rank : int
-        At most.
-    seed : int
-
-    Returns
-    -------
-    left : ndarray, shape (n, r)
-    squares : ndarray, shape (r,)
-        Those that are 0 are left out; at least one stays.
-    """
-    rows = matrix.astype(np.float64)
-    mean, columns = np.asarray(rows.mean(axis=0)).ravel(), rows.T.tocsr()
-    width = min(rank + OVERSAMPLING, *rows.shape)
-    test = np.random.default_rng(seed).standard_normal((rows.shape[1], width))
-    with one_blas_thread():
-        for _ in range(POWER):
-            left, _ = np.linalg.qr(rows @ test - mean @ test)
-            test, _ = np.linalg.qr(columns @ left - np.outer(mean, left.sum(axis=0)))
-        left, values, _ = np.linalg.svd(rows @ test - mean @ test, full_matrices=False)
-    squares: Matrix = np.square(values)
-    kept = max(1, int((squares[:rank] > LEAST * max(squares[0], 1e-300)).sum()))
-    return np.ascontiguousarray(left[:, :kept]), squares[:kept]
 
 
 def ridge_of(squares: Matrix, count: int, freedom: float) -> float:

@@ -1,0 +1,180 @@
+"""The commands ``latent fit``, ``transform``, ``show`` and ``plot``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.cli.classify import labels_option
+from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option, threads_option
+from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.paths import Paths
+
+
+@click.group(cls=Group)
+def latent() -> None:
+    """Latent classes: clusters of documents, and classifiers that learn from unlabelled ones.
+
+    DOCS has one document a line: labels joined by |, a tab and text; or text alone. A line that
+    begins with a tab has no label. Sparse vectors work too: .svm files, and .npz with --labels.
+    """
+
+
+@latent.command(
+    "fit",
+    example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
+    "dcme-w2v latent fit docs.tsv --unlabelled use --output model",
+)
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@options_of(LatentOptions, FeatureOptions)
+@click.option(
+    "--holdout",
+    metavar="SHARE|FILE",
+    help="hold out this share of the labelled documents, or use this file, and report its measures",
+)
+@click.option(
+    "--choose",
+    metavar="N,N,...",
+    help="fit each of these numbers of latent classes; keep the best held-out log-likelihood",
+)
+@labels_option
+@click.option(
+    "--log-json", metavar="FILE", help="log start, progress, rounds and end, one JSON object a line"
+)
+@quiet_option
+def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
+    """Fit latent classes to documents, with labels or without.
+
+    DOCS: files, folders or - for standard input, also compressed. The model is also one of
+    `classify test`, `predict` and `explain`.
+    """
+    from dcme_w2v.latent import jobs
+    from dcme_w2v.progress import reporting
+
+    options = collect(LatentOptions, values)
+    features = collect(FeatureOptions, values)
+    job = jobs.FitJob(docs, log_json=log_json, **values)
+    jobs.paths_of(job).check()
+    with reporting(quiet, log_json) as reporter:
+        jobs.fit_files(job, features, options, reporter)
+        reporter.talk(f"model: {values['output']}")
+
+
+@latent.command(
+    "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
+)
+@click.argument("model")
+@click.argument("docs", nargs=-1, required=True)
+@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@click.option("--log", is_flag=True, help="write the logarithms of the probabilities")
+@click.option(
+    "--labels", metavar="FILE", help="write the documents' labels to this file, one line a row"
+)
+@threads_option
+@json_option
+def transform(
+    model: str,
+    docs: tuple[str, ...],
+    output: str,
+    log: bool,
+    labels: str | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Write the probabilities of the latent classes of documents, one row for each.
+
+    In svmlight, labels are numbered from 1 in order of appearance; 0 is no label.
+    """
+    from dcme_w2v.latent.jobs import transform_files
+    from dcme_w2v.latent.model import LatentClassifier
+    from dcme_w2v.sparse_io import suffix_of
+
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
+    paths.writes("--output", output).writes("--labels", labels)
+    paths.stdout("--json", as_json).check()
+    suffix_of(output)
+    outlive_reader(output, labels)
+    loaded = LatentClassifier.load(model)
+    figures = transform_files(loaded, docs, output, log=log, labels=labels, threads=threads)
+    if as_json:
+        click.echo(json.dumps(figures))
+    line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
+    click.echo(line.format_map(figures), err=True)
+
+
+@latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
+@click.argument("model")
+@click.option(
+    "-k", "count", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+    help="number of words, labels and documents of each class",
+)  # fmt: skip
+@click.option(
+    "--documents", metavar="DOCS", help="also show those of these documents that are most typical"
+)
+@threads_option
+@json_option
+def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
+    """Print the latent classes: share of the documents, labels, highest-weighted words.
+
+    One line a class, fields separated by tabs: number, share, labels with their probabilities in
+    the class, words. Lines of documents follow their class, begin with a tab, and have probability,
+    number and text.
+    """
+    from dcme_w2v.latent.jobs import typical_documents
+    from dcme_w2v.latent.model import LatentClassifier
+
+    Paths().reads("MODEL", model).reads("--documents", documents).check()
+    loaded = LatentClassifier.load(model)
+    found = loaded.describe(count)
+    if documents is not None:
+        typical = typical_documents(loaded, [documents], count, threads)
+        for one, own in zip(found, typical, strict=True):
+            one["documents"] = own
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    for one in found:
+        labels = " ".join(f"{name}:{value:.3f}" for name, value in one["labels"] if value >= 0.001)
+        words = " ".join(name for name, _ in one["words"])
+        click.echo(f"{one['class']}\t{one['share']:.4f}\t{labels}\t{words}")
+        for document in one.get("documents", ()):
+            text = " ".join(document.get("text", "").split())[:200]
+            click.echo(f"\t{document['probability']:.4f}\t{document['document']}\t{text}")
+
+
+@latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
+@click.argument("model")
+@click.argument("docs", nargs=-1, required=True)
+@click.option(
+    "--output", required=True, metavar="PNG", help="write the picture to this file; - is stdout"
+)
+@click.option(
+    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
+)
+@click.option(
+    "--limit", type=click.IntRange(3), default=2000, show_default=True, metavar="N",
+    help="maximum number of documents",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
+    help="random seed",
+)  # fmt: skip
+def plot(
+    model: str, docs: tuple[str, ...], output: str, method: str, limit: int, seed: int
+) -> None:
+    """Plot documents in two dimensions, coloured by their most probable latent class.
+
+    Requires pip install 'dcme-w2v[plot]'.
+    """
+    from dcme_w2v.latent.model import LatentClassifier
+    from dcme_w2v.latent.plot import plot_files
+
+    Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
+    loaded = LatentClassifier.load(model)
+    plot_files(loaded, docs, output, method=method, limit=limit, seed=seed)

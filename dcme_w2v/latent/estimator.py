@@ -1,0 +1,200 @@
+"""`LatentClassModel`: latent classes with scikit-learn's conventions, for sparse or dense rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.latent.fit import learn
+from dcme_w2v.latent.jobs import made_model
+from dcme_w2v.latent.model import LatentClassifier
+from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.sklearn_base import (
+    BaseEstimator,
+    ClassifierMixin,
+    TransformerMixin,
+    check_features,
+    check_fitted,
+    check_training,
+    options_of,
+    parameters,
+)
+
+UNLABELLED = -1  # in y, as in sklearn.semi_supervised
+
+
+@parameters(LatentOptions, without=("unsupervised",))
+class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
+
+    A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
+    has its label by that of z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels it
+    clusters the rows.
+
+    Parameters
+    ----------
+    {options}
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (classes,)
+        The labels, sorted; without labels the numbers of the latent classes, from 0.
+    labels_ : ndarray of int64, shape (rows,)
+        The most probable latent class of each row of `fit`.
+    coef_ : ndarray of float32, shape (latent, features)
+        Weights of the latent classes. With `lsa`, those of rows that the reduction has brought to
+        unit length.
+    intercept_ : ndarray of float32, shape (latent,)
+        Biases.
+    alpha_ : ndarray of float32, shape (latent, classes)
+        p(label | latent class); the identity where the latent classes are the classes.
+    cost_ : float
+        The cost (2) of the paper at the end.
+    costs_ : list of float
+        After each round of EM, from the start that was kept.
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_ : int
+        Columns of the rows that it was fitted on.
+    feature_names_in_ : ndarray of str, shape (features,)
+        Names of the columns of a DataFrame.
+
+    Notes
+    -----
+    Where all rows have labels, it classifies no better than `MaxentClassifier`, and worse with
+    fewer latent classes than labels. Its uses are clusters, labels with sub-topics, a few columns
+    that depend on the labels (`transform`), and many rows of which few have labels:
+    ``unlabelled="use"``, with -1 in `y` for a row without a label.
+
+    Examples
+    --------
+    >>> from dcme_w2v import LatentClassModel
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]]
+    >>> LatentClassModel(latent=2).fit(X).transform(X).shape
+    (4, 2)
+    >>> model = LatentClassModel(unlabelled="use").fit(X, [0, -1, 1, -1])
+    >>> model.predict(X).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
+        """Learn from rows, and their labels where there are any.
+
+        Parameters
+        ----------
+        X : sparse or dense matrix, shape (rows, features)
+            Finite numbers; they are made float32.
+        y : array, shape (rows,), optional
+            A label for each, -1 for none with ``unlabelled="use"`` or "auto". None: clusters.
+
+        Raises
+        ------
+        ValueError
+            The rows are not finite, the numbers of rows and labels differ, there is one class, or
+            a parameter cannot be used.
+        """
+        if y is None:
+            matrix = check_features(self, X, reset=True)
+            learned = learn(matrix, None, 0, options_of(self, unsupervised=True))
+            self._model = made_model(learned, [])
+            self.classes_ = np.arange(self._model.latent)
+        else:
+            matrix, labels = check_training(self, X, y, reset=True)
+            options = options_of(self)
+            without = np.zeros(len(labels), dtype=bool)
+            if options.unlabelled != "ignore" and labels.dtype.kind in "if":
+                without = labels == UNLABELLED
+            self.classes_ = np.unique(labels[~without])
+            _check_classes(self.classes_)
+            numbers = np.searchsorted(self.classes_, labels)
+            given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
+            learned = learn(matrix, given, len(self.classes_), options)
+            self._model = made_model(learned, [str(one) for one in self.classes_])
+        self.costs_ = learned.fit.solution.costs
+        self.cost_, self.n_iter_ = learned.fit.solution.cost, len(self.costs_)
+        self.labels_ = self._latent(matrix).argmax(axis=1)
+        return self
+
+    def fit_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Fit, and return the most probable latent class of each row: `labels_`."""
+        labels: NDArray[np.int64] = self.fit(X, y).labels_
+        return labels
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return p(z | x), shape (rows, latent); each row's sum is 1."""
+        check_fitted(self, "_model")
+        found: NDArray[np.float64] = np.exp(self._latent(check_features(self, X)))
+        return found
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithms of the labels' probabilities, shape (rows, classes)."""
+        check_fitted(self, "_model")
+        model: LatentClassifier = self._model
+        matrix = check_features(self, X)
+        return np.concatenate(list(model.log_probabilities(matrix, self.threads)))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the labels' probabilities, shape (rows, classes); each row's sum is 1."""
+        found: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
+        return found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row, shape (rows,); without labels, its class."""
+        best = self.predict_log_proba(X).argmax(axis=1)
+        found: NDArray[Any] = self.classes_[best]
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
+        check_fitted(self, "_model")
+        return np.array([f"latent{k}" for k in range(self._model.latent)], dtype=object)
+
+    @property
+    def coef_(self) -> NDArray[np.float32]:
+        """Weights of the latent classes, shape (latent, features)."""
+        check_fitted(self, "_model")
+        table: NDArray[np.float32] = self._model.weights.get()[:-1]
+        if self._model.right is not None:
+            table = self._model.right @ table
+        found: NDArray[np.float32] = table.T
+        return found
+
+    @property
+    def intercept_(self) -> NDArray[np.float32]:
+        """Biases of the latent classes, shape (latent,)."""
+        check_fitted(self, "_model")
+        found: NDArray[np.float32] = self._model.weights.get()[-1]
+        return found
+
+    @property
+    def alpha_(self) -> NDArray[np.float32]:
+        """p(label | latent class), shape (latent, classes)."""
+        check_fitted(self, "_model")
+        if self._model.alpha is None:
+            return np.eye(self._model.latent, dtype=np.float32)
+        found: NDArray[np.float32] = self._model.alpha
+        return found
+
+    def _latent(self, matrix: Any) -> NDArray[np.float64]:
+        """Return log p(z | x) of checked rows, shape (rows, latent)."""
+        model: LatentClassifier = self._model
+        return np.concatenate(list(model.latent_log_probabilities(matrix, self.threads)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_classes(classes: NDArray[Any]) -> None:
+    if len(classes) < 2:
+        shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
+        raise UsageError(f"there is {shown}: give two classes or more, or y=None to cluster")

@@ -1,0 +1,374 @@
+"""What the commands ``latent fit``, ``transform`` and ``show`` do, from files to results."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.dataset import (
+    Read,
+    are_vectors,
+    numbers_of,
+    pieces,
+    read_rows,
+    read_text,
+    share_of,
+)
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.metrics import Measures
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.pipeline import test
+from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files import replacing
+from dcme_w2v.latent.fit import Learned, learn
+from dcme_w2v.latent.model import KIND, LatentClassifier
+from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.paths import Paths
+from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.sparse_io import writing_rows
+
+ADVICE = "give LABEL<TAB>TEXT, or --unsupervised"
+DOCUMENTS_AT_ONCE = 2048
+MEASURED = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What ``latent fit`` reads and writes.
+
+    Attributes
+    ----------
+    docs : sequence of str
+        Files, folders or ``-``; or files of vectors, told by their suffix.
+    output : str
+        The model's folder.
+    labels : str or None
+        Labels of the rows of an .npz file.
+    holdout : str or None
+        A share of the labelled documents, or a file of documents, to measure by.
+    choose : str or None
+        Numbers of latent classes to choose from by the held-out log-likelihood, as "10,20,40".
+    log_json : str or None
+        Where the reporter writes its log; checked here, written there.
+    """
+
+    docs: Sequence[str]
+    output: str
+    labels: str | None = None
+    holdout: str | None = None
+    choose: str | None = None
+    log_json: str | None = None
+
+
+def paths_of(job: FitJob) -> Paths:
+    """Return what a fit reads and writes."""
+    held_out = None if share_of(job.holdout) else job.holdout
+    paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
+    paths.reads("--holdout", held_out)
+    return paths.model("--output", job.output, KIND).log("--log-json", job.log_json)
+
+
+def fit_files(
+    job: FitJob,
+    features: FeatureOptions,
+    options: LatentOptions,
+    reporter: Reporter | None = None,
+) -> LatentClassifier:
+    """Fit a model to files and save it.
+
+    Parameters
+    ----------
+    job : FitJob
+        What to read and write.
+    features : FeatureOptions
+        How text becomes vectors.
+    options : LatentOptions
+        How to fit.
+    reporter : Reporter, optional
+        Hears of the progress.
+
+    Raises
+    ------
+    CorpusError
+        There is nothing to learn.
+    UsageError
+        Options contradict each other, or do not fit the documents.
+    """
+    reporter = reporter or Quiet()
+    paths_of(job).check()
+    sizes = _sizes(job, options)
+    start = time.monotonic()
+    reporter.stage("reading", None, "documents")
+    text = None if are_vectors(job.docs) else TextFeatures(features)
+    read = _read(job, options, text)
+    read_seconds = time.monotonic() - start
+    classes = sorted(set(itertools.chain.from_iterable(read.labels)))
+    if options.unsupervised:
+        classes = []
+    else:
+        _check_classes(job, classes)
+    reporter.talk(_corpus_line(read, classes, options))
+    tried: list[dict[str, Any]] = []
+    best: LatentClassifier | None = None
+    for size in sizes:
+        wanted = options if size is None else dataclasses.replace(options, latent=size)
+        model = _fit(read, classes, text, wanted, reporter)
+        found = _measured(model, job, read) if job.holdout else {}
+        if job.holdout:
+            tried.append({"latent": model.latent, **found})
+            reporter.talk(_measured_line(model.latent, found))
+        key = "log_likelihood"
+        if best is None or found[key] > best.record["heldout"][key]:
+            best = model
+            best.record["heldout"] = found
+    assert best is not None
+    best.record |= {
+        "tried": tried,
+        "documents": read.matrix.shape[0],
+        "unlabelled": read.unlabelled,
+        "labels": dict(sorted(Counter(itertools.chain.from_iterable(read.labels)).items()))
+        if classes
+        else {},
+        "read_seconds": round(read_seconds, 3),
+        "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
+    }
+    reporter.talk(_fit_line(best))
+    best.save(job.output)
+    return best
+
+
+def made_model(
+    learned: Learned,
+    classes: Sequence[str],
+    text: TextFeatures | None = None,
+    several: bool = False,
+) -> LatentClassifier:
+    """Return what was learned as a model; no classes: the latent ones are named."""
+    solution, options = learned.fit.solution, learned.options
+    latent = solution.weights.shape[1]
+    weights = Weights(len(solution.weights) - 1, latent, 1.0)
+    weights.set(solution.weights)
+    alpha: NDArray[np.float32] | None = solution.alpha.astype(np.float32)
+    clusters = not classes
+    if clusters or options.unlabelled != "ignore":
+        alpha = None
+    shares = solution.sizes / max(float(solution.sizes.sum()), 1e-300)
+    record = {
+        "cost": solution.cost,
+        "costs": solution.costs,
+        "active": learned.fit.active,
+        "l2": learned.fit.l2,
+        "starts": learned.fit.starts,
+        **learned.fit.facts,
+    }
+    names = list(classes) or [f"cluster-{k + 1}" for k in range(latent)]
+    return LatentClassifier(
+        names,
+        weights,
+        shares,
+        alpha,
+        learned.right,
+        text,
+        options,
+        clusters,
+        several,
+        record=record,
+    )
+
+
+def transform_files(
+    model: LatentClassifier,
+    docs: Sequence[str],
+    output: str,
+    *,
+    log: bool = False,
+    labels: str | None = None,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Write p(z | x) of documents, a row each, in order, some at a time.
+
+    Parameters
+    ----------
+    model : LatentClassifier
+    docs : sequence of str
+    output : str
+        X.npz, X.svm, or ``-`` for svmlight on standard output.
+    log : bool
+        Write the logarithms instead.
+    labels : str, optional
+        Write the documents' labels to this file, joined by ``|``, a line a row.
+    threads : int, optional
+
+    Returns
+    -------
+    dict
+        `rows`, and `zero_rows`, those without a known feature: they have the row softmax(b).
+    """
+    rows = zero_rows = 0
+    with writing_rows(output, model.latent) as writer, _lines_to(labels) as lines:
+        for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
+            at = 0
+            for log_p in model.latent_log_probabilities(matrix, threads):
+                values = (log_p if log else np.exp(log_p)).astype(np.float32)
+                writer.add(csr_matrix(values), own[at : at + len(values)])
+                at += len(values)
+            if lines:
+                lines.writelines("|".join(names).encode() + b"\n" for names in own)
+            rows += matrix.shape[0]
+            zero_rows += int((np.diff(matrix.indptr) == 0).sum())
+    return {"rows": rows, "zero_rows": zero_rows, "columns": model.latent}
+
+
+def typical_documents(
+    model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
+) -> list[list[dict[str, Any]]]:
+    """Return for each latent class the documents with the highest p(z | x), and their number.
+
+    Returns
+    -------
+    list of list of dict
+        `document` (from 1, in the order of `docs`), `probability`, `labels`, and `text` of text.
+    """
+    best: list[list[dict[str, Any]]] = [[] for _ in range(model.latent)]
+    number = 0
+    for matrix, texts, own in _with_texts(model, docs):
+        at = 0
+        for log_p in model.latent_log_probabilities(matrix, threads):
+            for k in range(model.latent):
+                order = np.argsort(-log_p[:, k], kind="stable")[:count]
+                best[k] += [
+                    {
+                        "document": number + at + int(i) + 1,
+                        "probability": float(np.exp(log_p[i, k])),
+                        "labels": list(own[at + i]),
+                        **({"text": texts[at + i]} if texts else {}),
+                    }
+                    for i in order
+                ]
+                best[k] = sorted(best[k], key=lambda one: -one["probability"])[:count]
+            at += len(log_p)
+        number += matrix.shape[0]
+    return best
+
+
+def _with_texts(model: LatentClassifier, docs: Sequence[str]) -> Any:
+    """Yield vectors, texts (empty for vectors) and labels of some documents at a time."""
+    if are_vectors(docs) or model.text is None:
+        for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
+            yield matrix, [], own
+        return
+    from dcme_w2v.text.documents import read_documents
+
+    documents = read_documents(docs, encoding_errors=model.text.options.encoding_errors)
+    while some := list(itertools.islice(documents, DOCUMENTS_AT_ONCE)):
+        texts = [one.text for one in some]
+        yield model.rows(texts), [text.decode() for text in texts], [one.labels for one in some]
+
+
+def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
+    """Return the numbers of latent classes to try; None for the default."""
+    if options.unsupervised and job.holdout is not None:
+        raise UsageError("--unsupervised and --holdout: without labels there is nothing to measure")
+    if job.choose is None:
+        return [options.latent]
+    if job.holdout is None:
+        raise UsageError("--choose needs documents to measure by; give --holdout")
+    if options.latent is not None:
+        raise UsageError("--choose and --latent: give one")
+    try:
+        found = [int(one) for one in job.choose.split(",")]
+    except ValueError:
+        raise UsageError(f"--choose={job.choose}: give numbers such as 10,20,40") from None
+    if min(found) < 2:
+        raise UsageError(f"--choose={job.choose}: must be numbers of at least 2")
+    return list(dict.fromkeys(found))
+
+
+def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Read:
+    share = share_of(job.holdout)
+    keep = options.unsupervised or options.unlabelled != "ignore"
+    if text is not None:
+        return read_text(job.docs, job.labels, text, share, options.seed, keep, ADVICE)
+    return read_rows(job.docs, job.labels, share, options.seed, keep)
+
+
+def _fit(
+    read: Read,
+    classes: list[str],
+    text: TextFeatures | None,
+    options: LatentOptions,
+    reporter: Reporter,
+) -> LatentClassifier:
+    labels = numbers_of(read.labels, classes) if classes else None
+    learned = learn(read.matrix, labels, len(classes), options, reporter)
+    several = bool(classes) and any(len(one) > 1 for one in read.labels)
+    return made_model(learned, classes, text, several)
+
+
+def _check_classes(job: FitJob, classes: Sequence[str]) -> None:
+    if not classes:
+        raise CorpusError(f"{job.docs[0]}: no document has a label; {ADVICE}")
+    if len(classes) == 1:
+        raise CorpusError(
+            f"{job.docs[0]}: all documents have the label {classes[0]!r}; give documents of two "
+            "labels or more, or --unsupervised"
+        )
+
+
+def _measured(model: LatentClassifier, job: FitJob, read: Read) -> dict[str, Any]:
+    """Return the held-out measures."""
+    assert job.holdout is not None
+    if not share_of(job.holdout):
+        found = test(model, [job.holdout], None, model.options.threads)
+    else:
+        if not read.held_labels:
+            raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")
+        measures, at = Measures(len(model.classes), model.several, model.threshold), 0
+        labels = numbers_of(read.held_labels, model.classes)
+        for piece in model.log_probabilities(read.held_matrix, model.options.threads):
+            measures.add(piece, labels[at : at + len(piece)])
+            at += len(piece)
+        found = measures.result()
+    return {name: found[name] for name in MEASURED if name in found}
+
+
+def _corpus_line(read: Read, classes: Sequence[str], options: LatentOptions) -> str:
+    empty = int((np.diff(read.matrix.indptr) == 0).sum())
+    line = f"{read.matrix.shape[0]:,} documents"
+    line += f" of {len(classes):,} labels" if classes else ""
+    line += f", {read.matrix.shape[1]:,} features"
+    left_out = "" if options.unlabelled != "ignore" else " left out"
+    for count, what in (
+        (len(read.held_labels), "held out"),
+        (read.unlabelled if classes else 0, f"without a label{left_out}"),
+        (empty, "without any feature"),
+    ):
+        if count:
+            line += f", {count:,} {what}"
+    return line
+
+
+def _fit_line(model: LatentClassifier) -> str:
+    line = f"{model.latent:,} latent classes, cost {model.record['cost']:.6g}"
+    empty = model.latent - model.record["active"]
+    return line + (f", {empty:,} of them empty" if empty else "")
+
+
+def _measured_line(latent: int, found: dict[str, Any]) -> str:
+    shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
+    return f"{latent:,} latent classes, held-out: {shown}"
+
+
+def _lines_to(path: str | None) -> contextlib.AbstractContextManager[BinaryIO | None]:
+    return replacing(path) if path else contextlib.nullcontext()

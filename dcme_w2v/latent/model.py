@@ -1,0 +1,235 @@
+"""A fitted latent-class model: features, weights and alpha, as an object and as a folder.
+
+Called by `dcme_w2v.latent.jobs` and, for ``classify test|predict|explain``, by
+`dcme_w2v.classify.model.load_classifier`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.model import (
+    THRESHOLD,
+    fitting,
+    number_of_class,
+    store_text,
+    strongest,
+    text_of,
+)
+from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
+from dcme_w2v.errors import UsageError
+from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.latent.reduction import reduced
+from dcme_w2v.model_folder import Model, load_model, save_model
+from dcme_w2v.options import default_threads
+
+KIND, VERSION = "latent", 1
+LEAST_ALPHA = 1e-300  # below which a probability of a label counts as this
+_SUM = 1e-3  # that rows of alpha may be off 1
+
+
+@dataclass
+class LatentClassifier:
+    """Classes z of documents, and through them labels: p(y | x) = sum_k p(z = k | x) alpha_ky.
+
+    Attributes
+    ----------
+    classes : list of str
+        The labels; without labels, names of the latent classes.
+    weights : Weights
+        Of the latent classes, by column of the (reduced) rows.
+    shares : ndarray of float64, shape (latent,)
+        The share of each latent class in the documents of the fit.
+    alpha : ndarray of float32, shape (latent, classes), or None
+        p(label | latent class); None: the latent classes are the classes.
+    right : ndarray of float32, shape (features, dimensions), or None
+        What rows are multiplied by first, and scaled to unit length; see `reduction`.
+    text : TextFeatures or None
+        None for a model of vectors.
+    options : LatentOptions
+        As fitted.
+    clusters : bool
+        Whether it was fitted without labels.
+    several : bool
+        Whether documents may have several labels.
+    threshold : float
+        With several: the probability from which on a label counts as predicted.
+    record : dict
+        `cost`, `costs` and more of the fit.
+    """
+
+    classes: list[str]
+    weights: Weights
+    shares: NDArray[np.float64]
+    alpha: NDArray[np.float32] | None
+    right: NDArray[np.float32] | None
+    text: TextFeatures | None
+    options: LatentOptions
+    clusters: bool = False
+    several: bool = False
+    threshold: float = THRESHOLD
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def latent(self) -> int:
+        """Number of latent classes."""
+        return self.weights.classes
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the rows."""
+        return self.weights.features if self.right is None else len(self.right)
+
+    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
+        """Return documents as vectors."""
+        if self.text is None:
+            raise UsageError("the model is of vectors, not text; give svmlight or .npz")
+        return self.text.transform(texts)
+
+    def latent_log_probabilities(
+        self, matrix: csr_matrix, threads: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield log p(z | x) for some documents at a time, shape (some documents, latent)."""
+        threads = threads or default_threads()
+        matrix = _of_width(matrix, self.features)
+        for begin in range(0, matrix.shape[0], CHUNK):
+            part = matrix[begin : begin + CHUNK]
+            part = part if self.right is None else reduced(part, self.right)
+            yield log_softmax(self.weights.scores(core_documents(part), 0, part.shape[0], threads))
+
+    def log_probabilities(
+        self, matrix: csr_matrix, threads: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield log p(y | x) for some documents at a time, shape (some documents, classes)."""
+        for log_p in self.latent_log_probabilities(matrix, threads):
+            yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
+
+    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
+        """Return the highest-weighted features of a label.
+
+        They are those of the latent classes, by p(z | label) in the documents of the fit.
+
+        Raises
+        ------
+        UsageError
+            There is no such label; the message names the nearest.
+        """
+        number = number_of_class(label, self.classes)
+        if self.alpha is None:
+            return self.words(number, count)
+        chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
+        weights = self.feature_weights() @ (chances / chances.sum())
+        return strongest(weights, self.text, count)
+
+    def words(self, latent: int, count: int = 20) -> list[tuple[str, float]]:
+        """Return the highest-weighted features of a latent class."""
+        return strongest(self.feature_weights()[:, latent], self.text, count)
+
+    def feature_weights(self) -> NDArray[np.float32]:
+        """Return weights less their mean over the latent classes, shape (features, latent)."""
+        table = self.weights.get()[:-1]
+        table = table if self.right is None else self.right @ table
+        above: NDArray[np.float32] = table - table.mean(axis=1, keepdims=True)
+        return above
+
+    def describe(self, count: int = 10) -> list[dict[str, Any]]:
+        """Return the share, labels with alpha, and words with weights of each latent class."""
+        found = []
+        weights = self.feature_weights()
+        for k in range(self.latent):
+            labels: list[tuple[str, float]] = []
+            if self.alpha is not None:
+                best = np.argsort(-self.alpha[k], kind="stable")[:count]
+                labels = [(self.classes[m], float(self.alpha[k, m])) for m in best]
+            elif not self.clusters:
+                labels = [(self.classes[k], 1.0)]
+            found.append({
+                "class": k + 1,
+                "share": float(self.shares[k]),
+                "labels": labels,
+                "words": strongest(weights[:, k], self.text, count),
+            })  # fmt: skip
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        arrays: dict[str, NDArray[Any]] = {"weights": self.weights.get(), "shares": self.shares}
+        if self.alpha is not None:
+            arrays["alpha"] = self.alpha
+        if self.right is not None:
+            arrays["right"] = self.right
+        description: dict[str, Any] = {
+            "classes": self.classes,
+            "clusters": self.clusters,
+            "options": dataclasses.asdict(self.options),
+            "several_labels": self.several,
+            "threshold": self.threshold,
+            "record": self.record,
+        }
+        store_text(self.text, arrays, description)
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LatentClassifier:
+        """Open a model's folder.
+
+        Raises
+        ------
+        FormatError
+            It is no latent-class model, or damaged.
+        """
+        model = load_model(path, KIND, VERSION)
+        classes, options = model.strings("classes"), model.options("options", LatentOptions)
+        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        clusters, record = model.value("clusters", bool), model.value("record", dict)
+        shares = np.asarray(model.array("shares", "float64", None))
+        stored = np.asarray(model.array("weights", "float32", None, len(shares)))
+        if len(stored) < 2 or len(shares) < 2:
+            raise model.fault("weights", "has no features, or fewer than two latent classes")
+        _check_shares(model, "shares", shares[None, :])
+        weights = Weights(len(stored) - 1, len(shares), 1.0)
+        weights.set(stored)
+        alpha = right = None
+        if "alpha" in model.arrays:
+            alpha = np.asarray(model.array("alpha", "float32", len(shares), len(classes)))
+            _check_shares(model, "alpha", alpha)
+        elif len(classes) != len(shares):
+            raise model.fault("alpha", "there is no such array")
+        if "right" in model.arrays:
+            right = np.asarray(model.array("right", "float32", None, weights.features))
+        text = text_of(model, weights.features if right is None else len(right))
+        return cls(
+            classes, weights, shares, alpha, right, text, options, clusters, several, threshold,
+            record,
+        )  # fmt: skip
+
+
+def through_alpha(log_p: NDArray[np.float64], alpha: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
+    largest = log_p.max(axis=1, keepdims=True)  # -log latent at least: nothing can be lost
+    inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
+    found: NDArray[np.float64] = np.log(np.maximum(inner, LEAST_ALPHA)) + largest
+    return found
+
+
+def _of_width(matrix: csr_matrix, columns: int) -> csr_matrix:
+    """Return rows of as many columns as the model has; further ones are left out."""
+    matrix = fitting(matrix, columns)
+    shape = (matrix.shape[0], columns)
+    return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)
+
+
+def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:
+    sums = rows.sum(axis=1, dtype=np.float64)
+    if not ((rows >= 0).all() and (abs(sums - 1) < _SUM).all()):
+        raise model.fault(name, "has a row that is no distribution")

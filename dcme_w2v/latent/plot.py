@@ -1,0 +1,67 @@
+"""A picture of documents in two dimensions, coloured by their latent class.
+
+Needs the extra `[plot]`. Called by `dcme_w2v.cli.latent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.dataset import pieces
+from dcme_w2v.documents.plot import draw, plane
+from dcme_w2v.errors import UsageError
+from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
+from dcme_w2v.latent.model import LatentClassifier
+from dcme_w2v.latent.reduction import svd_of_rows
+from dcme_w2v.sparse_io import join
+
+COMPONENTS, WORDS = 50, 2
+
+
+def plot_files(
+    model: LatentClassifier,
+    docs: Sequence[str],
+    output: str,
+    *,
+    method: str = "tsne",
+    limit: int = 2000,
+    seed: int = 1,
+) -> None:
+    """Draw documents; the legend names each latent class by its words, or its labels.
+
+    Parameters
+    ----------
+    model : LatentClassifier
+    docs : sequence of str
+    output : str
+        PNG; ``-`` is standard output.
+    method : {"tsne", "pca"}
+    limit : int
+        Draw so many documents at most, drawn at random.
+    seed : int
+    """
+    rows = join([csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)])
+    random = np.random.default_rng(seed)
+    chosen = np.sort(random.choice(rows.shape[0], min(limit, rows.shape[0]), replace=False))
+    rows = csr_matrix(rows[chosen])
+    if min(rows.shape) < 3:
+        raise UsageError(f"{rows.shape[0]} rows of {rows.shape[1]} numbers: a picture needs 3")
+    left, squares, _ = svd_of_rows(rows, COMPONENTS, seed, centred=True)
+    components = np.zeros((len(left), max(3, left.shape[1])))
+    components[:, : left.shape[1]] = left * np.sqrt(squares)
+    _, points = plane(csr_matrix(components), method, len(components), seed)
+    classes = np.concatenate([p.argmax(axis=1) for p in model.latent_log_probabilities(rows)])
+    names = class_names(model)
+    draw(output, points, [names[int(k)] for k in classes])
+
+
+def class_names(model: LatentClassifier) -> list[str]:
+    """Return a name for each latent class: its number, and its first words or its label."""
+    found = []
+    for one in model.describe(WORDS):
+        words = [name for name, _ in (one["words"] if model.clusters else one["labels"][:1])]
+        found.append(" ".join([f"{one['class']}:", *words]))
+    return found

@@ -1,0 +1,77 @@
+"""Singular vectors of sparse rows, and latent semantic analysis (LSA): few columns for many.
+
+Called by `dcme_w2v.latent.quadratic`, `dcme_w2v.latent.fit` and `dcme_w2v.latent.model`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.parallel import one_blas_thread
+
+OVERSAMPLING, POWER = 10, 2  # of the randomised SVD (Halko, Martinsson and Tropp 2011)
+LEAST = 1e-10  # squared singular values below this share of the first are taken for 0
+ROWS = 4096  # that are dense at a time
+
+Matrix = NDArray[np.float64]
+
+
+def svd_of_rows(
+    matrix: csr_matrix, rank: int, seed: int, *, centred: bool
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the first singular vectors of rows, or of rows less their mean.
+
+    By products with the rows as they are: the mean is subtracted from the products. Where `rank`
+    reaches the matrix's smaller side, the result is exact.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, shape (n, features)
+    rank : int
+        At most.
+    seed : int
+    centred : bool
+
+    Returns
+    -------
+    left : ndarray, shape (n, r)
+    squares : ndarray, shape (r,)
+        Squared singular values, descending; those that are 0 are left out, but not the first.
+    right : ndarray, shape (features, r)
+    """
+    rows = matrix.astype(np.float64)
+    columns = rows.T.tocsr()
+    mean = np.asarray(rows.mean(axis=0)).ravel() * centred
+    width = min(rank + OVERSAMPLING, *rows.shape)
+    test = np.random.default_rng(seed).standard_normal((rows.shape[1], width))
+    with one_blas_thread():
+        for _ in range(POWER):
+            left, _ = np.linalg.qr(rows @ test - mean @ test)
+            test, _ = np.linalg.qr(columns @ left - np.outer(mean, left.sum(axis=0)))
+        left, values, inner = np.linalg.svd(rows @ test - mean @ test, full_matrices=False)
+        right = test @ inner.T
+    squares: Matrix = np.square(values)
+    kept = max(1, int((squares[:rank] > LEAST * max(squares[0], 1e-300)).sum()))
+    return np.ascontiguousarray(left[:, :kept]), squares[:kept], right[:, :kept]
+
+
+def directions(matrix: csr_matrix, count: int, seed: int) -> NDArray[np.float32]:
+    """Return the right singular vectors of rows as they are, shape (features, r)."""
+    _, _, right = svd_of_rows(matrix, count, seed, centred=False)
+    return right.astype(np.float32)
+
+
+def reduced(matrix: csr_matrix, right: NDArray[np.float32]) -> csr_matrix:
+    """Return rows times singular vectors, of unit length, shape (n, r); rows of zeros stay."""
+    count, width = matrix.shape[0], right.shape[1]
+    data = np.empty((count, width), dtype=np.float32)
+    with one_blas_thread():
+        for begin in range(0, count, ROWS):
+            part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)
+            lengths = np.linalg.norm(part, axis=1, keepdims=True)
+            data[begin : begin + ROWS] = part / np.where(lengths > 0, lengths, 1)
+    columns = np.tile(np.arange(width, dtype=np.int32), count)
+    starts = np.arange(count + 1, dtype=np.int64) * width
+    return csr_matrix((data.ravel(), columns, starts), shape=(count, width))

@@ -1,0 +1,351 @@
+"""Latent-class models as objects: the estimator, the folder, what they refuse, odd inputs."""
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+
+from dcme_w2v import LatentClassModel, MaxentClassifier
+from dcme_w2v.classify.metrics import ClusterMeasures, cluster_measures
+from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.errors import DivergedError, FormatError, UsageError
+from dcme_w2v.latent.fit import learn
+from dcme_w2v.latent.jobs import made_model
+from dcme_w2v.latent.model import LatentClassifier, through_alpha
+from dcme_w2v.latent.options import LatentOptions
+
+
+def blobs(count=120, centers=3, features=5, seed=0, spread=1.0):
+    X, y = make_blobs(count, features, centers=centers, random_state=seed, cluster_std=spread)
+    return X, y
+
+
+def quick(**more):
+    return LatentClassModel(**{"threads": 1, "epochs": 15} | more)
+
+
+# ---- what it finds ----
+
+
+@pytest.mark.parametrize("init", ["auto", "kmeans", "quadratic", "relaxed", "sdp"])
+def test_clusters_of_blobs(init):
+    X, y = blobs()
+    model = quick(latent=3, init=init)
+    found = model.fit_predict(X)
+    assert metrics.normalized_mutual_info_score(y, found) > 0.99
+    assert np.array_equal(found, model.labels_) and np.array_equal(found, model.predict(X))
+    assert model.transform(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+    assert np.array_equal(model.classes_, np.arange(3))
+    assert model.costs_[-1] == model.cost_ and len(model.costs_) == model.n_iter_
+
+
+@pytest.mark.parametrize("noise", [0, 10])
+def test_stretched_bumps(noise):
+    """The paper's Figure 3, K = 2: k-means cuts the bumps across."""
+    random = np.random.default_rng(noise)
+    y = np.repeat([0, 1], 50)
+    X = np.c_[random.normal(size=100) * 5, (2 * y - 1) * 2 + random.normal(size=100) * 0.4]
+    X = np.c_[X, random.normal(size=(100, noise))]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = quick(latent=2, l2=5e-3, freedom=0.6).fit_predict(X)
+    assert metrics.normalized_mutual_info_score(y, found) > 0.9
+
+
+def test_labels_with_sub_topics():
+    """Two labels of two blobs each, crosswise: no linear classifier can tell, four classes can."""
+    X, y = blobs(200, np.array([[4, 0], [-4, 0], [0, 4], [0, -4]]), 2)
+    labels = np.array(["a", "b"])[y // 2]
+    model = quick(latent=4, init="scores", starts=5, l2=1e-4, epochs=60).fit(X, labels)
+    assert (
+        model.score(X, labels)
+        > 0.97
+        > MaxentClassifier(solver="lbfgs").fit(X, labels).score(X, labels)
+    )
+    assert model.alpha_.shape == (4, 2)
+    assert model.alpha_.max(axis=1).min() > 0.9
+
+
+def test_rows_without_labels_help():
+    X, y = blobs(300, 3, 8, spread=5.0)
+    given = np.full(300, -1)
+    for label in range(3):
+        given[np.flatnonzero(y == label)[:2]] = label
+    alone = MaxentClassifier(solver="lbfgs", l2=1e-4).fit(X[given >= 0], given[given >= 0])
+    model = quick(unlabelled="use", l2=0.1).fit(X, given)
+    assert np.array_equal(model.classes_, [0, 1, 2])
+    assert model.score(X, y) > alone.score(X, y) + 0.02
+    assert np.array_equal(model.predict(X[given >= 0]), given[given >= 0])
+
+
+def test_auto_takes_plain_maxent_where_rows_without_labels_mislead():
+    """The clusters are not the labels: learning from unlabelled rows follows the clusters."""
+    random = np.random.default_rng(0)
+    X = np.c_[np.repeat([-3.0, 3.0], 150), 0.3 * random.normal(size=300)]
+    X += random.normal(size=X.shape) * 0.3
+    y = (X[:, 1] > 0).astype(int)
+    given = np.where(np.arange(300) % 10 == 0, y, -1)
+    use = quick(unlabelled="use", l2=0.1).fit(X, given).score(X, y)
+    auto = quick(unlabelled="auto", l2=0.1).fit(X, given)
+    alone = MaxentClassifier(solver="lbfgs", l2=0.1, bias=1.0).fit(X[given >= 0], y[given >= 0])
+    assert auto.score(X, y) == pytest.approx(alone.score(X, y), abs=0.01)
+    assert auto.score(X, y) > use + 0.1
+    X, y = blobs(300, 3, 8, spread=5.0)
+    given = np.where(np.arange(300) % 20 == 0, y, -1)
+    use, auto = (quick(unlabelled=one, l2=0.1).fit(X, given) for one in ("use", "auto"))
+    assert np.array_equal(use.coef_, auto.coef_)
+
+
+# ---- invariances ----
+
+
+def test_labels_renumbered():
+    X, y = blobs(spread=4.0)
+    one = quick(latent=3).fit(X, y)
+    other = quick(latent=3).fit(X, np.array([2, 0, 1])[y])
+    best = other.predict_proba(X)[:, [2, 0, 1]]
+    assert one.cost_ == pytest.approx(other.cost_, rel=1e-3)
+    assert one.predict_proba(X) == pytest.approx(best, abs=0.02)
+
+
+def test_rows_permuted():
+    X, y = blobs(spread=4.0)
+    order = np.random.default_rng(0).permutation(len(X))
+    params = {"latent": 3, "l2": 0.1, "epochs": 100, "tolerance": 0.0}
+    one, other = quick(**params).fit(X, y), quick(**params).fit(X[order], y[order])
+    assert one.predict_proba(X) == pytest.approx(other.predict_proba(X), abs=2e-3)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_sparse_and_dense_threads_one_and_two_are_the_same(labelled):
+    X, y = blobs(400, 4, 60)
+    y = y if labelled else None
+    one = quick(latent=4).fit(X, y)
+    for other in (quick(latent=4).fit(csr_matrix(X), y), quick(latent=4, threads=2).fit(X, y)):
+        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.transform(X), other.transform(X))
+
+
+def test_pickle_clone_pipeline_and_names():
+    X, y = blobs()
+    model = quick(latent=4).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(model.transform(X), again.transform(X))
+    assert clone(model).get_params() == model.get_params()
+    assert list(model.get_feature_names_out()) == ["latent0", "latent1", "latent2", "latent3"]
+    both = make_pipeline(quick(latent=4), MaxentClassifier(solver="lbfgs", threads=1)).fit(X, y)
+    assert both.score(X, y) > 0.95
+
+
+# ---- the folder ----
+
+
+def saved(tmp_path, options, labels=True, several=False, features=70):
+    X, y = blobs(80, 3, features)
+    matrix = csr_matrix(X.astype(np.float32))
+    given = [(int(label), (int(label) + 1) % 3) if several else (int(label),) for label in y]
+    learned = learn(matrix, given if labels else None, 3 * labels, options)
+    model = made_model(learned, ["a", "b", "c"] if labels else [], several=several)
+    model.save(tmp_path / "model")
+    return model, matrix
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_saved_and_loaded_is_the_same_to_the_bit(tmp_path, labels):
+    options = LatentOptions(latent=4, unsupervised=not labels, threads=1, epochs=5)
+    model, matrix = saved(tmp_path, options, labels)
+    for again in (LatentClassifier.load(tmp_path / "model"), load_classifier(tmp_path / "model")):
+        for one, other in (
+            (model.log_probabilities(matrix), again.log_probabilities(matrix)),
+            (model.latent_log_probabilities(matrix), again.latent_log_probabilities(matrix)),
+        ):
+            assert np.array_equal(np.concatenate(list(one)), np.concatenate(list(other)))
+        assert model.describe() == again.describe()
+    assert (model.right is None) is labels
+    for k, label in enumerate(model.classes):
+        assert len(model.explain(label, 3)) == 3
+        assert model.alpha is not None or model.explain(label, 3) == model.words(k, 3)
+
+
+def test_rows_of_another_width_and_empty_ones(tmp_path):
+    model, matrix = saved(tmp_path, LatentOptions(latent=4, unsupervised=True, threads=1), False)
+    for rows in (matrix[:, :3], csr_matrix((2, 90), dtype=np.float32)):
+        found = np.concatenate(list(model.latent_log_probabilities(csr_matrix(rows))))
+        assert np.exp(found).sum(axis=1) == pytest.approx(np.ones(rows.shape[0]))
+    bias = model.weights.get()[-1].astype(float)
+    assert np.exp(found[0]) == pytest.approx(np.exp(bias) / np.exp(bias).sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("damage", ["alpha", "nan", "shares", "options", "sum"])
+def test_damaged_models_are_refused(tmp_path, damage):
+    saved(tmp_path, LatentOptions(latent=4, threads=1, epochs=2))
+    folder = tmp_path / "model"
+    path = folder / "model.json"
+    head = json.loads(path.read_text())
+    if damage == "alpha":
+        del head["arrays"]["alpha"]
+    elif damage == "shares":
+        array = np.load(folder / "shares.npy")
+        np.save(folder / "shares.npy", -array)
+    elif damage == "options":
+        head["options"]["latent"] = "four"
+    else:
+        name = "weights" if damage == "nan" else "alpha"
+        array = np.load(folder / f"{name}.npy")
+        array[0, 0] = np.nan if damage == "nan" else 0.7
+        np.save(folder / f"{name}.npy", array)
+    path.write_text(json.dumps(head))
+    with pytest.raises(FormatError, match="model"):
+        LatentClassifier.load(folder)
+
+
+def test_several_labels_a_document(tmp_path):
+    model, matrix = saved(tmp_path, LatentOptions(latent=5, threads=1), several=True)
+    assert model.several
+    p = np.exp(np.concatenate(list(model.log_probabilities(matrix))))
+    assert p.sum(axis=1) == pytest.approx(np.ones(80))
+    assert np.sort(p, axis=1)[:, 1].mean() > 0.25  # two labels share the mass
+
+
+def test_probabilities_through_alpha_are_those_of_a_sum():
+    random = np.random.default_rng(0)
+    log_p = np.log(random.dirichlet(np.ones(4), 6))
+    alpha = random.dirichlet(np.ones(3), 4)
+    assert np.exp(through_alpha(log_p, alpha)) == pytest.approx(np.exp(log_p) @ alpha)
+    never = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert np.isfinite(through_alpha(np.log([[0.5, 0.5]]), never)).all()
+
+
+# ---- odd inputs ----
+
+
+def test_constant_column_duplicates_and_empty_rows():
+    X, y = blobs(60, 2, 3)
+    X = np.c_[X, np.ones(60), np.zeros(60)]
+    X[5] = X[7]
+    X[9] = 0
+    for target in (y, None):
+        model = quick(latent=2).fit(X, target)
+        assert np.isfinite(model.transform(X)).all()
+    same = quick(latent=2).fit(np.ones((10, 3)))
+    assert np.isfinite(same.transform(np.ones((2, 3)))).all()
+    assert np.isfinite(quick(latent=2).fit(np.zeros((6, 4))).cost_)
+
+
+def test_many_labels():
+    """The cost of alpha and of the E-step hardly depends on their number."""
+    y = np.arange(3 * 1236) % 1236
+    X = csr_matrix((np.ones(len(y)), (np.arange(len(y)), y % 40)), shape=(len(y), 40))
+    model = quick(latent=10, epochs=2).fit(X, y)
+    assert model.predict_proba(X[:5]).shape == (5, 1236)
+    assert model.predict_proba(X[:5]).sum(axis=1) == pytest.approx(np.ones(5))
+
+
+def test_more_classes_than_documents_and_labels():
+    X, y = blobs(8, 2, 3)
+    assert quick().fit(X, y).transform(X).shape == (8, 4)
+    assert quick().fit(X[:3], [0, 1, 1]).transform(X).shape == (8, 3)  # not twice the labels
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"latent": 1}, [0, 1] * 3, "latent=1: must be at least 2"),
+        ({"latent": 7}, [0, 1] * 3, "latent=7: there are 6 documents; give fewer"),
+        ({}, [1] * 6, "there is 1 class"),
+        ({}, None, "latent is needed to cluster"),
+        ({"latent": 2, "init": "labels"}, None, "init=labels: needs labels"),
+        ({"latent": 2, "init": "scores"}, None, "init=scores: needs labels"),
+        ({"latent": 2, "solver": "lbfgs"}, None, "solver=lbfgs: needs labels"),
+        ({"latent": 2, "unlabelled": "use"}, None, "unsupervised and unlabelled=use: give one"),
+        ({"latent": 3, "unlabelled": "use"}, [0, 1] * 3, "the latent classes are the 2 labels"),
+        ({"unlabelled": "use", "init": "random"}, [0, 1] * 3, "leave init and solver out"),
+        ({"unlabelled": "use"}, [-1] * 6, "there is no class"),
+        ({"freedom": 1.2}, [0, 1] * 3, "freedom=1.2: must be at most 1"),
+        ({"freedom": 0}, [0, 1] * 3, "freedom=0.0: must be more than 0"),
+        ({"rounding": "max"}, [0, 1] * 3, "rounding='max'|rounding=max: must be one of avg, min"),
+    ],
+)
+def test_refused(params, y, message):
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(UsageError, match=message):
+        quick(**params).fit(X, y)
+
+
+def test_rows_that_are_not_finite():
+    with pytest.raises(ValueError, match=r"NaN|finite"):
+        quick(latent=2).fit(np.array([[1.0], [np.nan], [2.0]]))
+
+
+def test_divergence_is_told(monkeypatch):
+    from dcme_w2v.latent.cost import Cost
+
+    monkeypatch.setattr(Cost, "fit_posterior", lambda self: float("nan"))
+    X, y = blobs(20)
+    with pytest.raises(DivergedError, match=r"round 1 \(l2=3e-06\)"):
+        quick().fit(X, y)
+
+
+# ---- clusters against labels ----
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_measures_of_clusters_are_scikit_learns(seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 4, 200)
+    clusters = np.where(random.random(200) < 0.5, labels, random.integers(0, 6, 200))
+    measures = ClusterMeasures()
+    for part in (slice(0, 70), slice(70, 200)):
+        measures.add(clusters[part], [str(label) for label in labels[part]])
+    found = measures.result()
+    assert found["nmi"] == pytest.approx(metrics.normalized_mutual_info_score(labels, clusters))
+    assert found["ari"] == pytest.approx(metrics.adjusted_rand_score(labels, clusters))
+    best = max(
+        np.mean(np.array(order)[labels] == clusters)
+        for order in __import__("itertools").permutations(range(6), 4)
+    )
+    assert found["matching_accuracy"] == pytest.approx(best)
+    assert (found["documents"], found["labels"], found["clusters"]) == (200, 4, 6)
+
+
+def test_measures_of_odd_clusterings():
+    one = cluster_measures(np.array([[5]]))
+    assert (one["nmi"], one["ari"], one["matching_accuracy"]) == (1, 1, 1)
+    assert cluster_measures(np.array([[5], [5]]))["nmi"] == 0
+    assert cluster_measures(np.zeros((0, 0), dtype=np.int64)) == {"documents": 0}
+    single = cluster_measures(np.array([[1]]))
+    assert single["ari"] == metrics.adjusted_rand_score([0], [0])
+
+
+# ---- signals ----
+
+
+def test_a_signal_ends_a_fit(tmp_path):
+    docs = tmp_path / "d.txt"
+    docs.write_text("".join(f"{'ab'[i % 2]}\tw{i % 97} w{i % 89} w{i % 83}\n" for i in range(3000)))
+    command = [
+        sys.executable, "-m", "dcme_w2v", "latent", "fit", str(docs), "--output",
+        str(tmp_path / "m"), "--latent", "40", "--epochs", "100000", "--tolerance", "0",
+        "--init", "random", "--starts", "100",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "epoch" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        rest = process.stderr.read()
+    assert process.returncode == 143
+    assert rest.splitlines()[-1] == "error: interrupted"
+    assert not (tmp_path / "m").exists()
