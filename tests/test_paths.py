@@ -126,7 +126,7 @@ ROWS = [
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",),
         texts=("choose",)),
     Row("latent transform {model} {docs} --output {output} --labels {labels}",
-        {"model": "z", "docs": "d.svm"}, {"output": "o.svm", "labels": "ol"}, folders=("docs",)),
+        {"model": "zv", "docs": "v.svm"}, {"output": "o.svm", "labels": "ol"}),
     Row("latent plot {model} {docs} --output {output} --method pca",
         {"model": "z", "docs": "d.txt"}, {"output": "o.png"}, folders=("docs",),
         texts=("method",)),
@@ -171,7 +171,7 @@ def made(tmp_path_factory):
         texts = {
             "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
             "l.txt": "x\ny\n" * 10, "q.txt": "aa bb cc ab\n",
-            "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
+            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         for name, text in texts.items():
             Path(name).write_text(text)
@@ -184,6 +184,7 @@ def made(tmp_path_factory):
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
             "classify train d.txt --output k --epochs 1 --quiet",
             "latent fit d.txt --output z --quiet",
+            "latent fit v.svm --output zv --quiet",
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
             "fuse fit d.txt --unlabelled d2.txt --output f --final tied --quiet",
