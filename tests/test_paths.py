@@ -567,7 +567,7 @@ def test_a_log_is_continued_by_a_resumed_run_only(work):
 
 
 def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
-    train, classify, _ = (row for row in WRITING if "log_json" in row.writes)
+    train, classify, *_ = (row for row in WRITING if "log_json" in row.writes)
     Path("log").write_text('{"event": "end"}\n')
     for row, wrong in ((train, ["--lr", "0"]), (classify, ["--patience", "0"])):
         before = state(work)
