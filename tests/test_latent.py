@@ -61,7 +61,7 @@ def test_stretched_bumps(noise):
 
 
 def test_labels_with_sub_topics():
-    """Two labels of two blobs each, crosswise: no linear classifier can tell, four classes can."""
+    """Two labels of two blobs each, crosswise: no linear classifier can separate them, four classes can."""
     X, y = blobs(200, np.array([[4, 0], [-4, 0], [0, 4], [0, -4]]), 2)
     labels = np.array(["a", "b"])[y // 2]
     model = quick(latent=4, init="scores", starts=5, l2=1e-4, epochs=60).fit(X, labels)
@@ -288,12 +288,12 @@ def test_rows_that_are_not_finite():
         quick(latent=2).fit(np.array([[1.0], [np.nan], [2.0]]))
 
 
-def test_divergence_is_told(monkeypatch):
+def test_divergence_is_reported(monkeypatch):
     from dcme_w2v.latent.cost import Cost
 
     monkeypatch.setattr(Cost, "fit_posterior", lambda self: float("nan"))
     X, y = blobs(20)
-    with pytest.raises(DivergedError, match=r"round 1 \(l2=3e-06\)"):
+    with pytest.raises(DivergedError, match=r"iteration 1 \(l2=3e-06\)"):
         quick().fit(X, y)
 
 

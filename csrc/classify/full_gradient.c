@@ -29,7 +29,7 @@ typedef struct {
     real *scores;       /* of the first document */
     int64_t begin, end; /* documents, or classes */
     real **rows;
-    real *posterior; /* (stride), of one document at a time where nobody wants it */
+    real *posterior; /* (stride), of one document at a time where none is returned */
 } share;
 
 static void *score(void *argument) {

@@ -45,7 +45,9 @@ def latent() -> None:
 )
 @labels_option
 @click.option(
-    "--log-json", metavar="FILE", help="log start, progress, rounds and end, one JSON object a line"
+    "--log-json",
+    metavar="FILE",
+    help="log start, progress, iterations and end, one JSON object a line",
 )
 @quiet_option
 def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:

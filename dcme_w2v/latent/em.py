@@ -16,7 +16,7 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.latent.cost import Cost
 from dcme_w2v.lbfgs import minimise
 
-INNER = 10  # iterations of L-BFGS a round, from the last round's weights
+INNER = 10  # iterations of L-BFGS in each one of EM, from the last weights
 FINISH = 40  # iterations of L-BFGS on all parameters
 
 Watch = Callable[[int, float], None]
@@ -33,7 +33,7 @@ class Solution:
     sizes : ndarray of float64, shape (latent,)
         Sum of the posterior over the observations.
     costs : list of float
-        The cost after each round.
+        The cost after each iteration.
     """
 
     weights: NDArray[np.float32]
@@ -64,11 +64,11 @@ def expectation_maximisation(
     start : ndarray, shape (n, latent)
         The first xi; rows sum to 1. Not 1 / K, where every gradient is 0.
     rounds : int
-        At most.
+        Iterations, at most.
     tolerance : float
-        Stop when a round reduces the cost by less than this share of it.
+        Stop when an iteration reduces the cost by less than this share of it.
     watch : callable, optional
-        Gets the round, from 1, and its cost.
+        Gets the iteration, from 1, and its cost.
     weights : ndarray, shape (features + 1, latent), optional
         Where the first M-step begins; zeros by default.
 
@@ -129,7 +129,7 @@ def log_softmax_columns(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _finite(value: float, number: int, cost: Cost) -> float:
     if not math.isfinite(value):
         raise DivergedError(
-            f"the cost is {value} in round {number} (--l2={cost.l2:g}): give a higher --l2, or "
+            f"the cost is {value} in iteration {number} (--l2={cost.l2:g}): give a higher --l2, or "
             "rows of unit length"
         )
     return value

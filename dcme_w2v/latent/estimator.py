@@ -54,9 +54,9 @@ class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     cost_ : float
         The cost (2) of the paper at the end.
     costs_ : list of float
-        After each round of EM, from the start that was kept.
+        After each iteration of EM, from the start that was kept.
     n_iter_ : int
-        Number of rounds.
+        Number of iterations of EM.
     n_features_in_ : int
         Columns of the rows that it was fitted on.
     feature_names_in_ : ndarray of str, shape (features,)

@@ -38,7 +38,7 @@ class Fit:
     ----------
     solution : Solution
     starts : list of dict
-        `init`, `cost`, `rounds` and `seconds` of each start.
+        `init`, `cost`, `iterations` and `seconds` of each start.
     l2 : float
         That was used.
     facts : dict
@@ -122,7 +122,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     options : LatentOptions
         Resolved.
     reporter : Reporter, optional
-        Hears of each round.
+        Hears of each iteration.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     for kind in starts.kinds():
         for number in range(options.starts or 1):
             begin = time.monotonic()
-            reporter.stage(f"EM from {kind} {number + 1}", options.epochs, "rounds")
+            reporter.stage(f"EM from {kind} {number + 1}", options.epochs, "iterations")
             xi = starts.start(kind, number)
             one = expectation_maximisation(
                 cost, xi, options.epochs, options.tolerance, _watch(reporter)
@@ -190,7 +190,7 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
     xi[labelled] = one_hot(data.labels[labelled].astype(np.int64), data.classes)
     xi[~labelled] = np.exp(_log_probabilities(weights, data.rows, options)[~labelled])
     cost = Cost(data, data.classes, options.l2 or 0.0, 0.0, options.threads or 1)
-    reporter.stage("EM from the labelled documents", options.epochs, "rounds")
+    reporter.stage("EM from the labelled documents", options.epochs, "iterations")
     solution = expectation_maximisation(
         cost, xi, options.epochs, options.tolerance, _watch(reporter), weights.get()
     )
@@ -241,7 +241,7 @@ def _cross_validated(
         if not len(out) or len(np.unique(data.labels[kept])) < 3:  # two labels and OWN
             continue
         part = Observations(data.matrix, data.documents[kept], data.labels[kept], data.classes)
-        reporter.stage(f"fold {number + 1} of {FOLDS}", None, "rounds")
+        reporter.stage(f"fold {number + 1} of {FOLDS}", None, "iterations")
         solution = _with_unlabelled(part, options, Quiet()).solution
         weights = Weights(data.matrix.shape[1], data.classes, 1.0)
         weights.set(solution.weights)
@@ -274,4 +274,4 @@ def _watch(reporter: Reporter) -> Any:
 def _told(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
     seconds = round(time.monotonic() - begin, 3)
     rounds = len(solution.costs)
-    return {"init": kind, "cost": solution.cost, "rounds": rounds, "seconds": seconds}
+    return {"init": kind, "cost": solution.cost, "iterations": rounds, "seconds": seconds}

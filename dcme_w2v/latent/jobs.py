@@ -50,7 +50,7 @@ class FitJob:
     Attributes
     ----------
     docs : sequence of str
-        Files, folders or ``-``; or files of vectors, told by their suffix.
+        Files, folders or ``-``; or files of vectors, detected by their suffix.
     output : str
         The model's folder.
     labels : str or None

@@ -186,7 +186,7 @@ class LatentClassifier:
         Raises
         ------
         FormatError
-            It is no latent-class model, or damaged.
+            It is another kind of model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", LatentOptions)
@@ -232,4 +232,4 @@ def _of_width(matrix: csr_matrix, columns: int) -> csr_matrix:
 def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:
     sums = rows.sum(axis=1, dtype=np.float64)
     if not ((rows >= 0).all() and (abs(sums - 1) < _SUM).all()):
-        raise model.fault(name, "has a row that is no distribution")
+        raise model.fault(name, "has a row that does not sum to 1")

@@ -83,11 +83,9 @@ class LatentOptions(Checked):
     smoothing: float = option(
         0.1, "count added to each label in each latent class", minimum=0.0, maximum=1e6
     )
-    epochs: int = option(
-        100, "rounds of EM, each with 10 iterations of L-BFGS, at most", minimum=1, maximum=1000000
-    )
+    epochs: int = option(100, "iterations of EM, at most", minimum=1, maximum=1000000)
     tolerance: float = option(
-        1e-5, "stop when a round reduces the cost by less than this share", minimum=0.0
+        1e-5, "stop when an iteration reduces the cost by less than this share", minimum=0.0
     )
     threads: int | None = option(
         None,
