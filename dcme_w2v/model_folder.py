@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.lib.format import open_memmap, read_array, write_array
@@ -245,7 +245,8 @@ def save_model(
     with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
         for name, array in arrays.items():
             with new_file(aside / f"{name}.npy") as file:
-                write_array(file, _by_rows(array), allow_pickle=False)
+                # by our own write: numpy's says nothing of why it fails
+                write_array(_Bytes(file), _by_rows(array), allow_pickle=False)
         with new_file(aside / MODEL_FILE) as file:
             file.write(text.encode() + b"\n")
 
@@ -327,6 +328,13 @@ def _files_of(head: dict[str, Any]) -> set[str]:
     listed = head.get("arrays")
     names = listed if isinstance(listed, dict) else {}
     return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
+
+
+class _Bytes:
+    """A file of which numpy knows nothing but `write`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write
 
 
 def _by_rows(array: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import numbers
 import os
 import re
@@ -125,8 +126,8 @@ def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
         raise UsageError(f"{given}: must be {_article(kind)}")
     if declared.choices and value not in declared.choices:
         raise UsageError(f"{given}: must be one of {', '.join(declared.choices)}")
-    if kind is float and value != value:
-        raise UsageError(f"{given}: must be a number")
+    if kind is float and not math.isfinite(value):
+        raise UsageError(f"{given}: must be a finite number")
     if declared.minimum is not None and value < declared.minimum:
         raise UsageError(f"{given}: must be at least {declared.minimum:g}")
     if declared.maximum is not None and value > declared.maximum:

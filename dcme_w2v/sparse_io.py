@@ -23,7 +23,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
-from dcme_w2v.files import STANDARD, replacing
+from dcme_w2v.files import STANDARD, blaming, replacing
 from dcme_w2v.memory import require_memory
 from dcme_w2v.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
 from dcme_w2v.text.compression import read_lines, read_whole
@@ -355,8 +355,9 @@ class _NpzWriter:
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
         self._lengths.append(np.diff(rows.indptr).astype(np.int64))
-        self._values.write(rows.data.astype("<f4", copy=False).data)
-        self._numbers.write(rows.indices.astype(self._dtype).data)
+        with blaming(tempfile.gettempdir()):
+            self._values.write(rows.data.astype("<f4", copy=False).data)
+            self._numbers.write(rows.indices.astype(self._dtype).data)
 
     def finish(self, file: BinaryIO, compress: bool) -> None:
         """Write the file."""
@@ -393,7 +394,8 @@ def _store_file(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], count: int, source: BinaryIO
 ) -> None:
     header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
-    source.seek(0)
+    with blaming(tempfile.gettempdir()):
+        source.seek(0)  # writes what is in the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         np.lib.format.write_array_header_1_0(member, header)
         shutil.copyfileobj(source, member, _READ_BYTES)

@@ -123,7 +123,7 @@ def read_rows(
         parts.append(matrix)
         names += found
     matrix = join(parts)
-    has = np.array([bool(one) for one in names])
+    has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < share)
     kept = ~held if keep_unlabelled else has & ~held
     return Read(

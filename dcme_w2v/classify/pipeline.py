@@ -114,7 +114,8 @@ def train(
     holdout = _holdout(job, text, read, classes)
     several = any(len(labels) > 1 for labels in read.labels)
     options = resolved(options, len(classes))
-    require_disk(job.output, _model_bytes(read.matrix, len(classes)))
+    table, names = _weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
+    require_disk(job.output, table + names, max(table, names))
     data = Labelled(read.matrix, numbers_of(read.labels, classes))
     read_seconds = time.monotonic() - start
     weights, epochs = fit(data, len(classes), options, holdout, several, reporter)
@@ -219,7 +220,7 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
         )
 
 
-def _model_bytes(matrix: csr_matrix, classes: int) -> int:
+def _weight_bytes(matrix: csr_matrix, classes: int) -> int:
     """Return what the weights take on disk at most: only features that occur have weights."""
     occurring = len(np.unique(matrix.indices))
     return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,8 @@ from dcme_w2v.options import ANALOGY_METHODS
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore
 
+RESTRICT = click.IntRange(1, sys.maxsize)
+
 
 @click.group(cls=Group)
 def evaluate() -> None:
@@ -26,6 +29,7 @@ def evaluate() -> None:
 @click.argument("questions")
 @click.option(
     "--restrict",
+    type=RESTRICT,
     default=30_000,
     show_default=True,
     metavar="N",
@@ -59,6 +63,7 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
 @click.argument("pairs")
 @click.option(
     "--restrict",
+    type=RESTRICT,
     default=300_000,
     show_default=True,
     metavar="N",

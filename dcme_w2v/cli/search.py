@@ -102,7 +102,10 @@ def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple
     """Return the texts and labels of all queries."""
     from dcme_w2v.text.documents import read_documents
 
-    asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+    try:
+        asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+    except UnicodeEncodeError:
+        raise UsageError("QUERY: is not UTF-8; convert it, or give --queries FILE") from None
     if queries:
         asked += [(one.text, one.labels) for one in read_documents([queries])]
     if not asked:

@@ -5,6 +5,7 @@ Needs the extra `[plot]`. Called by `dcme_w2v.cli.search`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,7 +89,8 @@ def draw(
     else:
         axes.scatter(*points.T, s=6)
     axes.set_axis_off()
-    with replacing(path) as file:
+    with replacing(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a label with letters that the font does not have
         figure.savefig(file, format="png", bbox_inches="tight")
 
 

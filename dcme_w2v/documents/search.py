@@ -47,8 +47,9 @@ class QueryLikelihood:
         self._numbering = Numbering(Words.from_words([]), forget=None)
         batches = list(self._numbering.batches(texts))
         known = self._numbering.known
+        none = sparse.csr_matrix((0, known), dtype=np.int64)
         self._counts = sparse.csc_matrix(
-            sparse.vstack([count_rows(batch, known) for batch in batches] or [(0, known)])
+            sparse.vstack([none, *(count_rows(batch, known) for batch in batches)])
         )
         self._lengths = np.asarray(self._counts.sum(axis=1)).ravel()
         total = np.asarray(self._counts.sum(axis=0)).ravel()

@@ -106,7 +106,7 @@ class Spool:
     """Batches kept in a file that has no name, to be read again."""
 
     def __init__(self, cache: str | None = None) -> None:
-        self._cache = IdCache(cache)
+        self._cache = IdCache(cache, "set TMPDIR to another folder")
         self._starts: list[NDArray[np.int64]] = []
         self._written = 0
 

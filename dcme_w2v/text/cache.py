@@ -35,16 +35,20 @@ class IdCache:
     ----------
     folder : str or None
         Where the file lies; the system's folder for temporary files by default.
+    remedy : str
+        What an error suggests.
     """
 
-    def __init__(self, folder: str | None) -> None:
+    def __init__(
+        self, folder: str | None, remedy: str = "name another folder with --cache-dir"
+    ) -> None:
+        self._remedy = remedy
         self.folder = folder or tempfile.gettempdir()
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
             raise ResourceError(
-                f"{self.folder}: no id cache can be made there: {error.strerror}; "
-                "name another folder with --cache-dir"
+                f"{self.folder}: no id cache can be made there: {error.strerror}; {remedy}"
             ) from error
 
     def write(self, first: int, ids: NDArray[np.uint32], share: float | None = None) -> None:
@@ -58,8 +62,7 @@ class IdCache:
             need = (first + len(ids)) * ID_BYTES / (share or 1)
             raise ResourceError(
                 f"{self.folder}: the id cache cannot be written: {error.strerror}; it needs "
-                f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: name another folder "
-                "with --cache-dir"
+                f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: {self._remedy}"
             ) from error
 
     def read(self, first: int, length: int) -> NDArray[np.uint32]:
@@ -73,7 +76,7 @@ class IdCache:
         except OSError as error:
             raise self._failure("read back", error) from error
         if rest:
-            raise ResourceError(f"{self.folder}: the id cache is cut short; name another folder")
+            raise ResourceError(f"{self.folder}: the id cache is cut short; {self._remedy}")
         return ids
 
     def finished(self, length: int) -> NDArray[np.uint32]:
@@ -92,7 +95,7 @@ class IdCache:
     def _failure(self, what: str, error: OSError) -> ResourceError:
         return ResourceError(
             f"{self.folder}: the id cache cannot be {what}: {error.strerror or error}; "
-            "name another folder with --cache-dir"
+            f"{self._remedy}"
         )
 
     def close(self) -> None:

@@ -191,7 +191,8 @@ def similarity(
     Raises
     ------
     FormatError
-        Fewer than two pairs are covered or all have one rating, or the file is not UTF-8.
+        Fewer than two pairs are covered, or all have one rating or one cosine, or the file is not
+        UTF-8.
     """
     spelled, _ = _upper_case(vectors.words, restrict)
     pairs, ratings, skipped = _read_pairs(path)
@@ -205,6 +206,11 @@ def similarity(
     left, right = (vectors.vectors[numbers[covered, side]].astype(np.float64) for side in (0, 1))
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
+    if len(set(cosines.tolist())) < 2:
+        raise FormatError(
+            f"{path}: the cosines of all {len(gold)} covered pairs are {cosines[0]:g}; a "
+            "correlation needs two that differ: give other vectors"
+        )
     return SimilarityScore(
         float(stats.spearmanr(gold, cosines).statistic),
         float(stats.pearsonr(gold, cosines).statistic),

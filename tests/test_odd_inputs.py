@@ -1,0 +1,151 @@
+"""Inputs that no command expects: one line that says what is wrong, and no stray exception."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import write_corpus
+from scipy import sparse
+
+from dcme_w2v.cli.main import run
+
+DOCS = "".join(f"{'xy'[i % 2]}\t{('aa bb ab', 'cc bc ca')[i % 2]} ac\n" for i in range(20))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "d.txt").write_text(DOCS)
+    rows = " ".join(
+        f"{w} {i} 1 1 0\n" for i, w in enumerate(["aa", "bb", "ab", "cc", "bc", "ca", "ac"])
+    )
+    (folder / "v.txt").write_text(f"7 4\n{rows}".replace("\n ", "\n"))
+    (folder / "zero.txt").write_text("3 2\naa 0 0\nbb 0 0\ncc 0 0\n")
+    (folder / "pairs").write_text("aa\tbb\t1\naa\tcc\t2\nbb\tcc\t3\n")
+    (folder / "questions").write_text("aa bb cc ab\n")
+    (folder / "empty").write_text("")
+    write_corpus(folder / "c.txt", lines=40)
+    sparse.save_npz(folder / "none.npz", sparse.csr_matrix((0, 5), dtype=np.float32))
+    np.save(folder / "vec.npy", np.ones((3, 4), dtype=np.float32))
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        for line in (
+            "classify train d.txt --output k --epochs 1 --quiet",
+            "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
+            "scdv transform m d.txt --output r.npz",
+        ):
+            assert run(line.split()) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("classify train none.npz --labels empty --output new", 1, "no document has a label"),
+        ("scdv plot vec.npy --output p.png", 1, "vec.npy"),
+        ("scdv plot v.txt --output p.png", 1, "v.txt"),
+        ("scdv plot r.npz --output p.png --labels empty", 1, "has 0 lines for 20 rows"),
+        ("scdv search m r.npz aa --documents empty", 1, "rows"),
+        ("scdv search m r.npz \udcff", 2, "QUERY: is not UTF-8"),
+        ("scdv topics k", 1, "is a model of kind 'classifier'"),
+        ("classify explain m x", 1, "kind"),
+        ("classify explain v.txt x", 1, "v.txt"),
+        ("eval similarity zero.txt pairs", 1, "the cosines of all 3 covered pairs are 0"),
+        ("eval analogies v.txt questions --restrict -1", 2, "--restrict"),
+        ("eval analogies v.txt questions --restrict 99999999999999999999", 2, "--restrict"),
+        ("eval likelihood v.txt empty --context v.txt", 1, "empty"),
+        ("eval likelihood vec.npy c.txt --context v.txt", 1, "vec"),
+        ("eval likelihood k c.txt --context v.txt", 1, "k"),
+        ("scdv fit d.txt --vectors v.txt --output new --tolerance inf", 2, "a finite number"),
+    ],
+)
+def test_an_odd_input_is_one_line(made, tmp_path, monkeypatch, capsys, command, code, said):
+    for path in made.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert run(command.split(" ")) == code
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and err.count("\n") == 1
+    assert said in err and "a bug" not in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_labels_with_letters_that_no_font_has_are_drawn_without_warnings(made, tmp_path):
+    pytest.importorskip("matplotlib")
+    labels = tmp_path / "labels"
+    labels.write_text("a\tb\n\U000f0000\n" * 10)
+    line = f"scdv plot {made}/r.npz --output {tmp_path}/p.png --method pca --labels {labels}"
+    assert run(line.split()) == 0  # warnings are errors here
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "nope"])
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        ("dcme-w2v train --", "2"), ("dcme-w2v nope x", "2"), ("dcme-w2v train --output", "99"),
+        ("dcme-w2v train", "-5"), ("", "0"), ("dcme-w2v 'unclosed", "1"), ("dcme-w2v", "x"),
+        ("dcme-w2v \\", "1"), ("dcme-w2v train \udcff", "2"), (None, "1"), ("dcme-w2v", None),
+    ],
+)  # fmt: skip
+def test_completion_of_odd_command_lines(monkeypatch, capsys, shell, words, number):
+    monkeypatch.setenv("_DCME_W2V_COMPLETE", f"{shell}_complete")
+    for name, value in (("COMP_WORDS", words), ("COMP_CWORD", number)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    try:
+        code = run([])
+    except SystemExit as end:
+        code = end.code
+    assert code in (0, 1, 2)
+    assert "a bug" not in capsys.readouterr().err
+
+
+def test_figures_of_odd_vectors_are_json(made, capsys):
+    """NaN is none."""
+    for command in (f"scdv topics {made}/m --json", f"classify test {made}/k {made}/d.txt --json"):
+        assert run(command.split()) == 0
+        json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("scdv transform m d.txt --output o.npz", ": cannot be written: File too large"),
+        ("scdv fit d.txt --vectors v.txt --output o --clusters 2", "{temporary}: the id cache"),
+        ("classify train d.txt --output o --hashing 5000 --quiet", "needs a file of about 20,0"),
+        (
+            "classify train d.txt --output o --hashing 100 --quiet --epochs 1",
+            ": cannot be",
+        ),
+    ],
+)
+def test_the_limit_of_a_shell_is_one_line(made, tmp_path, command, error):
+    """`ulimit -f 0`, or as many blocks as the command gets to."""
+    for path in made.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "temporary").mkdir()
+    limit = {"transform": 300, "fit": 100, "--hashing 5000": 19000, "--hashing 100": 900}
+    size = next(size for text, size in limit.items() if text in command)
+    script = (
+        "import resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+        "from dcme_w2v.cli import main\n"
+        "main.main(sys.argv[1:])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command.split()], cwd=tmp_path, capture_output=True,
+        text=True, env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    wanted = error.format(temporary=tmp_path / "temporary")
+    assert wanted in done.stderr and "requested and" not in done.stderr
+    assert not list(tmp_path.glob("o*"))
