@@ -87,7 +87,8 @@ def test_word2vec_spellings():
         (["--dim", "1.5"], "dim='1.5': must be an integer"),
         (["--sample", "2"], "sample=2.0: must be at most 1"),
         (["--lr", "0"], "lr=0.0: must be more than 0"),
-        (["--lr", "nan"], "lr=nan: must be a number"),
+        (["--lr", "nan"], "lr=nan: must be a finite number"),
+        (["--lr", "inf"], "lr=inf: must be a finite number"),
         (["--model", "glove"], "model=glove: must be one of cbow, skipgram"),
     ],
 )
