@@ -7,6 +7,7 @@ NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.documen
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -125,7 +126,11 @@ class Model:
         rising = len(offsets) and offsets[0] == 0 and (np.diff(offsets) > 0).all()
         if not rising or offsets[-1] != len(text):
             raise self.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
-        words, faults = Words(np.asarray(text), np.asarray(offsets)), no_faults()
+        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), name)
+
+    def checked_words(self, words: Words, name: str) -> Words:
+        """Return a list of words, or raise where one cannot be a feature."""
+        faults = no_faults()
         check_words(words.text, words.offsets, faults)
         faults[SEPARATOR] = 0  # a feature may be several words
         find_duplicates(words.text, words.offsets, faults)
@@ -239,16 +244,36 @@ def save_model(
     for key in description:
         if key in _OWN_KEYS:
             raise ValueError(f"description key {key!r} is taken")
-    listed = {name: _kind_of(array) for name, array in arrays.items()}
-    head = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
-    text = json.dumps({**head, **description, "arrays": listed}, indent=1, allow_nan=False)
+    text = _head_text(kind, version, arrays, description)
     with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
         for name, array in arrays.items():
             with new_file(aside / f"{name}.npy") as file:
                 # by our own write: numpy's says nothing of why it fails
                 write_array(_Bytes(file), _by_rows(array), allow_pickle=False)
         with new_file(aside / MODEL_FILE) as file:
-            file.write(text.encode() + b"\n")
+            file.write(text)
+
+
+def size_of_model(
+    kind: str, version: int, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+) -> int:
+    """Return the bytes of the files that `save_model` would write."""
+    size = len(_head_text(kind, version, arrays, description))
+    for array in arrays.values():
+        header = io.BytesIO()
+        write_array(header, array[:0], allow_pickle=False)  # of the same length, but for the shape
+        size += -(-len(header.getvalue()) // 64) * 64 + array.nbytes
+    return size
+
+
+def _head_text(
+    kind: str, version: int, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+) -> bytes:
+    """Return the JSON file of a model."""
+    listed = {name: _kind_of(array) for name, array in arrays.items()}
+    head = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
+    text = json.dumps({**head, **description, "arrays": listed}, indent=1, allow_nan=False)
+    return text.encode() + b"\n"
 
 
 def kind_of_model(path: str | os.PathLike[str]) -> str:

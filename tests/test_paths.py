@@ -118,6 +118,12 @@ ROWS = [
         {"model": "k", "docs": "d.txt"}, {"output": "o.npz"}, folders=("docs",)),
     Row("fuse transform {model} {docs} --output {output}",
         {"model": "f", "docs": "d.txt"}, {"output": "o.svm"}, folders=("docs",)),
+    Row("fuse shrink {model} --holdout {holdout} --output {output} --quiet",
+        {"model": "k", "holdout": "d.txt"}, {"output": "om"}, folders=("holdout",),
+        kept=("output",), texts=("keep",)),
+    Row("fuse shrink {model} --holdout {holdout} --labels {labels} --output {output} --quiet",
+        {"model": "kr", "holdout": "w.npz", "labels": "l.txt"}, {"output": "om"},
+        kept=("output",)),
     Row("fuse levels {model}", {"model": "f"}),
     Row("latent fit {docs} --output {output} --holdout {holdout} --log-json {log_json} --quiet",
         {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},
@@ -193,6 +199,9 @@ def made(tmp_path_factory):
             assert run(line.split()) == 0
         for name in ("w.npz", "w2.npz"):
             save_npz(name, csr_matrix([[1.0, 0, 0.5], [0, 1, 0.25]] * 10))
+        train = "classify train w.npz --labels l.txt --output kr --epochs 1 --quiet"
+        assert run(train.split()) == 0
+        assert run(["fuse", "shrink", "k", "--keep", "0.5", "--output", "s", "--quiet"]) == 0
         Path("o").unlink()
         Path("o.json").unlink()
     return folder
@@ -589,7 +598,8 @@ def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
 )
 @pytest.mark.parametrize("row", [row for row in WRITING if row.kept == ("output",)], **ids)
 def test_a_model_replaces_no_folder_that_holds_anything_else(row, change, work, capsys):
-    own = {"scdv": "m", "fuse": "f"}.get(row.line.split()[0], "k")
+    kinds = {"scdv fit": "m", "fuse fit": "f", "fuse shrink": "s"}
+    own = kinds.get(" ".join(row.line.split()[:2]), "k")
     other = "k" if own == "m" else "m"
     assert f"{other}: is not a model of kind" in refused(work, capsys, row, output=other)
     change(Path(own))

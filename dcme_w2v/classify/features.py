@@ -34,6 +34,10 @@ class TextFeatures:
     ----------
     names : Words or None
         The feature of each column, an n-gram's words joined by a space; None with hashing.
+    buckets : ndarray of int64, shape (columns,), or None
+        The hash value of each column, ascending, where only some have a column.
+    width : int or None
+        With buckets: hash values are below it.
     idf : ndarray of float32, shape (columns,)
         Factor of each column: log((1 + documents) / (1 + documents that have it)) + 1, or 1.
     """
@@ -41,16 +45,27 @@ class TextFeatures:
     def __init__(self, options: FeatureOptions) -> None:
         self.options = options
         self.names: Words | None = None
+        self.buckets: NDArray[np.int64] | None = None
+        self.width = options.hashing
+        self._column_of_bucket: dict[int, int] = {}
         self.idf: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
         self._column: dict[bytes, int] = {}
 
     @classmethod
     def restored(
-        cls, options: FeatureOptions, names: Words | None, idf: NDArray[np.float32]
+        cls,
+        options: FeatureOptions,
+        names: Words | None,
+        idf: NDArray[np.float32],
+        buckets: NDArray[np.int64] | None = None,
+        width: int | None = None,
     ) -> TextFeatures:
         """Return features as they were when their parts were taken."""
         self = cls(options)
         self.names, self.idf = names, idf
+        if buckets is not None:
+            self.buckets, self.width = buckets, width
+            self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
         if names is not None:
             block, ends = names.text.tobytes(), names.offsets.tolist()
             self._column = {block[ends[i] : ends[i + 1]]: i for i in range(len(names))}
@@ -86,6 +101,8 @@ class TextFeatures:
 
     def name(self, column: int) -> str:
         """Return what a column stands for."""
+        if self.buckets is not None:
+            return f"hash value {self.buckets[column]}"
         return f"column {column}" if self.names is None else self.names[column]
 
     def _grams(self, text: bytes) -> list[bytes]:
@@ -103,12 +120,16 @@ class TextFeatures:
 
     def _hashed(self, text: bytes) -> list[int]:
         """Columns; a negative one, ~column, is to be subtracted."""
-        width, found = self.options.hashing, []
+        width, found, some = self.width, [], self._column_of_bucket
         assert width is not None
-        signed = self.options.hashing_signs != "none"
+        signed = self.options.hashing is not None and self.options.hashing_signs != "none"
         for gram in self._grams(text):
             number = zlib.crc32(gram)
             column = number % width
+            if self.buckets is not None:
+                if column not in some:
+                    continue
+                column = some[column]
             found.append(~column if signed and not number >> 31 else column)
         return found
 

@@ -34,6 +34,7 @@ PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
     "fused": "dcme_w2v.fused.model:FusedModel",
     "latent": "dcme_w2v.latent.model:LatentClassifier",
+    "shrunk": "dcme_w2v.fused.shrink:ShrunkModel",
 }
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes

@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Fused features": (
         "levels", "impact", "keep", "initial", "rounds", "final", "folds", "choose", "optimiser",
-        "shrinkage",
+        "shrinkage", "max_bytes", "coding", "words",
     ),
     "Run": (
         "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",

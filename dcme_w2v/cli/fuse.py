@@ -17,7 +17,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.fused.options import FusedOptions
+from dcme_w2v.fused.options import FusedOptions, ShrinkOptions
 from dcme_w2v.paths import Paths
 
 
@@ -168,6 +168,59 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
         click.echo(json.dumps(figures))
     line = "{rows} rows, {zero_rows} without a known word, {entries} entries"
     click.echo(line.format_map(figures), err=True)
+
+
+@fuse.command(
+    cls=SeveralValues,
+    example="dcme-w2v fuse shrink model --keep 1/20 --output small\n"
+    "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
+)
+@click.argument("model")
+@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@options_of(ShrinkOptions)
+@click.option(
+    "--holdout", multiple=True, metavar="DOCS",
+    help="labelled documents to measure the model and the small one by",
+)  # fmt: skip
+@click.option(
+    "--labels", metavar="FILE", help="for .npz: labels of --holdout, one line a row, joined by |"
+)
+@threads_option
+@json_option
+@quiet_option
+def shrink(
+    model: str,
+    output: str,
+    holdout: tuple[str, ...],
+    labels: str | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> None:
+    """Make the weights of a classifier small: a few levels, most of them left out.
+
+    MODEL is one of classify train or fuse. Nothing is learnt again.
+    """
+    from dcme_w2v.fused.shrink import KIND
+    from dcme_w2v.fused.shrink_job import shrink_file
+    from dcme_w2v.progress import reporting
+
+    options = collect(ShrinkOptions, values)
+    paths = Paths().reads("MODEL", model).reads("--holdout", *holdout).reads("--labels", labels)
+    paths.model("--output", output, KIND).check()
+    with reporting(quiet, None) as reporter:
+        found = shrink_file(model, output, options, holdout, labels, threads, reporter)
+    if as_json:
+        click.echo(json.dumps(found))
+    if not quiet:
+        line = (
+            f"{found['bytes']:,} bytes ({found['bytes_before']:,} before): {found['pairs']:,} "
+            f"weights of {found['features']:,} features in {found['levels']} levels"
+        )
+        if "accuracy" in found:
+            line += f"; accuracy {found['accuracy']:.4f} ({found['accuracy_before']:.4f} before)"
+        click.echo(line, err=True)
 
 
 @fuse.command(example="dcme-w2v fuse levels model")

@@ -97,18 +97,17 @@ class ShrinkOptions(Checked):
     )
     max_bytes: int | None = option(
         None,
-        "find the levels and the share that are most accurate within N bytes on disk "
-        "(with --holdout, unless weights are to decide)",
+        "as many weights as fit into N bytes on disk; the number of levels is chosen by --holdout",
         minimum=1,
     )
     coding: str = option(
         "entropy",
-        "levels in files: a byte each, packed into 4 bits (up to 7 levels) or 5, or entropy-coded",
+        "levels on disk: entropy-coded, packed (4 bits up to 7 levels, then 5), or a byte each",
         choices=("entropy", "packed", "plain"),
     )
     words: str = option(
         "front",
-        "words of the features: front-coded, as hash values of 32 bits, or plain",
+        "words on disk: front-coded, as hash values, or plain",
         choices=("front", "hashed", "plain"),
     )
 

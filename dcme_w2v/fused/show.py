@@ -10,6 +10,7 @@ import numpy as np
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.fused.model import FusedModel
+from dcme_w2v.fused.shrink import ShrunkModel
 
 
 def levels_of(path: str) -> dict[str, Any]:
@@ -21,20 +22,23 @@ def levels_of(path: str) -> dict[str, Any]:
         It has no levels.
     """
     model = load_classifier(path)
-    evidence = model.evidence if isinstance(model, FusedModel) else None
+    evidence, weights = None, None
+    if isinstance(model, FusedModel):
+        evidence = model.evidence
+        weights = model.tied.weights if model.tied is not None else None
+    elif isinstance(model, ShrunkModel) and model.shrunk is not None:
+        evidence = model.shrunk.evidence
     if evidence is None:
         raise UsageError(
             f"{path}: has no levels; fuse shrink gives the weights of any model levels"
         )
-    assert isinstance(model, FusedModel)
-    tied = model.tied
     count = len(evidence.values)
     found = np.bincount(evidence.levels.data.astype(np.int64) + count, minlength=2 * count + 1)
     levels = [
         {
             "level": k,
             "value": float(evidence.values[k - 1]),
-            "weight": float(tied.weights[k - 1]) if tied is not None else None,
+            "weight": float(weights[k - 1]) if weights is not None else None,
             "positive": int(found[count + k]),
             "negative": int(found[count - k]),
         }

@@ -1,0 +1,328 @@
+/* Entropy coding of levels, words and numbers: an adaptive binary range coder.
+ *
+ * Each bit has a probability that the bits before it in the same context have set, and costs -log2
+ * of it. Encoder and decoder walk through the same code, so that they cannot disagree: code_bit
+ * writes the bit that it is given, or reads one. All arithmetic is in integers: the same bytes on
+ * every machine. A decoder never reads or writes out of bounds, whatever its input.
+ */
+#include "fused/fused.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TOP = 1 << 24,
+    ONE = 1 << 16,    /* probabilities are 16 bits */
+    LIMIT = 60,       /* bits after which a context forgets old ones */
+    KINDS = 32,       /* contexts of a row of levels */
+    HASHED = 1 << 18, /* contexts of two and three characters before */
+    LONGEST_PREFIX = 255
+};
+
+typedef struct {
+    uint16_t p; /* that the next bit is 1 */
+    uint16_t count;
+} context;
+
+typedef struct {
+    int decoding;
+    uint8_t *out; /* encoding */
+    const uint8_t *in;
+    int64_t size, room; /* bytes so far, and at most */
+    uint64_t low;
+    uint32_t range, code;
+    uint8_t cache;
+    int64_t pending; /* bytes that a carry may still change */
+    int started;
+} coder;
+
+/* ---- the range coder ---- */
+
+static void put(coder *c, uint8_t byte) {
+    if (c->size < c->room)
+        c->out[c->size] = byte;
+    c->size++;
+}
+
+static uint8_t get(coder *c) {
+    uint8_t byte = c->size < c->room ? c->in[c->size] : 0;
+    c->size++;
+    return byte;
+}
+
+static void shift_low(coder *c) {
+    if (c->low < 0xFF000000U || c->low >> 32) {
+        uint8_t carry = (uint8_t)(c->low >> 32);
+        if (c->started)
+            put(c, (uint8_t)(c->cache + carry));
+        for (; c->pending; c->pending--)
+            put(c, (uint8_t)(0xFF + carry));
+        c->cache = (uint8_t)(c->low >> 24);
+        c->started = 1;
+    } else {
+        c->pending++;
+    }
+    c->low = (c->low & 0x00FFFFFF) << 8;
+}
+
+static void start(coder *c, int decoding, uint8_t *out, const uint8_t *in, int64_t room) {
+    *c = (coder){.decoding = decoding, .out = out, .in = in, .room = room, .range = UINT32_MAX};
+    for (int i = 0; decoding && i < 4; i++)
+        c->code = c->code << 8 | get(c);
+}
+
+static void finish(coder *c) {
+    for (int i = 0; !c->decoding && i < 5; i++)
+        shift_low(c);
+}
+
+/* Write `bit`, or read and return it; p of 2^16 is the probability that it is 1. */
+static int code_with(coder *c, uint32_t p, int bit) {
+    uint32_t bound = (c->range >> 16) * (p < 32 ? 32 : p > ONE - 32 ? ONE - 32 : p);
+    if (c->decoding)
+        bit = c->code < bound;
+    if (bit) {
+        c->range = bound;
+    } else {
+        c->range -= bound;
+        if (c->decoding)
+            c->code -= bound;
+        else
+            c->low += bound;
+    }
+    while (c->range < TOP) {
+        c->range <<= 8;
+        if (c->decoding)
+            c->code = c->code << 8 | get(c);
+        else
+            shift_low(c);
+    }
+    return bit;
+}
+
+/* Move a context's probability to the bit, by the share that one of count + 1.5 bits has. */
+static void learn(context *x, int bit) {
+    int32_t target = bit ? ONE - 1 : 0;
+    x->p = (uint16_t)(x->p + (target - x->p) * 2 / (2 * x->count + 3));
+    x->count += x->count < LIMIT;
+}
+
+static int code_bit(coder *c, context *x, int bit) {
+    bit = code_with(c, x->p, bit);
+    learn(x, bit);
+    return bit;
+}
+
+static void open_contexts(context *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (context){ONE / 2, 0};
+}
+
+/* A number of `bits` bits, the highest first; the tree has 1 << bits contexts. */
+static uint32_t code_tree(coder *c, context *tree, int bits, uint32_t value) {
+    uint32_t node = 1;
+    for (int i = bits - 1; i >= 0; i--)
+        node = node << 1 | (uint32_t)code_bit(c, tree + node, value >> i & 1);
+    return node - (1U << bits);
+}
+
+enum { NUMBER = 64 + 32 * 4 }; /* contexts of code_number */
+
+/* Any number: its length in bits, the two bits below the highest by context, the others plain. */
+static uint32_t code_number(coder *c, context *contexts, uint32_t value) {
+    int length = 0;
+    while (length < 32 && value >> length)
+        length++;
+    length = (int)code_tree(c, contexts, 6, (uint32_t)length);
+    length = length > 32 ? 32 : length;
+    uint32_t found = length > 0;
+    for (int i = length - 2; i >= 0; i--) {
+        int bit = value >> i & 1;
+        if (i >= length - 3)
+            bit = code_bit(c,
+                           contexts + 64 + 4 * (length - 1) + (i == length - 3) * 2 +
+                               (i == length - 3 ? (int)(found & 1) : 0),
+                           bit);
+        else
+            bit = code_with(c, ONE / 2, bit);
+        found = found << 1 | (uint32_t)bit;
+    }
+    return found;
+}
+
+/* ---- levels ---- */
+
+typedef struct {
+    context counts[KINDS][NUMBER]; /* of levels in a row */
+    context there[8][8];          /* by how many are still to come, and the share of the row left */
+    context sign[KINDS][2][4];    /* by whether there was a positive one, and negative ones */
+    context level[KINDS][2][128]; /* by the sign */
+} level_contexts;
+
+/* One row: levels with signs, 0 for none. Encoding reads `row`, decoding writes it. */
+static void code_row(coder *c, level_contexts *x, int kind, int8_t *row, int64_t classes) {
+    uint32_t left = 0;
+    int positive = 0, negative = 0;
+    for (int64_t j = 0; !c->decoding && j < classes; j++)
+        left += row[j] != 0;
+    left = code_number(c, x->counts[kind], left);
+    for (int64_t j = 0; j < classes; j++) {
+        int64_t cells = classes - j;
+        int there = left >= cells;
+        if (left && !there) {
+            int share = (int)(8 * left / cells);
+            there = code_bit(c, &x->there[left < 8 ? left : 7][share], row[j] != 0);
+        }
+        if (!there) {
+            row[j] = 0;
+            continue;
+        }
+        left--;
+        int sign = code_bit(c, &x->sign[kind][positive][negative], row[j] < 0);
+        int level = row[j] < 0 ? -row[j] : row[j];
+        level = (int)code_tree(c, x->level[kind][sign], 7, (uint32_t)level);
+        row[j] = (int8_t)(sign ? -level : level);
+        positive |= !sign;
+        negative += sign && negative < 3;
+    }
+}
+
+dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
+                             const dcme_level_rows *levels, dcme_error *error) {
+    level_contexts *x = dcme_allocate(1, sizeof *x);
+    int8_t *row = dcme_allocate_zeros(levels->classes, 1);
+    int64_t found = 0;
+    coder c;
+    if (!x || !row) {
+        free(x), free(row);
+        return dcme_no_memory(error, (int64_t)sizeof *x + levels->classes, "levels", "free some");
+    }
+    open_contexts((context *)x, (int64_t)(sizeof *x / sizeof(context)));
+    start(&c, decoding, bytes, bytes, room);
+    for (int64_t i = 0; i < levels->rows && found <= levels->entries; i++) {
+        for (int64_t k = levels->starts[i]; !decoding && k < levels->starts[i + 1]; k++)
+            row[levels->columns[k]] = levels->levels[k];
+        code_row(&c, x, levels->kinds[i] % KINDS, row, levels->classes);
+        if (decoding)
+            levels->starts[i] = found;
+        for (int64_t j = 0; j < levels->classes; j++) {
+            if (row[j] && decoding && found < levels->entries) {
+                levels->columns[found] = (int32_t)j;
+                levels->levels[found] = row[j];
+            }
+            found += row[j] != 0;
+            row[j] = 0;
+        }
+    }
+    finish(&c);
+    if (decoding)
+        levels->starts[levels->rows] = found;
+    free(x), free(row);
+    *size = c.size;
+    return found == levels->entries
+               ? DCME_OK
+               : dcme_fail(error, DCME_BAD_FORMAT, found, "the coded levels are damaged");
+}
+
+/* ---- numbers ---- */
+
+dcme_status dcme_code_numbers(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
+                              uint32_t *numbers, int64_t n, int32_t bits, dcme_error *error) {
+    context x[NUMBER > 256 ? NUMBER : 256];
+    coder c;
+    if (bits < 0 || bits > 8)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, bits, "numbers have up to 8 bits");
+    open_contexts(x, sizeof x / sizeof *x);
+    start(&c, decoding, bytes, bytes, room);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t value = decoding ? 0 : numbers[i];
+        value = bits ? code_tree(&c, x, bits, value) : code_number(&c, x, value);
+        if (decoding)
+            numbers[i] = value;
+    }
+    finish(&c);
+    *size = c.size;
+    return DCME_OK;
+}
+
+/* ---- words ---- */
+
+typedef struct {
+    context prefix[32][256]; /* by the prefix before */
+    context one[256][256];   /* by the character before */
+    context many[2][HASHED]; /* by two and three */
+} word_contexts;
+
+/* One character after `before`, the last three. The orders are averaged by what they have seen. */
+static uint8_t code_character(coder *c, word_contexts *x, uint32_t before, uint8_t value) {
+    uint32_t node = 1;
+    uint32_t two = (before & 0xFFFF) * 0x9E3779B1U, three = (before & 0xFFFFFF) * 0x85EBCA77U;
+    for (int i = 7; i >= 0; i--) {
+        context *own[3] = {&x->one[before & 0xFF][node],
+                           &x->many[0][((two >> 8) + node * 0x2545F491U) % HASHED],
+                           &x->many[1][((three >> 8) + node * 0x2545F491U) % HASHED]};
+        uint64_t sum = 0, weights = 0;
+        for (int k = 0; k < 3; k++) {
+            uint64_t weight = (uint64_t)(own[k]->count * 4 + 1) << (2 * k);
+            sum += weight * own[k]->p;
+            weights += weight;
+        }
+        int bit = code_with(c, (uint32_t)(sum / weights), value >> i & 1);
+        for (int k = 0; k < 3; k++)
+            learn(own[k], bit);
+        node = node << 1 | (uint32_t)bit;
+    }
+    return (uint8_t)node;
+}
+
+static int64_t shared_prefix(const uint8_t *a, int64_t m, const uint8_t *b, int64_t n) {
+    int64_t i = 0;
+    while (i < m && i < n && i < LONGEST_PREFIX && a[i] == b[i])
+        i++;
+    return i;
+}
+
+dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
+                            uint8_t *text, int64_t *offsets, int64_t n, int64_t length,
+                            dcme_error *error) {
+    word_contexts *x = dcme_allocate(1, sizeof *x);
+    int64_t end = 0, before = 0, last = 0; /* of the text; the word before starts; its prefix */
+    coder c;
+    if (!x)
+        return dcme_no_memory(error, (int64_t)sizeof *x, "words", "free some");
+    open_contexts((context *)x, (int64_t)(sizeof *x / sizeof(context)));
+    start(&c, decoding, bytes, bytes, room);
+    for (int64_t i = 0; i < n && end <= length; i++) {
+        int64_t begin = end, own = decoding ? 0 : offsets[i + 1] - begin, prefix = 0;
+        if (!decoding)
+            prefix = shared_prefix(text + before, begin - before, text + begin, own);
+        prefix = code_tree(&c, x->prefix[last < 32 ? last : 31], 8, (uint32_t)prefix);
+        last = prefix;
+        if (decoding && (prefix > begin - before || prefix > length - begin))
+            break; /* damaged: fewer words than announced */
+        if (decoding)
+            memmove(text + begin, text + before, (size_t)prefix);
+        end = begin + prefix;
+        for (;;) {
+            uint32_t context_of = 0;
+            for (int64_t k = end - 3 < begin ? begin : end - 3; k < end; k++)
+                context_of = context_of << 8 | text[k];
+            uint8_t value = !decoding && end - begin < own ? text[end] : 0;
+            value = code_character(&c, x, context_of, value);
+            if (!value || end >= length)
+                break;
+            if (decoding)
+                text[end] = value;
+            end++;
+        }
+        before = begin;
+        if (decoding)
+            offsets[i + 1] = end;
+    }
+    finish(&c);
+    free(x);
+    *size = c.size;
+    return n == 0 || (end == length && offsets[n] == length)
+               ? DCME_OK
+               : dcme_fail(error, DCME_BAD_FORMAT, end, "the coded words are damaged");
+}

@@ -1,0 +1,315 @@
+"""Small models: coding and back, what is kept, bytes on disk, damaged files."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers import refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix, save_npz
+
+from dcme_w2v._core import fused as core
+from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.cli.main import program, run
+from dcme_w2v.errors import FormatError
+from dcme_w2v.fused.compact import Steps, width_for
+from dcme_w2v.fused.options import ShrinkOptions
+from dcme_w2v.fused.shrink import ShrunkModel, shrink, squares_of
+from dcme_w2v.text.words import Words
+
+WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Documents of three classes, and classifiers of their words, hash values and rows."""
+    place, random = tmp_path_factory.mktemp("shrink"), np.random.default_rng(3)
+    lines = []
+    for number in range(150):
+        label = number % 3
+        own = random.choice(WORDS[label * 18 : label * 18 + 18], 5)
+        lines.append(f"class{label}\t{' '.join(own)} {' '.join(random.choice(WORDS, 4))}\n")
+    (place / "train.tsv").write_text("".join(lines[:90]))
+    (place / "test.tsv").write_text("".join(lines[90:]))
+    train = f"classify train {place}/train.tsv --solver lbfgs --threads 1 --quiet --output"
+    for name, more in {
+        "text": "", "bigrams": "--ngrams 2", "hashed": "--hashing 512", "log": "--weighting log",
+    }.items():  # fmt: skip
+        assert run([*train.split(), str(place / name), *more.split()]) == 0
+    rows = load_classifier(place / "text").rows([line.split("\t")[1].encode() for line in lines])
+    save_npz(place / "rows.npz", csr_matrix(rows))
+    (place / "labels.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines))
+    arguments = [str(place / name) for name in ("rows.npz", "labels.txt", "vectors")]
+    line = ["classify", "train", arguments[0], "--labels", arguments[1], "--output", arguments[2]]
+    assert run([*line, "--solver", "lbfgs", "--quiet", "--threads", "1"]) == 0
+    return place
+
+
+def probabilities(model, texts):
+    return np.concatenate(list(model.log_probabilities(model.rows(texts), 1)))
+
+
+def texts_of(folder):
+    return [line.split("\t")[1].encode() for line in (folder / "test.tsv").read_text().splitlines()]
+
+
+def small(folder, name, **options):
+    model = load_classifier(folder / name)
+    return shrink(model, ShrinkOptions(**options), squares_of(model))
+
+
+# ---- coding ----
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 2**32 - 1), st.floats(0, 1))
+def test_levels_are_decoded_as_they_were(rows, classes, seed, share):
+    random = np.random.default_rng(seed)
+    dense = random.integers(-127, 128, (rows, classes)) * (random.random((rows, classes)) < share)
+    levels = csr_matrix(dense.astype(np.int8))
+    kinds = random.integers(0, 32, rows).astype(np.uint8)
+    starts, columns = levels.indptr.astype(np.int64), levels.indices.astype(np.int32)
+    data = core.pack_levels(starts, columns, levels.data, kinds, classes)
+    found = core.unpack_levels(data, kinds, classes, levels.nnz)
+    for one, other in zip(found, (starts, columns, levels.data), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
+def test_words_are_decoded_as_they_were(texts):
+    words = sorted(text.encode() for text in texts if text)
+    made = Words.from_words(words)
+    data = core.pack_words(made.text, made.offsets)
+    text, offsets = core.unpack_words(data, len(words), len(made.text))
+    assert text.tobytes() == b"".join(words)
+    np.testing.assert_array_equal(offsets, made.offsets)
+
+
+def test_long_words_that_share_more_than_a_byte_can_count():
+    words = [b"a" * 300 + bytes([byte]) for byte in b"bcd"] + [b"b" * 1000]
+    made = Words.from_words(words)
+    data = core.pack_words(made.text, made.offsets)
+    assert core.unpack_words(data, 4, len(made.text))[0].tobytes() == b"".join(words)
+    assert len(data) < 60
+
+
+@given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
+def test_numbers_are_decoded_as_they_were(large, codes):
+    for numbers, bits in ((large, 0), (codes, 8)):
+        data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
+        assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
+
+
+def test_skewed_bits_take_less_than_a_bit():
+    codes = np.zeros(10000, dtype=np.uint32)
+    codes[::500] = 1
+    assert len(core.pack_numbers(codes, 8)) < 60
+
+
+@settings(max_examples=40)
+@given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 60))
+def test_damaged_bytes_are_read_within_bounds(data, rows, count):
+    given_bytes = np.frombuffer(data, dtype=np.uint8)
+    kinds = np.zeros(rows, dtype=np.uint8)
+    for read in (
+        lambda: core.unpack_levels(given_bytes, kinds, 5, min(count, 5 * rows)),
+        lambda: core.unpack_words(given_bytes, rows, count),
+    ):
+        try:
+            read()
+        except ValueError as error:
+            assert "damaged" in str(error)
+    assert len(core.unpack_numbers(given_bytes, count, 0)) == count
+
+
+def test_the_core_refuses_levels_that_do_not_fit():
+    kinds, starts = np.zeros(1, np.uint8), np.array([0, 1])
+    column, level = np.zeros(1, np.int32), np.ones(1, np.int8)
+    with pytest.raises(ValueError, match="out of range"):
+        core.pack_levels(starts, column + 3, level, kinds, 2)
+    with pytest.raises(ValueError, match="out of range"):
+        core.pack_levels(starts, column, level * 0, kinds, 2)
+    with pytest.raises(ValueError, match="fit together"):
+        core.pack_levels(starts[:1], column, level, kinds, 2)
+    with pytest.raises(ValueError, match="damaged"):
+        core.unpack_levels(np.zeros(9, np.uint8), kinds, 2, 3)
+    with pytest.raises(ValueError, match="out of range"):
+        core.pack_numbers(np.array([256], np.uint32), 8)
+
+
+def test_steps_are_the_nearest():
+    numbers = np.array([1.0, 1.5, 9.0], dtype=np.float32)
+    steps = Steps.of(numbers)
+    np.testing.assert_allclose(steps.numbers(), numbers, atol=8 / 255 / 2 + 1e-6)
+    assert Steps.of(steps.numbers()).numbers().tobytes() == steps.numbers().tobytes()
+    assert Steps.of(np.zeros(0, np.float32)).numbers().shape == (0,)
+
+
+# ---- models ----
+
+
+@pytest.mark.parametrize("coding", ["entropy", "packed", "plain"])
+@pytest.mark.parametrize("words", ["front", "hashed", "plain"])
+@pytest.mark.parametrize("name", ["text", "bigrams", "hashed", "log"])
+def test_a_small_model_is_read_as_it_was_written(name, words, coding, folder, tmp_path):
+    model = small(folder, name, keep="1/3", words=words, coding=coding)
+    model.save(tmp_path / "s")
+    loaded = load_classifier(tmp_path / "s")
+    texts = texts_of(folder)
+    assert probabilities(loaded, texts).tobytes() == probabilities(model, texts).tobytes()
+    assert model.size() == sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+    assert loaded.explain("class1", 3) == model.explain("class1", 3)
+    whole = probabilities(load_classifier(folder / name), texts)
+    same = probabilities(loaded, texts).argmax(axis=1) == whole.argmax(axis=1)
+    assert same.mean() > 0.8
+
+
+def test_all_weights_in_many_levels_predict_nearly_as_before(folder):
+    model = small(folder, "text", levels=127)
+    texts = texts_of(folder)
+    whole = probabilities(load_classifier(folder / "text"), texts)
+    np.testing.assert_allclose(probabilities(model, texts), whole, atol=0.15)
+    assert model.record["loss"] < 1e-3 < small(folder, "text", levels=1).record["loss"]
+
+
+def test_weights_that_move_scores_most_are_kept(folder):
+    model = load_classifier(folder / "text")
+    found = shrink(model, ShrinkOptions(keep="10"), squares_of(model))
+    assert found.record["pairs"] <= 10 and found.weights.features <= 10
+    assert set(found.text.names) <= set(model.text.names)
+    more = shrink(model, ShrinkOptions(keep="40"), squares_of(model))
+    assert set(found.text.names) <= set(more.text.names)
+
+
+def test_columns_of_vectors(folder, tmp_path):
+    line = f"fuse shrink {folder}/vectors --keep 0.3 --output {tmp_path}/s --quiet"
+    assert run(line.split()) == 0
+    model = load_classifier(tmp_path / "s")
+    wide = csr_matrix(np.eye(70, dtype=np.float32)[:, :60])
+    narrow = csr_matrix((2, 3), dtype=np.float32)
+    for matrix in (wide, narrow):
+        (found,) = list(model.log_probabilities(matrix, 1))
+        assert found.shape == (matrix.shape[0], 3) and np.isfinite(found).all()
+    full = load_classifier(folder / "vectors")
+    name, _ = model.explain("class0", 1)[0]
+    assert name in [column for column, _ in full.explain("class0", 12)]
+    again = shrink(model, ShrinkOptions(keep="5"), squares_of(model))
+    assert set(again.columns) <= set(model.columns)
+
+
+def test_a_small_model_can_be_made_smaller(folder, tmp_path):
+    for words in ("front", "hashed"):
+        once = small(folder, "text", keep="0.5", words=words)
+        once.save(tmp_path / words)
+        twice = small(tmp_path, words, keep="0.2", words=words)
+        assert twice.size() < once.size() < 20000
+        assert probabilities(twice, texts_of(folder)).shape == (60, 3)
+
+
+def test_hash_values_of_unknown_words_are_rarely_known():
+    assert width_for(1) == 1024 and width_for(1000) == 1 << 20
+    assert width_for(10**9) == 1 << 31
+
+
+# ---- the command ----
+
+
+def invoke(line):
+    result = CliRunner().invoke(program, line.split())
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("limit", [1750, 10**9])
+def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
+    line = f"fuse shrink {folder}/text --max-bytes {limit} --output {tmp_path}/s --json --quiet"
+    found = json.loads(invoke(f"{line} --holdout {folder}/test.tsv").stdout)
+    size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+    assert found["bytes"] == size <= limit
+    assert size > 1600
+    assert found["accuracy"] > 0.5 and found["accuracy_before"] > 0.8
+    tested = json.loads(invoke(f"classify test {tmp_path}/s {folder}/test.tsv --json").stdout)
+    assert tested["accuracy"] == found["accuracy"]
+    without = json.loads(invoke(line).stdout)
+    assert without["bytes"] <= limit and "accuracy" not in without
+
+
+def test_levels_of_a_small_model_are_listed(folder, tmp_path):
+    invoke(f"fuse shrink {folder}/text --levels 3 --output {tmp_path}/s")
+    found = json.loads(invoke(f"fuse levels {tmp_path}/s --json").stdout)
+    assert len(found["levels"]) == 3 and found["levels"][0]["weight"] is None
+    assert found["bytes"] == sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("text --max-bytes 900", "the smallest model takes 1,"),
+        ("text --max-bytes 9000 --keep 3", "leave --keep out"),
+        ("text --keep 99999", "--keep 99999: there are"),
+        ("text --keep 0", "--keep 0"),
+        ("text --levels 0", "--levels 0"),
+        ("text --holdout -", "--holdout -: is read more than once"),
+        ("none", "is no model"),
+        ("train.tsv", "is no model"),
+    ],
+)
+def test_what_cannot_be_shrunk(line, said, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    code = run(["fuse", "shrink", *line.split(), "--output", str(tmp_path / "s"), "--quiet"])
+    assert said in refused(capsys, code)
+    assert not (tmp_path / "s").exists()
+
+
+def test_weights_of_zero(folder, tmp_path, capsys):
+    model = Classifier.load(folder / "text")
+    model.weights.table[:] = 0
+    model.save(tmp_path / "zero")
+    line = ["fuse", "shrink", str(tmp_path / "zero"), "--output", str(tmp_path / "s"), "--quiet"]
+    assert "all weights are 0" in refused(capsys, run(line))
+
+
+# ---- damaged files ----
+
+
+def edit(path, **values):
+    found = json.loads((path / "model.json").read_text())
+    (path / "model.json").write_text(json.dumps({**found, **values}))
+
+
+def replace(path, name, array):
+    np.save(path / f"{name}.npy", array)
+    listed = json.loads((path / "model.json").read_text())["arrays"]
+    listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    edit(path, arrays=listed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: edit(path, rows=10**12),
+        lambda path: edit(path, rows=-1),
+        lambda path: edit(path, rows=3),
+        lambda path: edit(path, entries=1),
+        lambda path: edit(path, entries="x"),
+        lambda path: edit(path, words_length=10**15),
+        lambda path: edit(path, words_length=2),
+        lambda path: edit(path, idf_step=1e300),
+        lambda path: edit(path, coding={"levels": 0}),
+        lambda path: edit(path, classes=["a"]),
+        lambda path: replace(path, "levels", np.zeros(3, np.uint8)),
+        lambda path: replace(path, "words", np.full(900, 255, np.uint8)),
+        lambda path: replace(path, "values", np.zeros(1, np.float32)),
+        lambda path: replace(path, "values", np.full(8, np.nan, np.float32)),
+        lambda path: replace(path, "biases", np.zeros(2, np.float32)),
+        lambda path: replace(path, "idf", np.zeros(2, np.float32)),
+        lambda path: (path / "levels.npy").unlink(),
+    ],
+)
+def test_damaged_small_models_are_errors(change, folder, tmp_path):
+    small(folder, "text", keep="0.5").save(tmp_path / "s")
+    change(tmp_path / "s")
+    with pytest.raises(FormatError, match=str(tmp_path / "s")):
+        ShrunkModel.load(tmp_path / "s")
