@@ -61,7 +61,7 @@ def test_stretched_bumps(noise):
 
 
 def test_labels_with_sub_topics():
-    """Two labels of two blobs each, crosswise: no linear classifier can separate them, four classes can."""
+    """Two labels of two blobs each, crosswise: four classes separate them, a line does not."""
     X, y = blobs(200, np.array([[4, 0], [-4, 0], [0, 4], [0, -4]]), 2)
     labels = np.array(["a", "b"])[y // 2]
     model = quick(latent=4, init="scores", starts=5, l2=1e-4, epochs=60).fit(X, labels)
