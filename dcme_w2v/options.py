@@ -346,12 +346,6 @@ class FileOptions(Checked):
         "write both tables, input and context vectors, to this folder, which --init starts from",
         metavar="FOLDER",
     )
-    checkpoint: str | None = option(
-        None, "save the whole state to this folder, to resume from", metavar="FOLDER"
-    )
-    resume: str | None = option(
-        None, "resume from the last checkpoint in this folder", metavar="FOLDER"
-    )
     save_vocab: str | None = option(
         None, 'write the vocabulary, lines "word count"', word2vec="save-vocab", metavar="FILE"
     )
@@ -376,12 +370,18 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class CheckpointOptions(Checked):
-    """How often the state of a run is saved."""
+    """Where and how often the state of a run is saved, and what it is resumed from."""
 
+    checkpoint: str | None = option(
+        None, "save the whole state to this folder, to resume from", metavar="FOLDER"
+    )
     checkpoint_every: str = option(
         "10m",
         "interval of checkpoints: a number of epochs, or a time as 30s, 10m, 2h",
         metavar="N|Nm",
+    )
+    resume: str | None = option(
+        None, "resume from the last checkpoint in this folder", metavar="FOLDER"
     )
 
     def __post_init__(self) -> None:
@@ -392,6 +392,11 @@ class CheckpointOptions(Checked):
                 f"--checkpoint-every={self.checkpoint_every}: must be a number of epochs, or a "
                 "time as 30s, 10m, 2h"
             )
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that checkpoints are written to: `checkpoint`, or else `resume`."""
+        return self.resume if self.checkpoint is None else self.checkpoint
 
     @property
     def epochs(self) -> int | None:

@@ -19,6 +19,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dcme_w2v.errors import UsageError
@@ -27,6 +28,8 @@ from dcme_w2v.files import STANDARD, check_log, check_name, check_writable, desc
 # A file that exists is its device and inode; one that does not, those of the nearest folder that
 # exists and the names below it. Devices, as /dev/null, and sockets have none: nothing is replaced.
 Identity = tuple[int | str, ...]
+
+PARTIAL = ".partial"  # behind the names of results whose training was interrupted
 
 
 @dataclass(frozen=True)
@@ -139,12 +142,21 @@ class Paths:
             self._add(flag, path, lambda: check_log(path))
         return self
 
-    def model(self, flag: str, path: str | None, kind: str) -> Paths:
-        """Declare a model's folder, which is replaced as a whole if it is a model of this kind."""
+    def model(self, flag: str, path: str | None, kind: str, beside: Iterable[str] = ()) -> Paths:
+        """Declare a model's folder, which is replaced as a whole if it is a model of this kind.
+
+        So are others `beside` it.
+        """
         from dcme_w2v.model_folder import check_model_target  # with numpy: not for --help
 
         if path is not None:
             self._add(flag, path, lambda: check_model_target(path, kind), lambda name: True)
+            for one in beside:
+                shown = f"{one} (beside {_shown(flag, path)})"
+                check = partial(_check_model_beside, one, kind, shown)
+                self._written.append(
+                    _File(one, shown, _identity(one, ""), True, check, lambda name: True)
+                )
         return self
 
     def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
@@ -316,6 +328,17 @@ def _checking(one: Beside, shown: str) -> Callable[[], None]:
             )
 
     return check
+
+
+def _check_model_beside(path: str, kind: str, shown: str) -> None:
+    from dcme_w2v.model_folder import check_model_target
+
+    try:
+        check_model_target(path, kind)
+    except UsageError as error:
+        raise UsageError(
+            f"{shown}: is something else, which would be replaced; move it, or name another output"
+        ) from error
 
 
 def _check_folder(flag: str, path: str) -> None:

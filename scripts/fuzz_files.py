@@ -33,7 +33,6 @@ from dcme_w2v.checkpoints.folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
-    fingerprint_of,
     record_of,
 )
 from dcme_w2v.checkpoints.record import RECORD
@@ -44,6 +43,8 @@ from dcme_w2v.text.encode import encode
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.run import WordsTask
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import save_vectors
@@ -60,19 +61,19 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
     corpus.write_bytes(TEXT)
     options = VocabularyOptions(min_count=1)
     with encode([str(corpus)], options) as encoded:
-        fingerprint = fingerprint_of(encoded)
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        record = record_of(options, training_options, fingerprint, training, Position(1))
+        task = WordsTask(TrainJob(()), options, encoded, training, None)
+        fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
-        path = saved.save(record, training, encoded.vocabulary)
+        path = saved.save(record_of(task, fingerprint, Position(1)), task)
 
     def read(record_path: Path) -> None:
         found = Checkpoint.load(record_path.parent)
-        found.check_options(options, training_options)
-        found.check_corpus(fingerprint)
-        found.restore(training)
+        found.check_options(task.options)
+        found.check_data(fingerprint)
+        found.restore(task)
 
     return path / RECORD, read
 

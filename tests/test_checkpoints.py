@@ -1,5 +1,6 @@
 """Checkpoints: what is put back is all there was, and what is no checkpoint is refused."""
 
+import dataclasses
 import json
 import zlib
 
@@ -15,28 +16,52 @@ from dcme_w2v.checkpoints.folder import (
     generations_in,
     record_of,
 )
-from dcme_w2v.checkpoints.record import FILES, RECORD
+from dcme_w2v.checkpoints.record import RECORD
 from dcme_w2v.cli.main import run
+from dcme_w2v.engine import trainer as engine
+from dcme_w2v.engine.task import Fingerprint, Task
 from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
-from dcme_w2v.options import CheckpointOptions, VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words import trainer as trainer_module
+from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
-FINGERPRINT = {"ids": "a", "vocabulary": "b", "tokens": 1, "words": 1, "files": ["c"]}
+FINGERPRINT = Fingerprint({"ids": "a"}, "1 token")
+SIZE = {"bytes": 5, "crc32": 1}
+FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
 
 
-def vocabulary_of(counts):
-    return Vocabulary.from_counts({f"w{i}": int(n) for i, n in enumerate(counts)})
+class Words(Task):
+    """Word vectors with the words w0, w1 …"""
+
+    kind, unit = "words", "words"
+
+    def __init__(self, training):
+        super().__init__(training, dataclasses.asdict(training.options), 0)
+
+    def fingerprint(self):
+        return FINGERPRINT
+
+    def texts(self):
+        words = "".join(f"w{i} 600\n" for i in range(len(self.trainer.input)))
+        return {"vectors.vocab": words.encode()}
+
+    def partial(self):
+        return self.trainer
+
+    def save_partial(self):
+        return None
 
 
-def saved(folder, training, epoch, counts):
+def saved(folder, training, epoch):
     """Save a training and read the generation again."""
-    record = record_of(
-        VocabularyOptions(), training.options, FINGERPRINT, training, Position(epoch)
-    )
-    return Checkpoint.load(folder.save(record, training, vocabulary_of(counts)))
+    task = Words(training)
+    record = record_of(task, FINGERPRINT, Position(epoch))
+    return Checkpoint.load(folder.save(record, task))
+
+
+def restored(found, training):
+    """Put a checkpoint into a training."""
+    return found.restore(Words(training))
 
 
 # ---- the state itself ----
@@ -47,7 +72,7 @@ def saved(folder, training, epoch, counts):
 def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
     tmp_path, monkeypatch, objective, model
 ):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     text = lines([20] * 3000)
     rate = {"lr": 0.005} if "dcme_update" in objective else {}
     options = options_of(objective | model | rate, epochs=2, beta=3.0, sample=0.0)
@@ -64,9 +89,9 @@ def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
         end = stopped.epoch(number, watch)
         while stopped.unfinished is not None:
             stops += 1
-            found = saved(folder, stopped, number, text[1])
+            found = saved(folder, stopped, number)
             stopped = Trainer(*text, options)
-            assert found.restore(stopped).epoch == stopped.unfinished == number
+            assert restored(found, stopped).epoch == stopped.unfinished == number
             end = stopped.epoch(number, watch)
         assert end == ends[number]
     folder.close()
@@ -77,7 +102,7 @@ def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_no_token_is_lost_with_threads(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     text = lines([20] * 6000 + [1] * 100)
     options = options_of({"objective": "dcme"}, epochs=1, threads=threads, sample=0.0)
     folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
@@ -85,9 +110,9 @@ def test_no_token_is_lost_with_threads(tmp_path, monkeypatch, threads):
     run.epoch(0, lambda progress: True)
     while run.unfinished is not None:
         stops += 1
-        found = saved(folder, run, 0, text[1])
+        found = saved(folder, run, 0)
         run = Trainer(*text, options)
-        found.restore(run)
+        restored(found, run)
         run.epoch(0, lambda progress: True)
     folder.close()
     assert stops > 0
@@ -130,9 +155,9 @@ def kept(tmp_path):
 
 
 def test_two_generations_are_kept(kept):
-    training, folder, (_, counts) = kept
+    training, folder, _ = kept
     for epoch in range(4):
-        saved(folder, training, epoch, counts)
+        saved(folder, training, epoch)
     assert [one.name for one in folder.generations()] == ["000003", "000004"]
     assert {one.name for one in folder.path.iterdir()} == {"000003", "000004"}
     for one in folder.generations():
@@ -140,11 +165,11 @@ def test_two_generations_are_kept(kept):
 
 
 def test_the_vectors_of_a_checkpoint_are_vectors(kept):
-    training, folder, (_, counts) = kept
-    found = saved(folder, training, 1, counts)
+    training, folder, _ = kept
+    found = saved(folder, training, 1)
     vectors = Vectors.load(found.folder / "vectors.npy")
     assert np.array_equal(vectors.vectors, training.input)
-    assert vectors.counts.tolist() == counts.tolist()
+    assert vectors.counts.tolist() == [600] * len(training.input)
     assert run(["check", str(found.folder / "vectors.npy")]) == 0
 
 
@@ -164,15 +189,15 @@ def test_one_run_at_a_time(kept):
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_others(kept, monkeypatch):
-    training, folder, (_, counts) = kept
-    saved(folder, training, 1, counts)
+    training, folder, _ = kept
+    saved(folder, training, 1)
 
     def full(number):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResourceError, match=r"No space left on device; it needs .* MB"):
-        saved(folder, training, 2, counts)
+        saved(folder, training, 2)
     assert [one.name for one in folder.path.iterdir()] == ["000001"]
     Checkpoint.load(folder.generations()[0])
 
@@ -180,8 +205,8 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(kept, monkeypatch
 @pytest.mark.parametrize("name", [*FILES, RECORD])
 @pytest.mark.parametrize("damage", ["missing", "empty", "short", "changed"])
 def test_a_damaged_file_is_named(kept, name, damage):
-    training, folder, (_, counts) = kept
-    path = saved(folder, training, 1, counts).folder / name
+    training, folder, _ = kept
+    path = saved(folder, training, 1).folder / name
     data = path.read_bytes()
     if damage == "missing":
         path.unlink()
@@ -195,9 +220,9 @@ def test_a_damaged_file_is_named(kept, name, damage):
 
 
 EDITS = {
-    "another format": {"format": 2},
+    "the format before": {"format": 1},
     "format of words": {"format": "one"},
-    "no corpus": {"corpus": None},
+    "no data": {"data": None},
     "no number": {"position": {"epoch": "3", "seconds": 1, "epoch_seconds": 1}},
     "true is no number": {"position": {"epoch": True, "seconds": 1, "epoch_seconds": 1}},
     "epoch before the first": {"position": {"epoch": -1, "seconds": 1, "epoch_seconds": 1}},
@@ -205,25 +230,26 @@ EDITS = {
     "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
     "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
     "no parts": {"training": {"loss": 0, "losses": 0, "state": []}},
-    "path outside": {"files": {"../../x": {"bytes": 1, "crc32": 1}}},
-    "size of another": {"files": {name: {"bytes": 5, "crc32": 1} for name in FILES}},
+    "path outside": {"files": {"state.bin": SIZE, "../../x": SIZE}},
+    "no tables": {"files": {"state.bin": SIZE}},
+    "size of another": {"files": dict.fromkeys(FILES, SIZE)},
 }
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_record_is_refused(kept, edit):
-    training, folder, (_, counts) = kept
-    path = saved(folder, training, 1, counts).folder / RECORD
+    training, folder, _ = kept
+    path = saved(folder, training, 1).folder / RECORD
     path.write_text(
         json.dumps({**json.loads(path.read_text()), **EDITS[edit]}).replace("Infinity", "1e999")
     )
     with pytest.raises(FormatError):
-        Checkpoint.load(path.parent).restore(training)
+        restored(Checkpoint.load(path.parent), training)
 
 
 def test_a_table_that_is_not_finite_is_refused(kept):
-    training, folder, (_, counts) = kept
-    path = saved(folder, training, 1, counts).folder
+    training, folder, _ = kept
+    path = saved(folder, training, 1).folder
     table = np.load(path / "context.npy")
     table[0, 0] = np.inf
     np.save(path / "context.npy", table)
@@ -232,13 +258,13 @@ def test_a_table_that_is_not_finite_is_refused(kept):
     record["files"]["context.npy"] = {"bytes": len(data), "crc32": zlib.crc32(data)}
     (path / RECORD).write_text(json.dumps(record))
     with pytest.raises(FormatError, match=r"context.npy: has a number that is NaN or infinite"):
-        Checkpoint.load(path).restore(training)
+        restored(Checkpoint.load(path), training)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "[" * 100_000, '{"format": NaN}', "\0", "é"])
 def test_a_record_that_is_none(kept, text):
-    training, folder, (_, counts) = kept
-    path = saved(folder, training, 1, counts).folder / RECORD
+    training, folder, _ = kept
+    path = saved(folder, training, 1).folder / RECORD
     path.write_text(text, encoding="latin-1")
     with pytest.raises(FormatError, match=RECORD):
         Checkpoint.load(path.parent)
@@ -260,11 +286,11 @@ def test_positions_outside_of_the_corpus_are_refused(kept):
 
 def test_another_shape_is_refused(kept):
     training, folder, text = kept
-    found = saved(folder, training, 1, text[1])
+    found = saved(folder, training, 1)
     with pytest.raises(FormatError, match=r"vectors\.npy: is float32"):
-        found.restore(Trainer(*text, options_of({}, dim=9)))
+        restored(found, Trainer(*text, options_of({}, dim=9)))
     with pytest.raises(FormatError, match=r"state\.bin: does not fit this run"):
-        found.restore(Trainer(*text, options_of({"objective": "dcme"})))
+        restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 
 def test_numbers_that_are_not_finite_are_not_kept(kept):
@@ -277,8 +303,10 @@ def test_numbers_that_are_not_finite_are_not_kept(kept):
 @pytest.mark.parametrize("every", ["0", "-1", "10", "1.5", "m", "1d", "1e3", "10 m", "", "९m"])
 def test_checkpoint_every(every):
     if every == "10":
-        assert CheckpointOptions(every).epochs == 10 and CheckpointOptions(every).seconds is None
-        assert CheckpointOptions("1.5m").seconds == 90 and CheckpointOptions("2h").seconds == 7200
+        found = CheckpointOptions(checkpoint_every=every)
+        assert found.epochs == 10 and found.seconds is None
+        assert CheckpointOptions(checkpoint_every="1.5m").seconds == 90
+        assert CheckpointOptions(checkpoint_every="2h").seconds == 7200
         return
     with pytest.raises(UsageError, match="checkpoint_every="):
-        CheckpointOptions(every)
+        CheckpointOptions(checkpoint_every=every)

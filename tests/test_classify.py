@@ -254,8 +254,8 @@ def test_epoch_progress_counts_every_instance():
     for threads in (1, 3):
         options = resolved(ClassifyOptions(threads=threads, batch=8, epochs=2), 7)
         training = ClassifierTrainer(matrix, documents, labels, 7, options)
-        assert training.epoch(0).instances == 100
-        assert training.epoch(1).instances == 200
+        assert training.epoch(0).done == 100
+        assert training.epoch(1).done == 200
 
 
 def test_likelihood_of_dcme_is_near_that_of_exact_softmax():

@@ -111,8 +111,9 @@ def test_several_labels(tmp_path):
         for a, t in zip(ANIMALS, TOOLS, strict=True)
     )
     path.write_text(text * 4)
-    model = str(tmp_path / "m")
-    options = ["--epochs", "20", "--holdout", str(path), "--threads", "1", "--quiet"]
+    held, model = tmp_path / "0.5", str(tmp_path / "m")  # ./0.5 is a file, 0.5 would be a share
+    held.write_text(text)
+    options = ["--epochs", "20", "--holdout", f"{tmp_path}/./0.5", "--threads", "1", "--quiet"]
     invoke("train", str(path), "--output", model, *options)
     found = json.loads(invoke("test", model, str(path), "--json").stdout)
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
@@ -184,7 +185,8 @@ FAILURES = [
     ("cat\ndog\n", [], 1, "no document has a label"),
     ("a\t\nb\t.\n", [], 1, "no words"),
     ("a\tx\nb\ty\n", ["--holdout", "1.5"], 2, "--holdout 1.5"),
-    ("a\tx\nb\ty\n", ["--holdout", "missing"], 2, "--holdout missing"),
+    ("a\tx\nb\ty\n", ["--holdout", "missing"], 1, "missing: there is no such file"),
+    ("a\tx\nb\ty\n", ["--holdout", "{docs}"], 2, "d.tsv: is trained on, too"),
     ("a\tx\nb\ty\n", ["--patience", "2"], 2, "--holdout"),
     ("a\tx\nb\ty\n", ["--lr", "1", "--min-lr", "2"], 2, "--min-lr 2"),
     ("a\tx\nb\ty\n", ["--objectiv", "gd"], 2, "did you mean --objective"),
@@ -196,7 +198,8 @@ FAILURES = [
 def test_failures_are_one_line_and_leave_nothing(tmp_path, capfd, text, options, code, message):
     path = tmp_path / "d.tsv"
     path.write_text(text)
-    arguments = ["train", str(path), "--output", str(tmp_path / "m"), "--quiet", *options]
+    arguments = ["train", str(path), "--output", str(tmp_path / "m"), "--quiet"]
+    arguments += [one.format(docs=path) for one in options]
     assert run(["classify", *arguments]) == code
     streams = capfd.readouterr()
     assert streams.err.startswith("error: ") and streams.err.count("\n") == 1

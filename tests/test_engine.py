@@ -28,17 +28,17 @@ def trainer(objective="dcme", **options):
 def test_an_epoch_that_is_stopped_is_finished_later_and_the_next_ones_are_whole():
     stopped, whole = trainer(), trainer()
     for number in range(2):
-        stopped._learner.stop()
-        assert not stopped._learner.epoch(number)
+        stopped._core.stop()
+        assert not stopped._core.epoch(number)
         stopped.epoch(number)
         whole.epoch(number)
-        assert stopped.progress().instances == DOCUMENTS * (number + 1)
+        assert stopped.progress().done == DOCUMENTS * (number + 1)
     assert np.array_equal(stopped.weights.table, whole.weights.table)
     assert stopped.weights.table.any()
 
 
 def test_a_stop_before_an_epoch_ends_it_at_once_and_leaves_it_unfinished():
-    run = trainer()._learner
+    run = trainer()._core
     run.stop()
     assert not run.epoch(0)
     assert (run.unfinished(), run.progress()["trained"]) == (0, 0)
@@ -51,21 +51,21 @@ def test_a_stop_before_an_epoch_ends_it_at_once_and_leaves_it_unfinished():
 def test_the_state_of_one_run_put_into_another_goes_on_alike():
     first, second = trainer(), trainer()
     first.epoch(0)
-    first._learner.stop()
-    assert not first._learner.epoch(1)
-    for source, target in zip(first._learner.state(), second._learner.state(), strict=True):
+    first._core.stop()
+    assert not first._core.epoch(1)
+    for source, target in zip(first._core.state(), second._core.state(), strict=True):
         target[:] = source
     second.weights.table[:] = first.weights.table
-    second._learner.restored()
-    assert second._learner.unfinished() == 1
-    assert second._learner.progress() == first._learner.progress()
+    second._core.restored()
+    assert second._core.unfinished() == 1
+    assert second._core.progress() == first._core.progress()
     for one in (first, second):
         one.epoch(1)
     assert np.array_equal(first.weights.table, second.weights.table)
 
 
 def test_a_state_with_positions_beyond_the_data_is_refused():
-    run = trainer()._learner
+    run = trainer()._core
     run.state()[0][:] = np.frombuffer(np.int64(7).tobytes(), dtype=np.uint8)  # the epoch, of two
     with pytest.raises(FormatError):
         run.restored()
@@ -74,7 +74,7 @@ def test_a_state_with_positions_beyond_the_data_is_refused():
 def test_rows_that_are_not_finite_are_found_by_their_numbers():
     learning = trainer()
     learning.weights.table[3, 5] = np.inf
-    run = learning._learner
+    run = learning._core
     assert not run.is_finite(0, FEATURES + 1)
     assert not run.is_finite(3, 4)
     assert run.is_finite(0, 3) and run.is_finite(4, FEATURES + 1)

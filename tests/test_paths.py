@@ -99,6 +99,10 @@ ROWS = [
         "--epochs 1 --quiet",
         {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},
         folders=("docs",), kept=("output",)),
+    Row("classify train {docs} --output {output} --resume {resume} --checkpoint {checkpoint} "
+        "--checkpoint-every 1 --epochs 1 --threads 1 --quiet",
+        {"docs": "d.txt", "resume": "kc"}, {"output": "om", "checkpoint": "okc"},
+        kept=("output", "checkpoint"), again=False),
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
     Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "
@@ -191,6 +195,8 @@ def made(tmp_path_factory):
             "classify train d.txt --output k --epochs 1 --quiet",
             "latent fit d.txt --output z --quiet",
             "latent fit v.svm --output zv --quiet",
+            "classify train d.txt --output k --epochs 1 --threads 1 --checkpoint kc "
+            "--checkpoint-every 1 --quiet",
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
             "fuse fit d.txt --unlabelled d2.txt --output f --final tied --quiet",

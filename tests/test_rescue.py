@@ -14,6 +14,7 @@ import pytest
 from helpers import manifest, write_corpus
 
 from dcme_w2v import disk, files, folders
+from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import run
@@ -134,8 +135,8 @@ def test_one_output_that_fails_does_not_cost_the_other(work, capsys, failing):
 def test_a_target_that_somebody_has_taken_meanwhile_is_left_alone(work, capsys, monkeypatch):
     """The folder is checked before training, and filled while that lasts."""
     for name, taken in (("classify", "to/o"), ("train", "to/o.bin")):
-        module, last = (pipeline, "fit") if name == "classify" else (run_module, "_run")
-        done = getattr(module, last)
+        module = fit_module if name == "classify" else run_module
+        done = module.run_epochs
 
         def meanwhile(*arguments, done=done, taken=taken):
             result = done(*arguments)
@@ -144,7 +145,7 @@ def test_a_target_that_somebody_has_taken_meanwhile_is_left_alone(work, capsys, 
             return result
 
         with monkeypatch.context() as patch:
-            patch.setattr(module, last, meanwhile)
+            patch.setattr(module, "run_epochs", meanwhile)
             assert run(COMMANDS[name].split()) == 1
         (path,) = kept(capsys.readouterr().err)
         assert LOADERS[name](path) and [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
@@ -198,7 +199,7 @@ def test_a_limit_of_the_size_of_files_is_met_before_the_work(
     work, capsys, file_limit, monkeypatch, name
 ):
     monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
-    monkeypatch.setattr(pipeline, "fit", None)
+    monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
     monkeypatch.setattr(disk, "file_limit", lambda: 100)
     monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
@@ -210,7 +211,7 @@ def test_a_limit_of_the_size_of_files_is_met_before_the_work(
 
 @pytest.mark.parametrize("name", ["classify", "scdv"])
 def test_a_disk_that_is_too_small_is_met_before_the_work(work, capsys, monkeypatch, name):
-    monkeypatch.setattr(pipeline, "fit", None)
+    monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
     assert run(COMMANDS[name].split()) == 1
@@ -229,12 +230,12 @@ def test_a_file_that_outgrows_its_limit_is_an_error_and_no_signal(work):
         "import resource, signal, sys\n"
         "from dcme_w2v.cli import main\n"
         "from dcme_w2v.words import run\n"
-        "end = run._run\n"
+        "end = run.run_epochs\n"
         "def limited(*a):\n"
         "    found = end(*a)\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))\n"
         "    return found\n"
-        "run._run = limited\n"
+        "run.run_epochs = limited\n"
         "main.main(sys.argv[1:])\n"
     )
     done = subprocess.run(
@@ -263,6 +264,8 @@ def test_a_name_as_long_as_can_be_is_written(work, name):
     long = "x" * (255 - (len(f".bin{beside}") if "train" in name else 0))
     if name == "train npy":
         long = "x" * (255 - len(".npy.partial"))
+    if name == "classify":
+        long = "x" * (255 - len(".partial"))
     line = COMMANDS[name].replace("to/o", f"to/{long}", 1)
     assert run(line.split()) == 0
     assert run(line.split()) == 0  # replaces

@@ -9,7 +9,7 @@ from helpers import refused, train, write_corpus
 from dcme_w2v import memory
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.options import TrainOptions
+from dcme_w2v.options import CheckpointOptions, TrainOptions
 from dcme_w2v.words import resources
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words import trainer as trainer_module
@@ -45,7 +45,7 @@ def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, mon
 
 def test_what_is_written_to_one_file_system_adds_up(tmp_path):
     plain = plan_of(tmp_path)
-    kept = plan_of(tmp_path, checkpoint=str(tmp_path / "k"))
+    kept = plan_of(tmp_path, checkpoints=CheckpointOptions(checkpoint=str(tmp_path / "k")))
     assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
 

@@ -21,10 +21,10 @@ from dcme_w2v.checkpoints.folder import (
     generations_in,
 )
 from dcme_w2v.cli.main import run
+from dcme_w2v.cli.signals import SIGNALS
+from dcme_w2v.engine import trainer as engine
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.interrupts import SIGNALS
 from dcme_w2v.words import run as run_module
-from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -50,7 +50,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
             os.kill(os.getpid(), number)
         return start(self, now, watch)
 
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(Trainer, "epoch", send)
 
 
@@ -107,7 +107,7 @@ def test_a_signal_while_reading_ends_at_once(tmp_path, corpus, capsys, monkeypat
 
 
 def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     for every, names in (("1", {"000002", "000003"}), ("2", {"000001"}), ("9h", set())):
         folder = tmp_path / every
         flags = ("--checkpoint", str(folder), "--checkpoint-every", every)
@@ -229,14 +229,14 @@ def test_a_dry_run_makes_no_folder(tmp_path, corpus):
 
 
 def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypatch):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     folder = tmp_path / "k"
     advance = schedule.Keeper.end_epoch
 
     def spoil(keeper):
         advance(keeper)
         if keeper.position.epoch == 2:
-            keeper._training.input[3, 3] = np.nan
+            keeper._task.trainer.input[3, 3] = np.nan
 
     monkeypatch.setattr(schedule.Keeper, "end_epoch", spoil)
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
@@ -251,7 +251,7 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
 
 def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
     """The threads look at losses of words that they meet; the poll at all rows in turn."""
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
     ids, counts = lines([1000] * 2400)  # a poll ends it at once
     counts = np.append(counts, 1)
     run = Trainer(ids, counts, options_of({"noise_power": 2.0, "negative": 20}, dim=300, window=10))

@@ -14,10 +14,10 @@ from reference import LAST
 from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
-from dcme_w2v.core import core_options
+from dcme_w2v.core import core_options, new_table
+from dcme_w2v.engine import trainer as engine
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.options import TrainOptions, declaration_of
-from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.trainer import Trainer
@@ -145,7 +145,7 @@ def test_scores_far_from_zero_are_no_error(objective):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, threads):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
     text = lines([20] * 40_000)
     run = Trainer(*text, options_of({"negative": 20}, dim=300, window=10, threads=threads))
     before = threading.active_count()
@@ -160,7 +160,7 @@ def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, thr
 
 
 def test_the_watcher_sees_progress(monkeypatch):
-    monkeypatch.setattr(trainer_module, "POLL_SECONDS", 0.002)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.002)
     text = lines([20] * 2000)
     run, seen = Trainer(*text, options_of({}, dim=50)), []
     run.epoch(0, seen.append)
@@ -203,7 +203,7 @@ def test_the_core_takes_exactly_the_options():
     values = core_options(options_of({}))
     assert list(values) == fields
     ids, counts = corpus()
-    tables = [trainer_module.new_table(len(counts), 8) for _ in range(2)]
+    tables = [new_table(len(counts), 8) for _ in range(2)]
     core.Trainer(values, ids, counts, *tables)
     for name in fields:
         with pytest.raises(ValueError, match=name):

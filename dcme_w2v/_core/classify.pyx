@@ -27,7 +27,7 @@ cdef extern from "classify/options.h" nogil:
 
 cdef extern from "kernels/kernels.h" nogil:
     ctypedef struct dcme_kernels:
-        pass
+        const char *name
 
     int64_t dcme_stride(int64_t dim)
     const dcme_kernels *dcme_kernels_choose(const char *name)
@@ -163,6 +163,11 @@ cdef class Linear:
         if self.core.kernels == NULL:
             raise ValueError("no kernels of that name here")
         self.kept = weights
+
+    @property
+    def kernels(self):
+        """Name of the instruction set in use."""
+        return self.core.kernels.name.decode()
 
     def scores(self, Documents documents, int64_t begin, int64_t end, float[:, ::1] out,
                int32_t threads):

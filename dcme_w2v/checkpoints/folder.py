@@ -1,15 +1,14 @@
-"""Checkpoints: all state of a training run in a folder, from which it goes on as if never stopped.
+"""Checkpoints: all state of a training run in a folder, to resume from as if never stopped.
 
 A folder holds two generations, each a folder of its own that appears whole or not at all:
 
-    000007/checkpoint.json   options, corpus, epoch, and the size and CRC-32 of each other file
-    000007/vectors.npy       the input table, with its words beside it in vectors.vocab: word
-    000007/vectors.vocab     vectors like any, which --init and every command can read
-    000007/context.npy       the output table
+    000007/checkpoint.json   kind, options, data, epoch, and the size and CRC-32 of each other file
+    000007/NAME.npy          the tables of the task; of words vectors.npy and context.npy
     000007/state.bin         the objective's and the threads' state, as the C core lists it
 
-Called by `dcme_w2v.words.run`. What the machine cannot tell apart is not compared: a corpus may
-have moved, and other kernels change the last digits only.
+and the texts of the task: of words vectors.vocab, so that vectors.npy are word vectors like any.
+Called by `dcme_w2v.checkpoints.schedule`. What the machine cannot distinguish is not compared: a
+corpus may have moved, and other kernels change the last digits only.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
-import hashlib
 import io
 import json
 import os
@@ -25,28 +23,26 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
-from dcme_w2v._core.text import format_counts
-from dcme_w2v.checkpoints.record import FILES, FORMAT, RECORD, read_record
+from dcme_w2v.checkpoints.record import FORMAT, RECORD, STATE, read_record
+from dcme_w2v.engine.task import Fingerprint, Task
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.finite import all_finite
-from dcme_w2v.options import TrainOptions, VocabularyOptions, flag_of
-from dcme_w2v.text.encode import EncodedCorpus
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors_io import blocks_of
+from dcme_w2v.options import Checked, CheckpointOptions, flag_of
+from dcme_w2v.parallel import blocks_of_rows
+from dcme_w2v.paths import Paths
 
+T = TypeVar("T", bound=Checked)
 KEPT = 2  # generations
 READ_AT_ONCE = 8 << 20
-SAMENESS = ("ids", "vocabulary")  # what two corpora have to have in common
 
 
 @dataclass
@@ -69,23 +65,6 @@ class Position:
 POSITION = tuple(item.name for item in dataclasses.fields(Position))
 
 
-def fingerprint_of(corpus: EncodedCorpus) -> dict[str, Any]:
-    """Return what tells a corpus from another: hashes of its ids and words, and its figures."""
-    ids, words = hashlib.sha256(), hashlib.sha256()
-    for first in range(0, len(corpus.ids), READ_AT_ONCE):
-        ids.update(np.ascontiguousarray(corpus.ids[first : first + READ_AT_ONCE]).data)
-    vocabulary = corpus.vocabulary
-    for array in (vocabulary.text, vocabulary.offsets, vocabulary.counts):
-        words.update(np.ascontiguousarray(array).data)
-    return {
-        "ids": ids.hexdigest(),
-        "vocabulary": words.hexdigest(),
-        "tokens": corpus.tokens,
-        "words": len(vocabulary),
-        "files": [file["path"] for file in corpus.files],
-    }
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """One generation, read from its folder.
@@ -103,7 +82,7 @@ class Checkpoint:
     def load(cls, folder: Path) -> Checkpoint:
         """Read the record and check the files against it."""
         found = cls(folder, read_record(folder / RECORD))
-        for name in FILES:
+        for name in found.record["files"]:
             found._check_file(name)
         return found
 
@@ -125,58 +104,68 @@ class Checkpoint:
         if found != wanted:
             raise self._damaged(name, "is not what was written (size or checksum)")
 
-    def with_its_own(self, options: TrainOptions) -> TrainOptions:
-        """Return the options with the run's where they depend on the machine or the corpus."""
+    def with_its_own(self, options: T, *names: str) -> T:
+        """Return options with the run's values of these, which may depend on machine or data."""
         kept = self.record["options"]
-        left = [name for name in ("threads", "sample") if getattr(options, name) is None]
-        return dataclasses.replace(options, **{name: kept[name] for name in left})
+        left = [one for one in names if getattr(options, one) is None and one in kept]
+        return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
 
-    def check_options(self, vocabulary: VocabularyOptions, options: TrainOptions) -> None:
-        """Raise `UsageError` if an option is not what it was."""
+    def check_kind(self, kind: str) -> None:
+        """Raise `UsageError` if another kind of training wrote it."""
+        if self.record["kind"] != kind:
+            raise UsageError(
+                f"{self.folder}: is of a training of {self.record['kind']}, not of {kind}; give "
+                "--resume a folder of this command"
+            )
+
+    def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
+        """Raise `UsageError` if an option that is not `free` is not what it was."""
         kept = self.record["options"]
-        for name, value in _options(vocabulary, options).items():
-            if name == "threads" and options.deterministic:
-                continue
-            if name in kept and (kept[name] != value or type(kept[name]) is not type(value)):
+        for name, value in options.items():
+            same = name in kept and kept[name] == value and type(kept[name]) is type(value)
+            if name in kept and not same and name not in free:
                 raise UsageError(
                     f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])} in "
                     f"{self.folder}: give what it was, or start anew without --resume"
                 )
 
-    def check_corpus(self, fingerprint: Mapping[str, Any]) -> None:
-        """Raise `UsageError` if the corpus is not what it was."""
-        kept = self.record["corpus"]
-        if all(kept[name] == fingerprint[name] for name in SAMENESS):
+    def check_data(self, now: Fingerprint) -> None:
+        """Raise `UsageError` if the data are not what they were."""
+        kept = self.record["data"]
+        if kept["hashes"] == now.hashes:
             return
-        then, now = (
-            f"{one['tokens']:,} tokens and {one['words']:,} words of "
-            + ", ".join(map(str, one["files"][:3]))
-            for one in (kept, fingerprint)
-        )
-        if then == now:
-            now = "the same figures, but other text"
+        shown = now.described
+        if kept["described"] == shown:
+            shown = "the same figures, but other text"
         raise UsageError(
-            f"{self.folder}: was made from another corpus or vocabulary ({then}; now {now}): give "
-            "what it was made from, or start anew without --resume"
+            f"{self.folder}: was made from another corpus or vocabulary ({kept['described']}; now "
+            f"{shown}): give what it was made from, or start anew without --resume"
         )
 
-    def restore(self, training: Trainer) -> Position:
+    def restore(self, task: Task) -> Position:
         """Put all state into a training that was made alike; return how far it is."""
-        for name, table in (("vectors.npy", training.input), ("context.npy", training.output)):
-            table[:] = self._table(name, table.shape)
+        training = task.trainer
+        for name, table in task.tables().items():
+            table[:] = self._table(f"{name}.npy", table.shape)
         try:
-            with (self.folder / "state.bin").open("rb") as file:
+            with (self.folder / STATE).open("rb") as file:
                 training.restore(file.readinto, self.record["training"])
         except (DcmeError, EOFError) as error:
-            raise self._damaged("state.bin", f"does not fit this run: {error}") from error
+            raise self._damaged(STATE, f"does not fit this run: {error}") from error
+        try:
+            task.take_notes(self.record["notes"])
+        except Exception as error:
+            raise self._damaged(RECORD, f"does not fit this run: notes: {error}") from error
         position = Position(**{name: self.record["position"][name] for name in POSITION})
         if training.unfinished not in (None, position.epoch):
             raise self._damaged(RECORD, f"is not in epoch {position.epoch}")
-        if not 0 <= position.epoch <= training.options.epochs:
+        if not 0 <= position.epoch <= training.epochs:
             raise self._damaged(RECORD, f"there is no epoch {position.epoch}")
         return position
 
     def _table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        if name not in self.record["files"]:
+            raise self._damaged(RECORD, f"has no {name}")
         try:
             found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy lets through whatever it makes of the header
@@ -248,7 +237,7 @@ class CheckpointFolder:
         """Return the generations, oldest first."""
         return generations_in(self.path)
 
-    def save(self, record: Mapping[str, Any], training: Trainer, vocabulary: Vocabulary) -> Path:
+    def save(self, record: Mapping[str, Any], task: Task) -> Path:
         """Write a new generation and drop the oldest; return its folder.
 
         Raises
@@ -261,7 +250,7 @@ class CheckpointFolder:
         target = self.path / f"{int(before[-1].name) + 1 if before else 1:06d}"
         try:
             aside = Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part"))
-            _write(aside, record, training, vocabulary)
+            _write(aside, record, task)
             _sync_folder(aside)
             aside.rename(target)
             os.fsync(self._lock)
@@ -270,7 +259,7 @@ class CheckpointFolder:
         except OSError as error:
             raise ResourceError(
                 f"{self.path}: the checkpoint cannot be written: {error.strerror}; it needs "
-                f"{bytes_of(training) / 1e6:,.1f} MB"
+                f"{bytes_of(task) / 1e6:,.1f} MB"
             ) from error
         finally:
             if aside is not None:
@@ -293,33 +282,83 @@ def generations_in(path: Path) -> list[Path]:
     return sorted(found, key=lambda one: int(one.name))
 
 
-def bytes_of(training: Trainer) -> int:
-    """Return the bytes of a checkpoint, but for its words."""
-    state = sum(piece.nbytes for piece in training.state())
-    return training.input.size * 4 + training.output.size * 4 + state
+def bytes_of(task: Task) -> int:
+    """Return the bytes of a checkpoint, but for its texts."""
+    state = sum(piece.nbytes for piece in task.trainer.state())
+    return sum(table.size * 4 for table in task.tables().values()) + state
 
 
-def record_of(
-    vocabulary: VocabularyOptions,
-    options: TrainOptions,
-    fingerprint: Mapping[str, Any],
-    training: Trainer,
-    position: Position,
-) -> dict[str, Any]:
+def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
     """Return the record of a checkpoint, but for its files."""
     return {
         "format": FORMAT,
         "version": __version__,
-        "options": _options(vocabulary, options),
-        "corpus": dict(fingerprint),
-        "kernels": training.kernels,
+        "kind": task.kind,
+        "options": dict(task.options),
+        "data": dataclasses.asdict(fingerprint),
+        "kernels": task.trainer.kernels,
         "position": dataclasses.asdict(position),
-        "training": training.record(),
+        "training": task.trainer.record(),
+        "notes": task.notes(),
     }
 
 
-def _options(vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
-    return {**dataclasses.asdict(vocabulary), **dataclasses.asdict(options)}
+# ---- a run's folder, by its options ----
+
+
+def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
+    """Declare the folders that a run with these options reads and writes."""
+    kept, given = options.folder, "--resume" if options.checkpoint is None else "--checkpoint"
+    paths.folder(given, kept, _is_ours)
+    if options.resume is not None and not _same(options.resume, kept):
+        paths.reads("--resume", options.resume)
+    return paths
+
+
+def found_by(options: CheckpointOptions, kind: str) -> Checkpoint | None:
+    """Return the checkpoint to resume from; a folder that is both source and target may be empty.
+
+    Raises
+    ------
+    UsageError
+        There is none, or another kind of training wrote it.
+    """
+    if options.resume is None:
+        return None
+    generations = generations_in(Path(options.resume))
+    if generations:
+        found = Checkpoint.load(generations[-1])
+        found.check_kind(kind)
+        return found
+    if options.resume == options.checkpoint:
+        return None
+    raise UsageError(
+        f"{options.resume}: has no checkpoint; give --resume its folder, or leave it out"
+    )
+
+
+@contextlib.contextmanager
+def opened(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
+    """Open the folder of checkpoints, if there is to be one."""
+    if options.folder is None:
+        yield None
+        return
+    folder = CheckpointFolder(options.folder, resuming=options.folder == options.resume)
+    try:
+        yield folder
+    finally:
+        folder.close()
+
+
+def _is_ours(name: str) -> bool:
+    return re.fullmatch(r"[0-9]{6,18}|\..*\.part", name) is not None
+
+
+def _same(first: str, second: str | None) -> bool:
+    return first == second or (
+        second is not None and Path(first).exists() and Path(second).exists()
+        and Path(first).samefile(second)
+    )  # fmt: skip
 
 
 def _shown(value: Any) -> str:
@@ -329,17 +368,13 @@ def _shown(value: Any) -> str:
 # ---- writing ----
 
 
-def _write(
-    folder: Path, record: Mapping[str, Any], training: Trainer, vocabulary: Vocabulary
-) -> None:
-    words = format_counts(vocabulary.text, vocabulary.offsets, vocabulary.counts)
+def _write(folder: Path, record: Mapping[str, Any], task: Task) -> None:
     contents: dict[str, Iterator[Any]] = {
-        "vectors.npy": _npy(training.input),
-        "vectors.vocab": iter([words.data]),
-        "context.npy": _npy(training.output),
-        "state.bin": (piece.data for piece in training.state()),
+        f"{name}.npy": _npy(table) for name, table in task.tables().items()
     }
-    files = {name: _write_file(folder / name, contents[name]) for name in FILES}
+    contents |= {name: iter([data]) for name, data in task.texts().items()}
+    contents[STATE] = (piece.data for piece in task.trainer.state())
+    files = {name: _write_file(folder / name, pieces) for name, pieces in contents.items()}
     text = json.dumps({**record, "files": files}, indent=2, allow_nan=False) + "\n"
     _write_file(folder / RECORD, iter([text.encode()]))
 
@@ -349,8 +384,8 @@ def _npy(table: NDArray[np.float32]) -> Iterator[Any]:
     header = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
     np.lib.format.write_array_header_1_0(start, header)
     yield start.getvalue()
-    for _, block in blocks_of(table):
-        yield block.data.cast("B")
+    for rows in blocks_of_rows(len(table)):
+        yield np.ascontiguousarray(table[rows]).data.cast("B")
 
 
 def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:

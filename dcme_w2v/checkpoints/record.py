@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import FormatError
 
-FORMAT = 1
+FORMAT = 2
 RECORD = "checkpoint.json"
-FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
+STATE = "state.bin"
 
 # What a record holds: kinds by key, in tables of tables.
 _NUMBER = (int, float)
+_FILE = {"bytes": int, "crc32": int}
 _SHAPE: dict[str, Any] = {
-    "format": int,
+    "kind": str,
     "options": {"threads": int},
-    "corpus": {"ids": str, "vocabulary": str, "tokens": int, "words": int, "files": list},
+    "data": {"hashes": dict, "described": str},
     "kernels": str,
     "position": {"epoch": int, "seconds": _NUMBER, "epoch_seconds": _NUMBER},
     "training": {"loss": _NUMBER, "losses": int, "state": list},
-    "files": {name: {"bytes": int, "crc32": int} for name in FILES},
+    "notes": dict,
+    "files": {STATE: _FILE},
 }
+_NAME = re.compile(r"[a-z_]{1,64}\.[a-z]{1,16}", re.ASCII)
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -34,12 +38,17 @@ def read_record(path: Path) -> dict[str, Any]:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is no JSON ({error}); it is not to be edited") from error
-    _check_shape(path, "", record, _SHAPE)
+    _check_shape(path, "", record, {"format": int})
     if record["format"] != FORMAT:
         raise FormatError(
-            f"{path}: has format {record['format']} and this version reads {FORMAT}; go on with "
+            f"{path}: has format {record['format']} and this version reads {FORMAT}; resume with "
             f"the version that wrote it, {record.get('version')}"
         )
+    _check_shape(path, "", record, _SHAPE)
+    for name in record["files"]:
+        if not _NAME.fullmatch(name):
+            raise FormatError(f"{path}: files has {name[:40]!r}; it is not to be edited")
+        _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
     return record  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""When a run's state is saved, and what is said about it; called by `dcme_w2v.words.run`."""
+"""When a run's state is saved, and what is said about it; called by `dcme_w2v.engine.run`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dcme_w2v.checkpoints.folder import (
-    Checkpoint,
-    CheckpointFolder,
-    Position,
-    fingerprint_of,
-    record_of,
-)
+from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, Position, record_of
+from dcme_w2v.engine.task import Task
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.options import CheckpointOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.progress import Reporter
-from dcme_w2v.text.encode import EncodedCorpus
-from dcme_w2v.words.trainer import Trainer
 
 
 class Keeper:
@@ -26,55 +19,63 @@ class Keeper:
 
     Parameters
     ----------
+    task : Task
+        What is trained.
+    reporter : Reporter
+        Hears what is saved, and what cannot be.
     folder : CheckpointFolder, optional
         Where checkpoints go; None for a run that keeps none.
-    every : CheckpointOptions
-        How often.
-    options : VocabularyOptions and TrainOptions
-        As used.
-    corpus : EncodedCorpus
-    training : Trainer
-    reporter : Reporter
+    options : CheckpointOptions, optional
+        How often; None for a caller who has no such option.
+    found : Checkpoint, optional
+        To resume from.
 
     Attributes
     ----------
     position : Position
     latest : Path or None
-        The last checkpoint of this run, or the one that it goes on from.
+        The last checkpoint of this run, or the one that it was resumed from.
+
+    Raises
+    ------
+    UsageError
+        `found` is of other options or other data.
     """
 
     def __init__(
         self,
-        folder: CheckpointFolder | None,
-        every: CheckpointOptions,
-        options: tuple[VocabularyOptions, TrainOptions],
-        corpus: EncodedCorpus,
-        training: Trainer,
+        task: Task,
         reporter: Reporter,
+        folder: CheckpointFolder | None = None,
+        options: CheckpointOptions | None = None,
+        found: Checkpoint | None = None,
     ) -> None:
         self.folder = folder
         self.position = Position()
         self.latest: Path | None = None
-        self._every = every
-        self._options = options
-        self._corpus = corpus
-        self._training = training
-        self._reporter = reporter
-        self._fingerprint = fingerprint_of(corpus) if folder is not None else {}
+        self._task, self._reporter, self._options = task, reporter, options
+        self._fingerprint = task.fingerprint() if folder or found else None
+        if found is not None:
+            self._resume(found)
         self._saved = time.monotonic()
 
-    def resume(self, found: Checkpoint) -> None:
-        """Put a checkpoint's state into the training, if it is of the same corpus."""
-        found.check_corpus(self._fingerprint or fingerprint_of(self._corpus))
-        self.position = found.restore(self._training)
+    def _resume(self, found: Checkpoint) -> None:
+        """Put a checkpoint's state into the training, if it is of the same data."""
+        task, training = self._task, self._task.trainer
+        assert self._fingerprint is not None
+        found.check_options(task.options, task.free)
+        found.check_data(self._fingerprint)
+        self.position = found.restore(task)
         self.latest = found.folder
-        ended = self.position.epoch >= self._training.options.epochs
+        ended = self.position.epoch >= training.epochs or (
+            training.unfinished is None and task.is_over()
+        )
         place = "where all is trained" if ended else f"in epoch {self.position.epoch + 1}"
         self._reporter.talk(f"going on from {found.folder}, {place}")
-        if found.record["kernels"] != self._training.kernels:
+        if found.record["kernels"] != training.kernels:
             self._reporter.talk(
                 f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "
-                f"this machine uses {self._training.kernels}: the last digits will differ"
+                f"this machine uses {training.kernels}: the last digits will differ"
             )
 
     @contextlib.contextmanager
@@ -93,20 +94,18 @@ class Keeper:
 
     def is_time(self) -> bool:
         """Tell whether the last checkpoint is so long ago that training should stop for one."""
-        seconds = self._every.seconds
-        return (
-            self.folder is not None
-            and seconds is not None
-            and time.monotonic() - self._saved >= seconds
-        )
+        if self.folder is None or self._options is None or self._options.seconds is None:
+            return False
+        return time.monotonic() - self._saved >= self._options.seconds
 
     def save_if_due(self) -> None:
         """Save the state where time or the end of an epoch asks for it.
 
         A checkpoint that cannot be written does not end the run; the one before is still there.
         """
-        between = self._training.unfinished is None
-        by_epochs = self._every.epochs is not None and self.position.epoch % self._every.epochs == 0
+        between = self._task.trainer.unfinished is None
+        epochs = self._options.epochs if self._options else None
+        by_epochs = epochs is not None and self.position.epoch % epochs == 0
         if self.is_time() or (self.folder is not None and between and by_epochs):
             try:
                 self.save()
@@ -126,14 +125,17 @@ class Keeper:
         """
         if self.folder is None:
             return None
-        self._training.check_finite()
-        record = record_of(*self._options, self._fingerprint, self._training, self.position)
-        self.latest = self.folder.save(record, self._training, self._corpus.vocabulary)
+        assert self._fingerprint is not None
+        self._task.trainer.check_finite()
+        record = record_of(self._task, self._fingerprint, self.position)
+        self.latest = self.folder.save(record, self._task)
         self._saved = time.monotonic()
         return self.latest
 
     def last_state(self) -> str:
-        """Say where the last good state is."""
+        """Return where the last good state is, to be added to an error."""
+        if self._options is None:
+            return ""
         if self.latest is None:
-            return "no state was kept, --checkpoint=FOLDER would"
-        return f"the last good state is {self.latest}, which --init={self.latest}/vectors.npy reads"
+            return "; no state was kept, --checkpoint=FOLDER would"
+        return f"; the last good state is {self.latest}{self._task.start_hint(self.latest)}"

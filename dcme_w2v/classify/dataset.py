@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +41,6 @@ class Read:
     unlabelled: int
     held_matrix: csr_matrix
     held_labels: Labels
-
-
-def share_of(holdout: str | None) -> float:
-    """Return the share of documents to hold out; 0 where a file is given, or nothing."""
-    if holdout is None or Path(holdout).exists():
-        return 0.0
-    try:
-        share = float(holdout)
-    except ValueError:
-        raise UsageError(f"--holdout={holdout}: give a file, or a share such as 0.1") from None
-    if not 0 < share < 1:
-        raise UsageError(f"--holdout={holdout}: give a share above 0 and below 1")
-    return share
 
 
 def are_vectors(docs: Sequence[str]) -> bool:

@@ -93,6 +93,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             The rows are not finite, the numbers of rows and labels differ, there is one class, or
             a parameter cannot be used.
+        KeyboardInterrupt
+            Its attribute `partial` is this classifier with the weights so far.
         """
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -103,8 +105,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kept = weights > 0
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
-        self._weights, self.epochs_ = fit(data, len(self.classes_), options)
-        self.n_iter_ = len(self.epochs_)
+        try:
+            self._take(*fit(data, len(self.classes_), options))
+        except KeyboardInterrupt as error:
+            error.partial = self._take(*error.partial)  # type: ignore[attr-defined]
+            raise
+        return self
+
+    def _take(self, weights: Weights, epochs: list[dict[str, Any]]) -> MaxentClassifier:
+        self._weights, self.epochs_, self.n_iter_ = weights, epochs, len(epochs)
         return self
 
     def partial_fit(

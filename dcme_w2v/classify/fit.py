@@ -5,8 +5,9 @@ Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline`.
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import CHUNK, ClassifierTrainer, Progress, Weights, core_documents
+from dcme_w2v.classify.trainer import CHUNK, ClassifierTrainer, Weights, core_documents
+from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.run import interrupted, run_epochs
+from dcme_w2v.engine.task import Fingerprint, Task, hash_of
 from dcme_w2v.progress import Quiet, Reporter
 
 
@@ -56,15 +61,8 @@ def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) 
     return measures.result()
 
 
-def fit(
-    data: Labelled,
-    classes: int,
-    options: ClassifyOptions,
-    holdout: Labelled | None = None,
-    several: bool = False,
-    reporter: Reporter | None = None,
-) -> tuple[Weights, list[dict[str, Any]]]:
-    """Train a linear classifier.
+class Fit(Task):
+    """Training of a linear classifier, to the run engine and to L-BFGS.
 
     Parameters
     ----------
@@ -79,92 +77,172 @@ def fit(
         several labels: precision of the first) are kept.
     several : bool
         Whether documents may have several labels.
-    reporter : Reporter, optional
-        Hears of the progress.
+    others : mapping, optional
+        Further options that a resumed run must have, too.
+    described : str
+        The data in words, for messages.
 
-    Returns
-    -------
+    Attributes
+    ----------
     weights : Weights
-        The result.
-    epochs : list of dict
+        The result so far: at the end the best epoch's.
+    records : list of dict
         Each epoch's `epoch`, `seconds`, `loss`, `lr`, and with `holdout` its measures.
     """
-    watcher = _Watcher(classes, options, holdout, several, reporter or Quiet())
-    documents, labels = data.instances()
-    sample_weight = None if data.weights is None else data.weights[documents]
-    if options.solver == "lbfgs":
-        watcher.begin(None, "iterations")
-        weights = solve(
-            data.matrix, documents, labels, classes, options, watcher.iterated, sample_weight
-        )
-        return watcher.chosen(weights), watcher.records
-    assert options.epochs is not None
-    watcher.begin(len(labels) * options.epochs, "documents")
-    training = ClassifierTrainer(
-        data.matrix, documents, labels, classes, options, sample_weight=sample_weight
-    )
-    for number in range(options.epochs):
-        progress = training.epoch(number, watcher.advanced)
-        if watcher.ended(number + 1, progress.loss, training.weights, lr=progress.lr):
-            break
-    return watcher.chosen(training.weights), watcher.records
 
-
-class _Watcher:
-    """Measures and tells of every epoch, and keeps the best one's weights."""
+    kind, unit = "classes", "documents"
 
     def __init__(
         self,
+        data: Labelled,
         classes: int,
         options: ClassifyOptions,
-        holdout: Labelled | None,
-        several: bool,
-        reporter: Reporter,
+        holdout: Labelled | None = None,
+        several: bool = False,
+        others: Mapping[str, Any] | None = None,
+        described: str = "",
     ) -> None:
+        documents, labels = data.instances()
+        sample_weight = None if data.weights is None else data.weights[documents]
+        self._learned = (data.matrix, documents, labels, classes, options)
+        self._sample_weight, self._options = sample_weight, options
         self.records: list[dict[str, Any]] = []
-        self._classes, self._options = classes, options
-        self._holdout, self._several, self._reporter = holdout, several, reporter
-        self._best: tuple[float, int, NDArray[np.float32] | None] = (-1.0, 0, None)
-        self._start = time.monotonic()
+        self._data, self._holdout, self._several = data, holdout, several
+        self._described = described
+        self._best, self._best_epoch = -1.0, 0
+        if options.solver == "lbfgs":
+            self.weights = Weights(data.matrix.shape[1], classes, options.bias)
+        else:
+            training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
+            named = {**dataclasses.asdict(options), **(others or {})}
+            super().__init__(training, named, len(labels) * training.epochs)
+            self.weights = training.weights
+        table = self.weights.table[:, :classes]
+        self._best_table = np.zeros_like(table) if holdout is not None else None
 
-    def begin(self, total: int | None, unit: str) -> None:
-        self._reporter.stage("training", total, unit)
-        self._start = time.monotonic()
+    # ---- what the engine calls ----
 
-    def advanced(self, progress: Progress) -> None:
-        self._reporter.advance(progress.instances, loss=progress.loss, lr=progress.lr)
-
-    def iterated(self, iteration: int, loss: float, weights: Weights) -> bool:
-        self._reporter.advance(iteration, loss=loss)
-        return self.ended(iteration, loss, weights)
-
-    def ended(self, epoch: int, loss: float, weights: Weights, **fields: float) -> bool:
-        """Take note of an epoch's end; returns whether to stop now."""
-        record: dict[str, Any] = {"epoch": epoch, "seconds": time.monotonic() - self._start}
-        record |= {"loss": loss, **fields}
+    def fingerprint(self) -> Fingerprint:
+        """Return what distinguishes the documents and their labels."""
+        hashes = {"documents": _hash_of(self._data)}
         if self._holdout is not None:
-            found = self._measures(weights, self._holdout)
-            record |= {f"heldout_{name}": value for name, value in found.items()}
-            figure = found["precision_at_1" if self._several else "accuracy"]
-            if figure > self._best[0]:
-                self._best = (figure, epoch, weights.table.copy())
-        record["seconds"] = round(record["seconds"], 3)
-        self.records.append(record)
-        self._reporter.epoch(record)
-        self._start = time.monotonic()
-        patience = self._options.patience
-        return bool(self._holdout and patience and epoch - self._best[1] >= patience)
+            hashes["holdout"] = _hash_of(self._holdout)
+        return Fingerprint(hashes, self._described)
 
-    def chosen(self, weights: Weights) -> Weights:
-        """Return the weights with the best epoch's numbers."""
-        _, epoch, table = self._best
-        if table is not None:
-            weights.table[:] = table
-            self._reporter.talk(f"epoch {epoch} was the best and is kept")
-        return weights
-
-    def _measures(self, weights: Weights, holdout: Labelled) -> dict[str, Any]:
+    def scores(self) -> dict[str, Any]:
+        """Return the measures on the held-out documents."""
+        if self._holdout is None:
+            return {}
         wanted = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
-        measures = Measures(self._classes, self._several)
-        found = measure(weights, holdout, measures, self._options.threads or 1)
-        return {name: found[name] for name in wanted if name in found}
+        measures = Measures(self.weights.classes, self._several)
+        found = measure(self.weights, self._holdout, measures, self._options.threads or 1)
+        return {f"heldout_{name}": found[name] for name in wanted if name in found}
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:
+        """Keep an epoch's figures, and its weights if they are the best."""
+        self.records.append(dict(record))
+        if self._best_table is not None:
+            figure = record[f"heldout_{'precision_at_1' if self._several else 'accuracy'}"]
+            if figure > self._best:
+                self._best, self._best_epoch = figure, record["epoch"]
+                self._best_table[:] = self.weights.table[:, : self.weights.classes]
+
+    def is_over(self) -> bool:
+        """Tell whether the measures have not improved for as long as --patience."""
+        patience = self._options.patience
+        if not patience or self._holdout is None or not self.records:
+            return False
+        return bool(self.records[-1]["epoch"] - self._best_epoch >= patience)
+
+    def tables(self) -> Mapping[str, NDArray[np.float32]]:
+        """Return the weights as they are, and the best ones."""
+        best = {} if self._best_table is None else {"best": self._best_table}
+        return {**self.trainer.tables, **best}
+
+    def notes(self) -> dict[str, Any]:
+        """Return what all epochs so far have measured."""
+        return {"epochs": self.records, "best": self._best, "best_epoch": self._best_epoch}
+
+    def take_notes(self, notes: Mapping[str, Any]) -> None:
+        """Put them back."""
+        self.records = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
+        self._best, self._best_epoch = float(notes["best"]), int(notes["best_epoch"])
+
+    def partial(self) -> object:
+        """Return the weights as they are."""
+        return self.weights
+
+    def save_partial(self) -> str | None:
+        """Save nothing: there is no output."""
+        return None
+
+    # ---- the training ----
+
+    def train(
+        self, reporter: Reporter, noted: Noted | None = None, keeper: Keeper | None = None
+    ) -> None:
+        """Train to the end, or to the end of patience, and take the best epoch's weights.
+
+        Raises
+        ------
+        Interrupted, DivergedError
+            See `dcme_w2v.engine.run.run_epochs`.
+        """
+        noted = noted or Noted()
+        if self._options.solver == "lbfgs":
+            self._solve(reporter, noted)
+        else:
+            run_epochs(self, keeper or Keeper(self, reporter), reporter, noted)
+        if self._best_table is not None and self._best_epoch:
+            self.weights.table[:, : self.weights.classes] = self._best_table
+            reporter.talk(f"epoch {self._best_epoch} was the best and is kept")
+
+    def _solve(self, reporter: Reporter, noted: Noted) -> None:
+        """Find the optimum; an iteration counts as an epoch."""
+        reporter.stage("training", None, "iterations")
+        keeper, start = Keeper(self, reporter), time.monotonic()
+
+        def iterated(iteration: int, loss: float) -> bool:
+            nonlocal start
+            reporter.advance(iteration, loss=loss)
+            seconds = round(time.monotonic() - start, 3)
+            record = {"epoch": iteration, "seconds": seconds, "loss": loss, **self.scores()}
+            self.end_epoch(record)
+            reporter.epoch(record)
+            start = time.monotonic()
+            keeper.end_epoch()
+            if noted.number is not None:
+                raise interrupted(self, keeper, noted)
+            return self.is_over()
+
+        solve(*self._learned, iterated, self._sample_weight, self.weights)
+
+
+def fit(
+    data: Labelled,
+    classes: int,
+    options: ClassifyOptions,
+    holdout: Labelled | None = None,
+    several: bool = False,
+    reporter: Reporter | None = None,
+) -> tuple[Weights, list[dict[str, Any]]]:
+    """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Its attribute `partial` is the pair of results so far.
+    """
+    task = Fit(data, classes, options, holdout, several)
+    try:
+        task.train(reporter or Quiet())
+    except KeyboardInterrupt as error:
+        error.partial = (task.weights, task.records)  # type: ignore[attr-defined]
+        raise
+    return task.weights, task.records
+
+
+def _hash_of(data: Labelled) -> str:
+    matrix, (documents, labels) = data.matrix, data.instances()
+    arrays = [matrix.indptr, matrix.indices, matrix.data, documents, labels]
+    return hash_of(arrays if data.weights is None else [*arrays, data.weights])

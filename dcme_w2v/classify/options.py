@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import Checked, default_threads, option
+from dcme_w2v.options import Checked, HoldoutOptions, default_threads, option
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,18 @@ class ClassifyOptions(Checked):
         maximum=1024,
     )
     seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+
+
+@dataclass(frozen=True)
+class DocumentHoldoutOptions(HoldoutOptions):
+    """Documents that are excluded from training and measured after each epoch."""
+
+    holdout: str | None = option(
+        None,
+        "exclude this share of the documents from training, or use this file, measure it after "
+        "each epoch and keep the best one",
+        metavar="X|FILE",
+    )
 
 
 # For documents of unit length, by documents held out of the training ones: of wikipara's 1,236

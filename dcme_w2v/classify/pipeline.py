@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.checkpoints.folder import found_by, opened, paths_in
+from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.classify.dataset import (
     Read,
     are_vectors,
@@ -20,20 +24,23 @@ from dcme_w2v.classify.dataset import (
     pieces,
     read_rows,
     read_text,
-    share_of,
 )
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.disk import require_disk
+from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.paths import Paths
+from dcme_w2v.options import CheckpointOptions, HoldoutOptions
+from dcme_w2v.paths import PARTIAL, Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
+from dcme_w2v.text.split import check_file
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # that `predict` and `test` read at a time
 THRESHOLD_DOCUMENTS = 5000  # that the threshold for several labels is found on
@@ -51,8 +58,11 @@ class TrainJob:
         The model's folder.
     labels : str or None
         Labels of the rows of an .npz file.
-    holdout : str or None
+    holdout : HoldoutOptions
         A share of the documents, or a file of documents, to measure every epoch by.
+    checkpoints : CheckpointOptions
+        Folder for checkpoints, by default that of `resume`, and how often; and the folder to resume
+        from.
     log_json : str or None
         Where the reporter writes its log; checked here, written there.
     """
@@ -60,16 +70,17 @@ class TrainJob:
     docs: Sequence[str]
     output: str
     labels: str | None = None
-    holdout: str | None = None
+    holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
+    checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     log_json: str | None = None
 
 
 def paths_of(job: TrainJob) -> Paths:
     """Return what a training run reads and writes."""
-    held_out = None if share_of(job.holdout) else job.holdout
     paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
-    paths.reads("--holdout", held_out)
-    return paths.model("--output", job.output, KIND).log("--log-json", job.log_json)
+    paths.reads("--holdout", job.holdout.file)
+    paths.model("--output", job.output, KIND, [job.output + PARTIAL])
+    return paths_in(paths.log("--log-json", job.log_json), job.checkpoints)
 
 
 def train(
@@ -77,6 +88,7 @@ def train(
     features: FeatureOptions,
     options: ClassifyOptions,
     reporter: Reporter | None = None,
+    signals: AbstractContextManager[Noted] | None = None,
 ) -> Classifier:
     """Train a classifier on files and save it.
 
@@ -90,19 +102,103 @@ def train(
         How to learn.
     reporter : Reporter, optional
         Hears of the progress.
+    signals : context manager, optional
+        Open while training; notes signals. No handler is installed without.
 
     Raises
     ------
     CorpusError
         There is nothing to learn: no labels, one class only, no words.
+    Interrupted
+        `signals` noted one; what there was has been saved, see `dcme_w2v.engine.run`.
+    KeyboardInterrupt
+        Where it came while training, its attribute `partial` is the `Classifier` so far.
     """
     reporter = reporter or Quiet()
     paths_of(job).check()
-    if options.patience is not None and job.holdout is None:
+    check_file(job.holdout, job.docs)
+    if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience needs documents to measure by; give --holdout")
+    _check_solver(options, job.checkpoints)
     start = time.monotonic()
+    found = found_by(job.checkpoints, Fit.kind)
+    if found is not None:
+        options = found.with_its_own(options, "threads")
+    with opened(job.checkpoints) as folder:
+        read, classes, text = _read_documents(job, features, options, reporter)
+        holdout = _holdout(job, text, read, classes)
+        options = resolved(options, len(classes))
+        table, names = _weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
+        require_disk(job.output, table + names, max(table, names))
+        task = _Fit(job, features, options, read, classes, text, holdout)
+        keeper = None
+        if options.solver != "lbfgs":
+            keeper = Keeper(task, reporter, folder, job.checkpoints, found)
+        read_seconds = time.monotonic() - start
+        with interruptible(task, signals) as noted:
+            task.train(reporter, noted, keeper)
+            model = task.partial()
+            seconds = keeper.position.seconds if keeper else time.monotonic() - start - read_seconds
+            model.record |= {
+                "read_seconds": round(read_seconds, 3),
+                "train_seconds": round(seconds, 3),
+            }
+            if task.several and holdout is not None:
+                model.threshold = _threshold(model, holdout)
+            write_or_keep([Result(job.output, "model", model.save)])
+    return model
+
+
+class _Fit(Fit):
+    """Training of a `Classifier`."""
+
+    def __init__(
+        self,
+        job: TrainJob,
+        features: FeatureOptions,
+        options: ClassifyOptions,
+        read: Read,
+        classes: list[str],
+        text: TextFeatures | None,
+        holdout: Labelled | None,
+    ) -> None:
+        self._job, self._read, self._classes, self._text = job, read, classes, text
+        self.several = any(len(labels) > 1 for labels in read.labels)
+        data = Labelled(read.matrix, numbers_of(read.labels, classes))
+        described = (
+            f"{len(read.labels):,} documents of {len(classes):,} classes in "
+            f"{', '.join(job.docs[:3])}"
+        )
+        super().__init__(
+            data, len(classes), options, holdout, self.several,
+            dataclasses.asdict(features), described,
+        )  # fmt: skip
+
+    def partial(self) -> Classifier:
+        """Return the classifier so far."""
+        labels = Counter(itertools.chain.from_iterable(self._read.labels))
+        record = {
+            "documents": len(self._read.labels),
+            "labels": dict(sorted(labels.items())),
+            "epochs": self.records,
+        }
+        return Classifier(
+            self._classes, self.weights, self._text, self._options, self.several, record=record
+        )
+
+    def save_partial(self) -> str | None:
+        """Save the classifier so far beside the output."""
+        result = Result(self._job.output + PARTIAL, "model", self.partial().save)
+        write_or_keep([result])
+        return f"the model so far is in {result.path}"
+
+
+def _read_documents(
+    job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
+) -> tuple[Read, list[str], TextFeatures | None]:
+    """Read the documents and say what is in them."""
     reporter.stage("reading", None, "documents")
-    share = share_of(job.holdout)
+    share = job.holdout.fraction or 0.0
     text = None if are_vectors(job.docs) else TextFeatures(features)
     if text is not None:
         read = read_text(job.docs, job.labels, text, share, options.seed)
@@ -111,26 +207,16 @@ def train(
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     _check_classes(classes, job)
     reporter.talk(_corpus_line(read, classes))
-    holdout = _holdout(job, text, read, classes)
-    several = any(len(labels) > 1 for labels in read.labels)
-    options = resolved(options, len(classes))
-    table, names = _weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
-    require_disk(job.output, table + names, max(table, names))
-    data = Labelled(read.matrix, numbers_of(read.labels, classes))
-    read_seconds = time.monotonic() - start
-    weights, epochs = fit(data, len(classes), options, holdout, several, reporter)
-    record = {
-        "documents": len(read.labels),
-        "labels": dict(sorted(Counter(itertools.chain.from_iterable(read.labels)).items())),
-        "read_seconds": round(read_seconds, 3),
-        "train_seconds": round(time.monotonic() - start - read_seconds, 3),
-        "epochs": epochs,
-    }
-    model = Classifier(classes, weights, text, options, several, record=record)
-    if several and holdout is not None:
-        model.threshold = _threshold(model, holdout)
-    write_or_keep([Result(job.output, "model", model.save)])
-    return model
+    return read, classes, text
+
+
+def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> None:
+    if options.solver == "lbfgs" and checkpoints.folder is not None:
+        flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
+        raise UsageError(
+            f"{flag}={checkpoints.folder}: L-BFGS has no epochs to resume from; leave it out, or "
+            "give --solver=sgd"
+        )
 
 
 def test(
@@ -246,21 +332,23 @@ def _holdout(
     job: TrainJob, text: TextFeatures | None, read: Read, classes: Sequence[str]
 ) -> Labelled | None:
     """Return the documents to measure by: those held out, or those of a file."""
-    if job.holdout is None:
+    if job.holdout.holdout is None:
         return None
     matrix, labels = read.held_matrix, read.held_labels
-    if not share_of(job.holdout):
+    if job.holdout.file is not None:
         if text is not None:
-            documents = list(read_documents([job.holdout]))
+            documents = list(read_documents([job.holdout.file]))
             matrix = text.transform(document.text for document in documents)
             labels = [document.labels for document in documents]
         else:
-            matrix, labels = read_vectors(job.holdout, None)
+            matrix, labels = read_vectors(job.holdout.file, None)
             matrix = fitting(matrix, read.matrix.shape[1])
         kept = [i for i, one in enumerate(labels) if one]
         matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
     if not labels:
-        raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")
+        raise UsageError(
+            f"--holdout={job.holdout.holdout}: has no document with a label; give more"
+        )
     return Labelled(matrix, numbers_of(labels, classes))
 
 

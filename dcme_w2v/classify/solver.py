@@ -23,8 +23,9 @@ def solve(
     labels: NDArray[np.int32],
     classes: int,
     options: ClassifyOptions,
-    watch: Callable[[int, float, Weights], bool] | None = None,
+    watch: Callable[[int, float], bool] | None = None,
     sample_weight: NDArray[np.float32] | None = None,
+    weights: Weights | None = None,
 ) -> Weights:
     """Minimise the mean of -log p plus l2 / 2 times the squared weights, the biases left out.
 
@@ -34,12 +35,14 @@ def solve(
         See `dcme_w2v.classify.trainer.ClassifierTrainer`.
     options : ClassifyOptions
         Resolved; `epochs` bounds the iterations.
+    watch : callable, optional
+        Gets the iteration and the loss with its penalty; returns whether to stop.
     sample_weight : ndarray of float32, shape (instances,), optional
         How much each instance counts, above 0; 1 by default.
-    watch : callable, optional
-        Told the iteration, the loss with its penalty, and the weights; returns whether to stop.
+    weights : Weights, optional
+        Zeros, where the result goes, and that of each iteration while `watch` is called.
     """
-    weights = Weights(matrix.shape[1], classes, options.bias)
+    weights = weights or Weights(matrix.shape[1], classes, options.bias)
     rows, instances = (
         core_documents(matrix),
         core.Instances(documents, labels, matrix.shape[0], classes, sample_weight),
@@ -60,7 +63,7 @@ def solve(
         if watch is None:
             return False
         weights.table[:, :classes] = point
-        return watch(iteration, loss, weights)
+        return watch(iteration, loss)
 
     weights.table[:, :classes] = minimise(
         loss_and_gradient,

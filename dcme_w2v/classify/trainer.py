@@ -1,4 +1,4 @@
-"""One training run of a linear classifier: its weights, an epoch, and the exact problem's optimum.
+"""One training run of a linear classifier, and its weights.
 
 The core numbers the classes in an order of its own (`dcme_w2v.classify.class_order`); arguments
 and results here are in the caller's order. Called by `dcme_w2v.classify.fit`.
@@ -6,9 +6,6 @@ and results here are in the caller's order. Called by `dcme_w2v.classify.fit`.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,30 +16,10 @@ from dcme_w2v._core import classify as core
 from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.core import core_options, kernels_named, new_table
-from dcme_w2v.errors import DivergedError
-from dcme_w2v.words.trainer import POLL_SECONDS
+from dcme_w2v.engine.trainer import Trainer
 
 PAD = 16  # DCME_PAD: a row of weights is padded to a multiple
 CHUNK = 2048  # documents whose scores are held at once
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a run has done so far.
-
-    Attributes
-    ----------
-    instances : int
-        Documents learned, one for each of its labels, over all epochs.
-    loss : float
-        Mean loss of an instance since the current epoch began.
-    lr : float
-        The learning rate in use.
-    """
-
-    instances: int
-    loss: float
-    lr: float
 
 
 def core_documents(matrix: csr_matrix) -> core.Documents:
@@ -136,7 +113,7 @@ def _mean_square(
     return float(np.dot(lengths[documents], sample_weight) / sample_weight.sum(dtype=np.float64))
 
 
-class ClassifierTrainer:
+class ClassifierTrainer(Trainer):
     """Learn weights from labelled documents, epoch by epoch.
 
     Parameters
@@ -165,7 +142,6 @@ class ClassifierTrainer:
         weights: Weights | None = None,
         sample_weight: NDArray[np.float32] | None = None,
     ) -> None:
-        self.options = options
         if weights is None:
             order = None
             if options.objective == "dcme" and options.dcme_update == "robust":
@@ -185,62 +161,6 @@ class ClassifierTrainer:
         values = core_options(options)
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
-        self._learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
-        self._before = self._learner.progress()
-
-    def progress(self) -> Progress:
-        """Return what has been done so far; may lag behind the threads a little."""
-        now, before = self._learner.progress(), self._before
-        losses = now["losses"] - before["losses"]
-        return Progress(
-            instances=now["trained"],
-            loss=(now["loss"] - before["loss"]) / losses if losses else float("nan"),
-            lr=now["rate"],
-        )
-
-    def epoch(self, number: int, watch: Callable[[Progress], None] | None = None) -> Progress:
-        """Learn all instances once, or what is left of them, and return the progress at the end.
-
-        An exception of `watch` stops the epoch, which is then to be finished before another.
-
-        Raises
-        ------
-        DivergedError
-            A number is no longer finite.
-        """
-        if self._learner.unfinished() < 0:
-            self._before = self._learner.progress()
-        failures: list[BaseException] = []
-        stopping = threading.Event()
-        job = (number, stopping, failures)
-        thread = threading.Thread(target=self._epoch, args=job, daemon=True)
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(POLL_SECONDS)
-                if watch:
-                    watch(self.progress())
-        except BaseException:
-            stopping.set()
-            self._learner.stop()
-            thread.join()
-            raise
-        if failures:
-            raise failures[0]
-        return self.progress()
-
-    def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:
-        try:
-            # A stop may have come when the epoch before was over already.
-            while not self._learner.epoch(number) and not stopping.is_set():
-                pass
-        except DivergedError as error:
-            o = self.options
-            failures.append(
-                DivergedError(
-                    f"training left the finite numbers in epoch {number + 1} ({error}; "
-                    f"--objective={o.objective}, --lr={o.lr:g}): give a lower --lr"
-                )
-            )
-        except BaseException as error:
-            failures.append(error)
+        learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
+        tables = {"weights": weights.table[:, :classes]}
+        super().__init__(learner, options, tables, weights.linear.kernels)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.options import ClassifyOptions, DocumentHoldoutOptions, FeatureOptions
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
     collect,
@@ -17,6 +17,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
+from dcme_w2v.options import CheckpointOptions
 
 labels_option = click.option(
     "--labels", metavar="FILE", help="for .npz: labels, one line a row, joined by |"
@@ -40,11 +41,7 @@ def classify() -> None:
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
-@click.option(
-    "--holdout",
-    metavar="SHARE|FILE",
-    help="hold out this share of the documents, or use this file; keep the best epoch",
-)
+@options_of(DocumentHoldoutOptions, CheckpointOptions)
 @labels_option
 @click.option(
     "--log-json", metavar="FILE", help="log start, progress, epochs and end, one JSON object a line"
@@ -53,17 +50,21 @@ def classify() -> None:
 def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Train a classifier on labelled documents.
 
-    DOCS: files, folders or - for standard input, also compressed.
+    DOCS: files, folders or - for standard input, also compressed. SIGINT or SIGTERM saves the state
+    and stops.
     """
     from dcme_w2v.classify import pipeline
+    from dcme_w2v.cli.signals import noting
     from dcme_w2v.progress import reporting
 
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)
-    job = pipeline.TrainJob(docs, log_json=log_json, **values)
+    holdout = collect(DocumentHoldoutOptions, values)
+    kept = collect(CheckpointOptions, values)
+    job = pipeline.TrainJob(docs, log_json=log_json, holdout=holdout, checkpoints=kept, **values)
     pipeline.paths_of(job).check()
-    with reporting(quiet, log_json) as reporter:
-        pipeline.train(job, features, options, reporter)
+    with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
+        pipeline.train(job, features, options, reporter, noting())
         reporter.talk(f"model: {values['output']}")
 
 

@@ -13,9 +13,10 @@ import click
 
 from dcme_w2v import __version__
 from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.signals import number_of, raise_on_signals
 from dcme_w2v.cli.streams import drop_output, prepare_streams
+from dcme_w2v.engine.interrupts import Interrupted
 from dcme_w2v.errors import DcmeError, UsageError, in_shell_terms
-from dcme_w2v.interrupts import Interrupted, number_of, raise_on_signals
 
 # Name of a command -> "module:object", which is imported only when the command is used.
 COMMANDS = {

@@ -25,7 +25,7 @@ from dcme_w2v.options import (
 )
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.run import TrainJob
+    from dcme_w2v.words.job import TrainJob
 
 # word2vec.c's switches with another spelling here: flag -> our option and its values.
 SWITCHES = {
@@ -66,10 +66,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     between runs, unless --deterministic is given. SIGINT, SIGTERM or
     SIGHUP saves the state and stops.
     """
-    from dcme_w2v.interrupts import noting
+    from dcme_w2v.cli.signals import noting
     from dcme_w2v.progress import reporting
     from dcme_w2v.words import run
-    from dcme_w2v.words.beside import paths_of
+    from dcme_w2v.words.job import TrainJob, paths_of
     from dcme_w2v.words.manifest import audit_line
 
     quiet = _read_word2vec(ctx, values)
@@ -79,12 +79,12 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     options = collect(TrainOptions, values)
     output = collect(OutputOptions, values)
     holdout = collect(HoldoutOptions, values).holdout
-    every = collect(CheckpointOptions, values).checkpoint_every
     values |= dataclasses.asdict(output)
-    job = run.TrainJob(**values, checkpoint_every=every, holdout=holdout)
+    kept = collect(CheckpointOptions, values)
+    job = TrainJob(**values, checkpoints=kept, holdout=holdout)
     _check(job, dry_run)
     paths_of(job).check()
-    with reporting(quiet, log_json, append=job.resume is not None) as reporter:
+    with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
             plan = run.dry_run(job, vocabulary, options, reporter)
         else:
@@ -143,4 +143,4 @@ def _check(job: TrainJob, dry_run: bool) -> None:
     if dry_run:
         check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)
-    outlive_reader(*written, job.checkpoint or job.resume)
+    outlive_reader(*written, job.checkpoints.folder)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.cache import IdCache
+from dcme_w2v.text.cache import LAST, NUMBER, IdCache
 from dcme_w2v.text.words import Words
 
 BATCH_DOCUMENTS = 256
@@ -89,12 +89,12 @@ class Numbering:
             number = lines[:bad].count(b"\n") + 1
             raise CorpusError(f"document {number} of {len(texts)} has a NUL character; give text")
         marked = ids[:tokens]
-        ends = np.flatnonzero(marked & core.LAST) + 1
+        ends = np.flatnonzero(marked & LAST) + 1
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         filled = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
         starts[1:][filled] = ends
         np.maximum.accumulate(starts, out=starts)
-        return Batch(starts, marked & np.uint32(~core.LAST & 0xFFFFFFFF))
+        return Batch(starts, marked & NUMBER)
 
     def _new_table(self) -> core.Table:
         table = core.Table()

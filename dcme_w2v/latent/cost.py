@@ -120,7 +120,7 @@ class Cost:
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """p(label | class), shape (latent, classes); rows sum to 1 unless a row is its own label."""
+        """p(label | class), shape (latent, classes); rows sum to 1 but where a row is its own."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
         found: NDArray[np.float64] = np.exp(table)
         return found

@@ -22,7 +22,6 @@ from dcme_w2v.classify.dataset import (
     pieces,
     read_rows,
     read_text,
-    share_of,
 )
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
@@ -34,6 +33,7 @@ from dcme_w2v.files import replacing
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import writing_rows
@@ -73,9 +73,8 @@ class FitJob:
 
 def paths_of(job: FitJob) -> Paths:
     """Return what a fit reads and writes."""
-    held_out = None if share_of(job.holdout) else job.holdout
     paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
-    paths.reads("--holdout", held_out)
+    paths.reads("--holdout", HoldoutOptions(job.holdout).file)
     return paths.model("--output", job.output, KIND).log("--log-json", job.log_json)
 
 
@@ -296,7 +295,7 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
 
 
 def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Read:
-    share = share_of(job.holdout)
+    share = HoldoutOptions(job.holdout).fraction or 0.0
     keep = options.unsupervised or options.unlabelled != "ignore"
     if text is not None:
         return read_text(job.docs, job.labels, text, share, options.seed, keep, ADVICE)
@@ -328,9 +327,9 @@ def _check_classes(job: FitJob, classes: Sequence[str]) -> None:
 
 def _measured(model: LatentClassifier, job: FitJob, read: Read) -> dict[str, Any]:
     """Return the held-out measures."""
-    assert job.holdout is not None
-    if not share_of(job.holdout):
-        found = test(model, [job.holdout], None, model.options.threads)
+    held_out = HoldoutOptions(job.holdout)
+    if held_out.file is not None:
+        found = test(model, [held_out.file], None, model.options.threads)
     else:
         if not read.held_labels:
             raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")

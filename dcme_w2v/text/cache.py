@@ -12,9 +12,12 @@ import tempfile
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v._core import text as core
 from dcme_w2v.errors import ResourceError
 
 ID_BYTES = 4
+LAST = np.uint32(core.LAST)  # in an id: the last word of its line
+NUMBER = np.uint32(core.LAST - 1)  # the word alone
 
 
 def release_pages(ids: NDArray[np.uint32]) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.text import LAST
+from dcme_w2v.text.cache import NUMBER
 
-NUMBER = np.uint32(LAST - 1)
 _MERGED_AT_ONCE = 1 << 22  # pairs at least
 
 Ids = NDArray[np.uint32]

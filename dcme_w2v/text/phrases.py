@@ -19,6 +19,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.files import replacing
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.paths import Paths
+from dcme_w2v.text.cache import LAST, NUMBER
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.pairs import Joins, count_pairs, inner_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
@@ -134,7 +135,7 @@ class _Text:
         """Find the phrases of the text as it is now, by falling score."""
         counts = np.zeros(len(self._table), dtype=np.int64)
         for ids in self._pieces():
-            counts += np.bincount(ids & ~np.uint32(core.LAST), minlength=len(counts))
+            counts += np.bincount(ids & NUMBER, minlength=len(counts))
         frequent = counts >= options.min_count
         left, right, together = count_pairs(inner_pairs(self._pieces()), frequent)
         scores = score(options, counts[left], counts[right], together, int(counts.sum()))
@@ -204,10 +205,10 @@ def _spelled(
     ids: NDArray[np.uint32], spaced: NDArray[np.uint8], starts: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """Lay the words of ids end to end, a space after each, a line feed where its line ends."""
-    numbers = (ids & ~np.uint32(core.LAST)).astype(np.int64)
+    numbers = (ids & NUMBER).astype(np.int64)
     lengths = starts[numbers + 1] - starts[numbers]
     ends = np.cumsum(lengths)
     shift = starts[numbers] - (ends - lengths)
     text: NDArray[np.uint8] = spaced[np.repeat(shift, lengths) + np.arange(lengths.sum())]
-    text[ends[(ids & core.LAST) != 0] - 1] = ord("\n")
+    text[ends[(ids & LAST) != 0] - 1] = ord("\n")
     return text

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.split import LAST, Choice, HeldOutLines
+from dcme_w2v.text.cache import NUMBER, IdCache
+from dcme_w2v.text.split import Choice, HeldOutLines
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def held_out_counts(
     choice, position = Choice(lines), 0
     for part in segments:
         ids = cache.read(position, part.tokens)
-        held = ids[choice.mask(ids, part.newline_first)] & ~LAST
+        held = ids[choice.mask(ids, part.newline_first)] & NUMBER
         found = maps[part.table][held]
         counts += np.bincount(found[found != core.NONE], minlength=words)
         tokens += len(held)

@@ -6,12 +6,18 @@ number of threads nor where blocks end matters. Called by `dcme_w2v.text.encode`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-LAST = np.uint32(0x80000000)  # marks the last word of a line
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD
+from dcme_w2v.options import HoldoutOptions
+from dcme_w2v.text.cache import LAST
+from dcme_w2v.text.corpus import expand
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,21 @@ class Choice:
         self._line += ended
         self._open = not last[-1]
         return mask
+
+
+def check_file(holdout: HoldoutOptions, corpus: Sequence[str]) -> None:
+    """Raise, before any work, if the file is not there or is trained on, too."""
+    if holdout.file is None:
+        return
+    held = expand([holdout.file])
+    for path in expand(corpus):
+        same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
+        if path in held or any(same):
+            raise UsageError(f"--holdout={path}: is trained on, too; keep it out of that")
+
+
+def _are_files(*paths: str) -> bool:
+    return all(path != STANDARD and Path(path).exists() for path in paths)
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

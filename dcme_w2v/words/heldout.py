@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
-from dcme_w2v.text.corpus import expand
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -33,21 +29,6 @@ SCORED = 35_000  # words that are scored after an epoch, at most, and a sentence
 def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
     """Return how lines of the corpus are chosen; None where none are."""
     return None if holdout.fraction is None else HeldOutLines(holdout.fraction, seed)
-
-
-def check_file(holdout: HoldoutOptions, corpus: tuple[str, ...]) -> None:
-    """Raise, before any work, if the file is not there or is trained on, too."""
-    if holdout.file is None:
-        return
-    held = expand([holdout.file])
-    for path in expand(corpus):
-        same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
-        if path in held or any(same):
-            raise UsageError(f"--holdout={path}: is in the corpus, too; keep it out of that")
-
-
-def _are_files(*paths: str) -> bool:
-    return all(path != STANDARD and Path(path).exists() for path in paths)
 
 
 def ids_of(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LAST = np.uint32(0x80000000)  # marks the last word of a sentence in encoded text
+from dcme_w2v.text.cache import LAST, NUMBER
+
 BATCH = 256  # contexts whose scores, one for each word, are in memory together
 PIECE = 1 << 16  # words whose contexts are in memory together, at least
 
@@ -65,7 +66,7 @@ def contexts(
     h : ndarray of float32, shape (m, dim)
     targets : ndarray of int64, shape (m,)
     """
-    words = (ids & ~LAST).astype(np.int64)
+    words = (ids & NUMBER).astype(np.int64)
     sentence = np.concatenate([[0], np.cumsum(ids >> np.uint32(31))[:-1]])
     total = np.zeros((len(words), vectors.shape[1]), dtype=np.float32)
     count = np.zeros(len(words), dtype=np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.checkpoints.folder import KEPT
@@ -13,10 +13,8 @@ from dcme_w2v.files import is_stream
 from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
+from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.vectors_io import format_of
-
-if TYPE_CHECKING:
-    from dcme_w2v.words.run import TrainJob
 
 TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
 
@@ -36,9 +34,9 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     folders = [(Path(path).parent, size) for path, size in files.items()]
     largest = list(files.values())
-    if job.checkpoint or job.resume:
+    if job.checkpoints.folder is not None:
         largest += [words * options.dim * 4, state]
-        folders.append((Path(job.checkpoint or job.resume or ""), (KEPT + 1) * checkpoint))
+        folders.append((Path(job.checkpoints.folder), (KEPT + 1) * checkpoint))
     return {
         "vocabulary": words,
         "tokens": corpus.tokens,
@@ -49,7 +47,7 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
         "output_bytes": sum(files.values()),
         "largest_file_bytes": max(largest, default=0),
         "file_limit_bytes": file_limit(),
-        "checkpoint_bytes": checkpoint if job.checkpoint or job.resume else 0,
+        "checkpoint_bytes": checkpoint if job.checkpoints.folder else 0,
         "disk": _by_file_system(folders),
     }
 

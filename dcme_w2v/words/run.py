@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder, generations_in
+from dcme_w2v._core.text import format_counts
+from dcme_w2v.checkpoints.folder import Checkpoint, found_by, opened
 from dcme_w2v.checkpoints.schedule import Keeper
-from dcme_w2v.errors import DivergedError, ResourceError, UsageError
+from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.run import interruptible, run_epochs
+from dcme_w2v.engine.task import Fingerprint, Task, hash_of
+from dcme_w2v.engine.trainer import Progress
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.interrupts import Interrupted, Noted
 from dcme_w2v.options import (
-    CheckpointOptions,
     HoldoutOptions,
     OutputOptions,
     TrainOptions,
     VocabularyOptions,
 )
+from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
 from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.text.encode import EncodedCorpus, encode
-from dcme_w2v.text.sentences import Sentences
+from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.beside import PARTIAL, counts_path, paths_of
 from dcme_w2v.words.defaults import resolved, vectors_of
-from dcme_w2v.words.heldout import HeldOut, check_file, lines_of, prepared, scores_of
+from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
+from dcme_w2v.words.job import TrainJob, counts_path, paths_of
 from dcme_w2v.words.manifest import (
     Seconds,
     TokenCounts,
@@ -44,69 +45,9 @@ from dcme_w2v.words.manifest import (
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.start import start_from
 from dcme_w2v.words.tables import CombinedRows, combine_in_place, save_tables
-from dcme_w2v.words.trainer import Progress, Trainer
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import Matrix, format_of, save_vectors
-
-
-@dataclass(frozen=True)
-class TrainJob:
-    """The files of a training run.
-
-    Attributes
-    ----------
-    corpus : tuple of str
-        Files, folders, URLs, or ``-`` for standard input.
-    output, output_context : str, optional
-        Where the word vectors and the context vectors go; ``-`` is standard output.
-    output_tables : str, optional
-        Folder that both tables go to, see `dcme_w2v.words.tables`.
-    save_vocab : str, optional
-        Where the vocabulary goes.
-    read_vocab : str or Vocabulary, optional
-        Where it comes from instead of from the corpus.
-    init, init_context : str or Vectors, optional
-        Vectors to start from, see `dcme_w2v.words.start`; words that are not among them start at
-        random.
-    cache_dir : str, optional
-        Folder for the encoded corpus, 4 bytes a token.
-    log_json : str, optional
-        Where the reporter writes its log; checked here, written there.
-    format : str, optional
-        "text", "binary" or "npy"; by the suffix of the output otherwise.
-    vectors : str, optional
-        Which vectors are written, see `dcme_w2v.words.tables`; by default what
-        `dcme_w2v.words.defaults.vectors_of` says.
-    checkpoint : str, optional
-        Folder for checkpoints, see `dcme_w2v.checkpoints.folder`; by default that of `resume`.
-    checkpoint_every : str
-        How often: a number of epochs, or a time as "10m".
-    resume : str, optional
-        Folder of checkpoints to go on from. Where it is also `checkpoint`, and has none yet, the
-        run starts from the beginning.
-    holdout : str, optional
-        Share of the lines to be held out, or a file; see `dcme_w2v.words.heldout`.
-    sentences : Sentences, optional
-        The corpus where it is not in files.
-    """
-
-    corpus: tuple[str, ...]
-    output: str | None = None
-    output_context: str | None = None
-    output_tables: str | None = None
-    save_vocab: str | None = None
-    read_vocab: str | Vocabulary | None = None
-    init: str | Vectors | None = None
-    init_context: str | Vectors | None = None
-    cache_dir: str | None = None
-    log_json: str | None = None
-    format: str | None = None
-    vectors: str | None = None
-    checkpoint: str | None = None
-    checkpoint_every: str = CheckpointOptions().checkpoint_every
-    resume: str | None = None
-    holdout: str | None = None
-    sentences: Sentences | None = None
 
 
 def train(
@@ -147,14 +88,14 @@ def train(
     DivergedError
         Training left the finite numbers.
     Interrupted
-        `signals` noted one; what there was has been saved, see `dcme_w2v.checkpoints.schedule`.
+        `signals` noted one; what there was has been saved, see `dcme_w2v.engine.run`.
     KeyboardInterrupt
         Where it came while training, its attribute `partial` is the `Vectors` so far.
     """
     start = time.monotonic()
     job, options, found = _settled(job, vocabulary, options)
     holdout = HoldoutOptions(job.holdout)
-    with _folder(job) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
+    with opened(job.checkpoints) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
         options = resolved(options, len(corpus.vocabulary))
         plan = needs(job, corpus, options)
         if refused := reason_against(plan):
@@ -166,18 +107,12 @@ def train(
         held_out = prepared(holdout, corpus, vocabulary, training)
         if held_out is not None:
             reporter.talk(held_out.line)
-        every = CheckpointOptions(job.checkpoint_every)
-        keeper = Keeper(folder, every, (vocabulary, options), corpus, training, reporter)
-        if found is not None:
-            keeper.resume(found)
-        elif job.init:
+        task = WordsTask(job, vocabulary, corpus, training, held_out)
+        keeper = Keeper(task, reporter, folder, job.checkpoints, found)
+        if found is None and job.init:
             start_from(job.init, job.init_context, training, corpus.vocabulary)
-        with signals or contextlib.nullcontext(Noted()) as noted:
-            try:
-                last = _run(job, training, corpus, reporter, keeper, noted, held_out)
-            except KeyboardInterrupt as error:
-                error.partial = _vectors(job, training, corpus.vocabulary)  # type: ignore[attr-defined]
-                raise
+        with interruptible(task, signals) as noted:
+            last = run_epochs(task, keeper, reporter, noted)
             _save(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
@@ -229,16 +164,16 @@ def _settled(
     """Check files and options; those that a checkpoint has and that are not given are its own."""
     paths_of(job).check()
     job = _with_counts(job)
-    found = _checkpoint_of(job)
+    found = found_by(job.checkpoints, WordsTask.kind)
     if found is not None:
-        options = found.with_its_own(options)
+        options = found.with_its_own(options, "threads", "sample")
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: needs --init, the word vectors that belong to it")
     checked = resolved(options)
     vectors = vectors_of(job.vectors, options.model, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
     if found is not None:
-        found.check_options(vocabulary, checked)
+        found.check_options(_named(vocabulary, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)
     check_file(HoldoutOptions(job.holdout), job.corpus)
     return job, options, found
@@ -311,88 +246,69 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
     return line
 
 
-def _checkpoint_of(job: TrainJob) -> Checkpoint | None:
-    """Return the checkpoint to go on from; a folder that is both source and target may be empty."""
-    if job.resume is None:
-        return None
-    found = generations_in(Path(job.resume))
-    if found:
-        return Checkpoint.load(found[-1])
-    if job.resume == job.checkpoint:
-        return None
-    raise UsageError(f"{job.resume}: has no checkpoint; give --resume its folder, or leave it out")
+class WordsTask(Task):
+    """Word vectors, to the run engine."""
 
+    kind, unit = "words", "words"
 
-@contextlib.contextmanager
-def _folder(job: TrainJob) -> Iterator[CheckpointFolder | None]:
-    """Open the folder of checkpoints, if there is to be one."""
-    path = job.checkpoint or job.resume
-    if path is None:
-        yield None
-        return
-    folder = CheckpointFolder(path, resuming=path == job.resume)
-    try:
-        yield folder
-    finally:
-        folder.close()
+    def __init__(
+        self,
+        job: TrainJob,
+        vocabulary: VocabularyOptions,
+        corpus: EncodedCorpus,
+        training: Trainer,
+        held_out: HeldOut | None,
+    ) -> None:
+        options = training.options
+        super().__init__(training, _named(vocabulary, options), corpus.tokens * options.epochs)
+        self.free = _free(options)
+        self._job, self._corpus, self._training, self._held_out = job, corpus, training, held_out
 
+    def fingerprint(self) -> Fingerprint:
+        """Return hashes of the ids and of the words."""
+        corpus, words = self._corpus, self._corpus.vocabulary
+        vocabulary = hash_of((words.text, words.offsets, words.counts))
+        files = ", ".join(str(file["path"]) for file in corpus.files[:3])
+        return Fingerprint(
+            {"ids": hash_of([corpus.ids]), "vocabulary": vocabulary},
+            f"{corpus.tokens:,} tokens and {len(words):,} words of {files}",
+        )
 
-def _run(
-    job: TrainJob,
-    training: Trainer,
-    corpus: EncodedCorpus,
-    reporter: Reporter,
-    keeper: Keeper,
-    noted: Noted,
-    held_out: HeldOut | None,
-) -> Progress:
-    """Train all epochs that are left, saving and telling, and return the progress at the end."""
-    epochs, position = training.options.epochs, keeper.position
-    reporter.stage("training", corpus.tokens * epochs, "words")
-
-    def watch(progress: Progress) -> bool:
+    def done(self, progress: Progress) -> int:
+        """Return a progress in tokens of the corpus."""
         # out-of-vocabulary tokens are not in the cache: counted in proportion
-        done = progress.done * corpus.tokens // len(corpus.ids)
-        reporter.advance(done, loss=progress.loss, lr=progress.lr)
-        return noted.number is not None or keeper.is_time()
+        return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
-    progress = training.progress()
-    while position.epoch < epochs:
-        try:
-            with keeper.timing():
-                progress = training.epoch(position.epoch, watch)
-            if training.unfinished is None:
-                seconds = round(position.epoch_seconds, 3)
-                figures = {"seconds": seconds, "loss": progress.loss, "lr": progress.lr}
-                scores = held_out.score() if held_out else {}
-                reporter.epoch({"epoch": position.epoch + 1, **figures, **scores})
-                keeper.end_epoch()
-            if noted.number is not None and position.epoch < epochs:
-                raise _interrupted(job, training, corpus.vocabulary, keeper, noted)
-            keeper.save_if_due()
-        except DivergedError as error:
-            raise DivergedError(f"{error.message}; {keeper.last_state()}") from error
-    return progress
+    def scores(self) -> dict[str, float]:
+        """Return the scores of the held-out text."""
+        return self._held_out.score() if self._held_out else {}
+
+    def texts(self) -> dict[str, Any]:
+        """Return the vocabulary, which makes the input table word vectors like any."""
+        words = self._corpus.vocabulary
+        return {"vectors.vocab": format_counts(words.text, words.offsets, words.counts).data}
+
+    def start_hint(self, checkpoint: Path) -> str:
+        """Return that the vectors can be started from."""
+        return f", which --init={checkpoint}/vectors.npy reads"
+
+    def partial(self) -> Vectors:
+        """Return the vectors so far."""
+        return _vectors(self._job, self._training, self._corpus.vocabulary)
+
+    def save_partial(self) -> str | None:
+        """Save the vectors so far beside the outputs that are files."""
+        written = _save(self._job, self._training, self._corpus.vocabulary, suffix=PARTIAL)
+        return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
-def _interrupted(
-    job: TrainJob, training: Trainer, vocabulary: Vocabulary, keeper: Keeper, noted: Noted
-) -> Interrupted:
-    """Save what there is after a signal: a checkpoint, or else the vectors so far."""
-    assert noted.number is not None
-    said = f"stopped by {noted.name} in epoch {keeper.position.epoch + 1}: "
-    try:
-        if (saved := keeper.save()) is not None:
-            said += f"the state is in {saved}; go on with --resume={saved.parent}"
-            return Interrupted(said, noted.number)
-    except ResourceError as error:
-        said += f"{error.message}; "
-    try:
-        written = _save(job, training, vocabulary, suffix=PARTIAL)
-    except ResourceError as error:
-        return Interrupted(f"{said}{error.message}", noted.number)
-    said += f"the vectors so far are in {' and '.join(written)}" if written else "nothing saved"
-    return Interrupted(said, noted.number)
+def _named(vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
+    return {**dataclasses.asdict(vocabulary), **dataclasses.asdict(options)}
+
+
+def _free(options: TrainOptions) -> tuple[str, ...]:
+    """Return the options that a resumed run may change."""
+    return ("threads",) if options.deterministic else ()
 
 
 def _save(

@@ -28,7 +28,7 @@ from dcme_w2v.text.corpus import is_corpus_path
 from dcme_w2v.text.sentences import Sentence, Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
-from dcme_w2v.words.run import TrainJob
+from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
@@ -123,13 +123,14 @@ def train(
     made: dict[Any, Any] = {cls: _made(cls, given) for cls in OPTIONS}
     files = {
         name: value
-        for cls in (FileOptions, CheckpointOptions, HoldoutOptions, OutputOptions)
+        for cls in (FileOptions, HoldoutOptions, OutputOptions)
         for name, value in dataclasses.asdict(made[cls]).items()
     }
     paths, sentences = _paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
+    files["checkpoints"] = made[CheckpointOptions]
     job = TrainJob(paths, **files)
-    with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
+    with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
         try:
             return run.train(job, made[VocabularyOptions], made[TrainOptions], reporter)
         except KeyboardInterrupt as error:

@@ -1,7 +1,7 @@
 """Signals: noted while there is work to save, and otherwise the end of the program.
 
-`dcme_w2v.cli.main` turns SIGTERM and SIGHUP into exceptions as SIGINT is one; the trainer notes all
-three while it trains, so that it can save what it has.
+`dcme_w2v.cli.main` turns SIGTERM and SIGHUP into exceptions as SIGINT is one; commands that train
+give `noting` to the run engine, which saves what there is. The library itself installs no handler.
 """
 
 from __future__ import annotations
@@ -12,33 +12,13 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from dcme_w2v.errors import DcmeError
+from dcme_w2v.engine.interrupts import Noted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP arrived; which is its argument."""
-
-
-class Interrupted(DcmeError):
-    """A signal ended the work; the exit code is 128 and the signal's number, as shells have it."""
-
-    def __init__(self, message: str, number: int) -> None:
-        super().__init__(message)
-        self.exit_code = 128 + number
-
-
-class Noted:
-    """The first signal that came, if one did."""
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the signal."""
-        return signal.Signals(self.number or 0).name
 
 
 def terminate(number: int, frame: FrameType | None) -> None:

@@ -1,6 +1,5 @@
 """Signals: the first is noted, the second is the system's, ignored ones stay ignored."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -9,26 +8,26 @@ import threading
 
 import pytest
 
-from dcme_w2v.interrupts import SIGNALS, noting, raise_on_signals
+from dcme_w2v.cli.signals import SIGNALS, noting, raise_on_signals
 
 
 def test_the_second_signal_is_left_to_the_system():
     before = [signal.getsignal(one) for one in SIGNALS]
     with noting() as noted:
         assert noted.number is None
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         assert noted.number == signal.SIGTERM and noted.name == "SIGTERM"
         for number in (signal.SIGINT, signal.SIGTERM):
             assert signal.getsignal(number) == signal.SIG_DFL
-        os.kill(os.getpid(), signal.SIGHUP)  # seldom comes alone: no second signal
+        signal.raise_signal(signal.SIGHUP)  # seldom comes alone: no second signal
     assert [signal.getsignal(one) for one in SIGNALS] == before
 
 
 def test_signals_that_follow_a_hangup_are_no_second_signal():
     with noting() as noted:
-        os.kill(os.getpid(), signal.SIGHUP)
-        os.kill(os.getpid(), signal.SIGHUP)
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGTERM)
         assert noted.name == "SIGHUP"
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -49,7 +48,7 @@ def test_a_signal_outside_of_training_is_the_exit_code(number):
 def test_nohup_is_respected():
     script = (
         "import os, signal\n"
-        "from dcme_w2v.interrupts import noting, raise_on_signals\n"
+        "from dcme_w2v.cli.signals import noting, raise_on_signals\n"
         "raise_on_signals()\n"
         "os.kill(os.getpid(), signal.SIGHUP)\n"
         "with noting() as noted:\n"
@@ -68,7 +67,7 @@ def test_a_signal_that_is_to_be_ignored_is():
     try:
         raise_on_signals()
         with noting() as noted:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             assert noted.number is None
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:

@@ -1,0 +1,120 @@
+"""What a training run of word vectors reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dcme_w2v.checkpoints.folder import paths_in
+from dcme_w2v.files import is_stream
+from dcme_w2v.options import CheckpointOptions, HoldoutOptions
+from dcme_w2v.paths import PARTIAL, Beside, Paths
+from dcme_w2v.text.sentences import Sentences
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.beside import (
+    MANIFEST,
+    VOCABULARY,
+    first_line_is,
+    is_manifest,
+    is_vocabulary,
+    read_with,
+    starts_with,
+    written_with,
+)
+from dcme_w2v.words.tables import KIND
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import NPY_MAGIC, format_of
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """The files of a training run.
+
+    Attributes
+    ----------
+    corpus : tuple of str
+        Files, folders, URLs, or ``-`` for standard input.
+    output, output_context : str, optional
+        Where the word vectors and the context vectors go; ``-`` is standard output.
+    output_tables : str, optional
+        Folder that both tables go to, see `dcme_w2v.words.tables`.
+    save_vocab : str, optional
+        Where the vocabulary goes.
+    read_vocab : str or Vocabulary, optional
+        Where it comes from instead of from the corpus.
+    init, init_context : str or Vectors, optional
+        Vectors to start from, see `dcme_w2v.words.start`; words that are not among them start at
+        random.
+    cache_dir : str, optional
+        Folder for the encoded corpus, 4 bytes a token.
+    log_json : str, optional
+        Where the reporter writes its log; checked here, written there.
+    format : str, optional
+        "text", "binary" or "npy"; by the suffix of the output otherwise.
+    vectors : str, optional
+        Which vectors are written, see `dcme_w2v.words.tables`; by default what
+        `dcme_w2v.words.defaults.vectors_of` says.
+    checkpoints : CheckpointOptions
+        Folder for checkpoints, by default that of `resume`, and how often; and the folder to resume
+        from. Where both are one, and has none yet, the run starts from the beginning.
+    holdout : str, optional
+        Share of the lines to be held out, or a file; see `dcme_w2v.words.heldout`.
+    sentences : Sentences, optional
+        The corpus where it is not in files.
+    """
+
+    corpus: tuple[str, ...]
+    output: str | None = None
+    output_context: str | None = None
+    output_tables: str | None = None
+    save_vocab: str | None = None
+    read_vocab: str | Vocabulary | None = None
+    init: str | Vectors | None = None
+    init_context: str | Vectors | None = None
+    cache_dir: str | None = None
+    log_json: str | None = None
+    format: str | None = None
+    vectors: str | None = None
+    checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
+    holdout: str | None = None
+    sentences: Sentences | None = None
+
+
+def paths_of(job: TrainJob) -> Paths:
+    """Return what a training run reads and writes."""
+    vocabulary, init, context = (
+        one if isinstance(one, str) else None
+        for one in (job.read_vocab, job.init, job.init_context)
+    )
+    paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
+    paths.reads("--init", init, beside=read_with(init))
+    paths.reads("--init-context", context, beside=read_with(context))
+    paths.reads("--holdout", HoldoutOptions(job.holdout).file)
+    for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
+        beside = [] if path is None else [*written_with(path, job.format), *_partial(path, job)]
+        if flag == "--output":
+            beside.append(Beside(f"{path}{MANIFEST}", is_manifest))
+        elif (counts := counts_path(job)) is not None:
+            beside.append(Beside(counts, is_vocabulary))
+        paths.writes(flag, path, beside)
+    paths.model("--output-tables", job.output_tables, KIND)
+    paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
+    return paths_in(paths, job.checkpoints).temporary("--cache-dir", job.cache_dir)
+
+
+def counts_path(job: TrainJob) -> str | None:
+    """Return where the vocabulary goes beside both tables: likelihood needs all three."""
+    tables = [path for path in (job.output, job.output_context) if path is not None]
+    if job.save_vocab is not None or len(tables) < 2 or any(map(is_stream, tables)):
+        return None
+    if "npy" in [job.format or format_of(path) for path in tables]:
+        return None
+    return f"{job.output_context}{VOCABULARY}"
+
+
+def _partial(path: str, job: TrainJob) -> list[Beside]:
+    """Return the files that an interrupted run writes."""
+    partial, format = path + PARTIAL, job.format or format_of(path)
+    if format != "npy":
+        return [Beside(partial, lambda found: first_line_is(found, rb"[0-9]+ [0-9]+"))]
+    pair = Beside(partial, lambda found: starts_with(found, NPY_MAGIC))
+    return [pair, *written_with(partial, format)]

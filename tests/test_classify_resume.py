@@ -1,0 +1,272 @@
+"""Checkpoints, signals and resuming of `classify train`: as of `train`, see test_resume.py."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from helpers import train as train_words
+from helpers import write_corpus
+
+import dcme_w2v as dw
+from dcme_w2v.checkpoints.folder import generations_in
+from dcme_w2v.classify import solver
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.pipeline import TrainJob
+from dcme_w2v.classify.pipeline import train as train_classes
+from dcme_w2v.classify.trainer import ClassifierTrainer
+from dcme_w2v.cli.main import run
+from dcme_w2v.engine import trainer as engine
+
+SHORT = ("--epochs", "4", "--threads", "1", "--quiet")
+OBJECTIVES = [
+    ["--objective", "gd"],
+    ["--objective", "nce"],
+    ["--objective", "dcme"],
+    ["--objective", "dcme", "--dcme-update", "paper"],
+]
+
+
+@pytest.fixture
+def docs(tmp_path):
+    chance = random.Random(3)
+    words = [f"w{i}" for i in range(60)]
+    path = tmp_path / "d.tsv"
+    path.write_text(
+        "".join(
+            f"c{i % 12}\t{' '.join(chance.choices(words[i % 12 * 4 :], k=9))}\n" for i in range(600)
+        )
+    )
+    return str(path)
+
+
+def train(docs, output, *flags):
+    return run(["classify", "train", docs, "--output", str(output), *SHORT, *map(str, flags)])
+
+
+def keep(docs, tmp_path):
+    """Train to the end, with the last state in the folder k."""
+    kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "4")
+    assert train(docs, tmp_path / "m", *kept) == 0
+
+
+def arrays(model):
+    """Return the bytes of a model's arrays, and what its epochs measured."""
+    told = json.loads((model / "model.json").read_text())
+    epochs = [{**one, "seconds": 0} for one in told["record"]["epochs"]]
+    return {path.name: path.read_bytes() for path in model.glob("*.npy")}, epochs, told["threshold"]
+
+
+def stop_in(monkeypatch, epoch, number=signal.SIGINT):
+    """Send a signal when an epoch begins: it is noted before the epoch's end, at any pace."""
+    start = ClassifierTrainer.epoch
+
+    def send(self, now, watch=None):
+        if now == epoch:
+            os.kill(os.getpid(), number)
+        return start(self, now, watch)
+
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(ClassifierTrainer, "epoch", send)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=" ".join)
+def test_a_signal_saves_and_resume_ends_as_the_undisturbed_run(
+    tmp_path, docs, capsys, monkeypatch, objective, number
+):
+    held = ("--holdout", "0.2", *objective)
+    assert train(docs, tmp_path / "a", *held) == 0
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patched:
+        stop_in(patched, 2, number)
+        code = train(docs, tmp_path / "b", "--checkpoint", tmp_path / "k", *held)
+    assert code == 128 + number
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: stopped by {signal.Signals(number).name} in epoch ")
+    assert f"go on with --resume {tmp_path / 'k'}" in said and said.count("\n") == 1
+    assert not (tmp_path / "b").exists()
+    log = tmp_path / "log"
+    assert train(docs, tmp_path / "b", "--resume", tmp_path / "k", "--log-json", log, *held) == 0
+    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
+    last = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
+
+
+def test_checkpoints_of_any_cadence_change_nothing(tmp_path, docs, monkeypatch):
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
+    for every, last in (("1", 4), ("2", 2), ("9h", 0)):
+        folder = tmp_path / f"k{every}"
+        flags = ("--checkpoint", folder, "--checkpoint-every", every)
+        assert train(docs, tmp_path / f"m{every}", *flags) == 0
+        assert [int(one.name) for one in generations_in(folder)][-1:] == [last] * bool(last)
+    assert (
+        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "0s") == 0
+    )
+    found = [arrays(tmp_path / name) for name in ("m", "m1", "m2", "m9h")]
+    assert all(one == found[0] for one in found)
+
+
+def test_a_run_whose_patience_has_ended_is_over_when_resumed(tmp_path, docs, capsys):
+    held = ("--holdout", "0.3", "--patience", "1", "--lr", "300", "--epochs", "40")
+    kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "1")
+    assert train(docs, tmp_path / "a", *held, *kept) == 0
+    assert len(arrays(tmp_path / "a")[1]) < 40
+    words = ["classify", "train", docs, "--output", str(tmp_path / "b"), *map(str, held)]
+    assert run([*words, "--threads", "1", "--resume", str(tmp_path / "k")]) == 0
+    assert "where all is trained" in capsys.readouterr().err
+    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
+
+
+@pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
+def test_a_signal_without_checkpoints_saves_the_model_so_far(
+    tmp_path, docs, capsys, monkeypatch, solver
+):
+    output = tmp_path / "m"
+    if solver == "sgd":
+        stop_in(monkeypatch, 1)
+    else:
+        monkeypatch.setattr("dcme_w2v.classify.fit.solve", signalling(signal.SIGTERM))
+    code = train(docs, output, "--solver", solver, "--epochs", "9")
+    assert code == (130 if solver == "sgd" else 143)
+    said = capsys.readouterr().err
+    assert f"the model so far is in {output}.partial" in said and said.count("\n") == 1
+    assert not output.exists()
+    assert run(["classify", "test", f"{output}.partial", docs]) == 0
+
+
+def signalling(number):
+    """Return `solve` with a signal that comes before its first iteration ends."""
+
+    def solve(*arguments):
+        os.kill(os.getpid(), number)
+        return solver.solve(*arguments)
+
+    return solve
+
+
+def test_lbfgs_keeps_no_checkpoints_and_says_so(tmp_path, docs, capsys):
+    flags = ("--solver", "lbfgs", "--checkpoint", tmp_path / "k")
+    assert train(docs, tmp_path / "m", *flags) == 2
+    assert "L-BFGS has no epochs to resume from" in capsys.readouterr().err
+    assert not (tmp_path / "k").exists()
+
+
+REFUSED = [
+    (["--lr", "3"], "--lr is 3 and was 4"),
+    (["--epochs", "5"], "--epochs is 5 and was 4"),
+    (["--features", "9"], "--features is 9 and was 30000"),
+    (["--holdout", "0.3"], "was made from another corpus"),
+    (["--threads", "2"], "--threads is 2 and was 1"),
+]
+
+
+@pytest.mark.parametrize(("flags", "said"), REFUSED)
+def test_what_differs_from_the_checkpoint_is_refused(tmp_path, docs, capsys, flags, said):
+    keep(docs, tmp_path)
+    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k", *flags) == 2
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_checkpoint_of_words_is_refused_and_the_other_way_round(tmp_path, docs, capsys):
+    words, kept = write_corpus(tmp_path / "c.txt"), ("--checkpoint-every", "1")
+    assert train_words(words, tmp_path / "v", "--checkpoint", str(tmp_path / "kw"), *kept) == 0
+    assert train(docs, tmp_path / "m", "--checkpoint", tmp_path / "kc", *kept) == 0
+    assert train(docs, tmp_path / "n", "--resume", tmp_path / "kw") == 2
+    assert "is of a training of words, not of classes" in capsys.readouterr().err
+    assert train_words(words, tmp_path / "w", "--resume", str(tmp_path / "kc")) == 2
+    assert "is of a training of classes, not of words" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_another_format_is_refused_in_one_line(tmp_path, docs, capsys):
+    assert (
+        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "4") == 0
+    )
+    record = next((tmp_path / "k").glob("*/checkpoint.json"))
+    old = {"format": 1, "version": "0.0.9", "options": {}, "corpus": {}}  # as it was before
+    record.write_text(json.dumps(old))
+    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
+    err = capsys.readouterr().err
+    assert "has format 1 and this version reads 2" in err and "0.0.9" in err
+    assert err.count("\n") == 1
+
+
+EDITS = [{"epochs": 3}, {"epochs": [{}]}, {"best": None}, {"epochs": [], "best": 1}]
+
+
+@pytest.mark.parametrize("notes", EDITS)
+def test_edited_notes_are_refused(tmp_path, docs, capsys, notes):
+    assert (
+        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "4") == 0
+    )
+    path = next((tmp_path / "k").glob("*/checkpoint.json"))
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "notes": notes}))
+    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
+    err = capsys.readouterr().err
+    assert "notes" in err and err.count("\n") == 1 and "a bug" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, docs, number):
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "dcme_w2v", "classify", "train", docs, "--quiet"]
+    command += ["--epochs", "1000000", "--output", str(tmp_path / "m"), "--log-json", str(log)]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not log.exists() or '"stage": "training"' not in log.read_text():
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(number)
+    _, said = child.communicate()
+    assert child.returncode == 128 + number
+    assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
+    assert Classifier.load(tmp_path / "m.partial").classes[0] == "c0"
+
+
+# ---- library calls ----
+
+
+def interrupting(monkeypatch, epoch):
+    """Raise a KeyboardInterrupt when an epoch begins."""
+    start = ClassifierTrainer.epoch
+
+    def raising(self, now, watch=None):
+        if now == epoch:
+            raise KeyboardInterrupt
+        return start(self, now, watch)
+
+    monkeypatch.setattr(ClassifierTrainer, "epoch", raising)
+
+
+def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
+    rows = np.random.default_rng(0).random((60, 5)).astype(np.float32)
+    labels = np.arange(60) % 3
+    interrupting(monkeypatch, 2)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dw.MaxentClassifier(threads=1, epochs=5).fit(rows, labels)
+    partial = caught.value.partial
+    monkeypatch.undo()
+    assert partial.n_iter_ == 2 and partial.coef_.any()
+    assert partial.predict(rows).shape == (60,)
+
+
+def test_an_interrupted_training_of_files_leaves_the_model_on_the_exception(
+    tmp_path, docs, monkeypatch
+):
+    interrupting(monkeypatch, 1)
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train_classes(
+            TrainJob([docs], str(tmp_path / "m")), FeatureOptions(), ClassifyOptions(threads=1)
+        )
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert caught.value.partial.record["epochs"][-1]["epoch"] == 1
+    assert not (tmp_path / "m").exists()
