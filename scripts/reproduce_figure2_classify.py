@@ -30,8 +30,8 @@ from dcme_w2v.text.documents import read_documents
 
 ROWS: dict[str, dict[str, Any]] = {
     "gd": {"objective": "gd"},
-    "dcme-q10": {"objective": "dcme", "top_items": 10},
-    "dcme-q0": {"objective": "dcme", "top_items": 0},
+    "dcme-q10": {"objective": "dcme", "exact_clusters": 10},
+    "dcme-q0": {"objective": "dcme", "exact_clusters": 0},
     "nce": {"objective": "nce"},
     "ns": {"objective": "ns"},
     "paper-q10": {"objective": "dcme", "dcme_update": "paper", "top_items": 10},

@@ -89,7 +89,7 @@ def test_dcme_with_every_cluster_in_the_head_is_exact():
     rows, labels = problem(70, 500)
     given = {"epochs": 3, "lr": 1.0, "batch": 1, "threads": 1}
     exact = MaxentClassifier(objective="gd", **given).fit(rows, labels)
-    all_in_head = MaxentClassifier(objective="dcme", top_items=100, **given).fit(rows, labels)
+    all_in_head = MaxentClassifier(objective="dcme", exact_clusters=100, **given).fit(rows, labels)
     assert all_in_head.coef_ == pytest.approx(exact.coef_, abs=1e-5)
 
 
@@ -262,7 +262,9 @@ def test_likelihood_of_dcme_is_near_that_of_exact_softmax():
     rows, labels = problem(200, 3000, 300, noise=0.1)
     figures = {}
     for objective in ("gd", "dcme"):
-        model = MaxentClassifier(objective=objective, threads=1, top_items=4).fit(rows, labels)
+        model = MaxentClassifier(
+            objective=objective, threads=1, exact_clusters=4 if objective == "dcme" else None
+        ).fit(rows, labels)
         scores = log_softmax(model.decision_function(rows))
         figures[objective] = scores[np.arange(len(labels)), labels].mean()
     assert figures["dcme"] > figures["gd"] - 0.3

@@ -50,7 +50,7 @@ static void start(dcme_class_clusters *clusters, int64_t k) {
 
 dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
-    int64_t each = (lines + problem->options->clusters - 1) / problem->options->clusters;
+    int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
     clusters->problem = problem;
     clusters->width = each * DCME_PAD;
     clusters->count = (lines + each - 1) / each;
@@ -77,11 +77,12 @@ void dcme_class_clusters_close(dcme_class_clusters *clusters) {
 }
 
 dcme_status dcme_class_clusters_fail(dcme_error *error, const dcme_problem *problem) {
-    int64_t clusters = dcme_stride(problem->options->clusters), stride = problem->model->stride;
+    int64_t clusters = dcme_stride(problem->options->class_clusters),
+            stride = problem->model->stride;
     int64_t table = (problem->model->features + 1) * 2 * clusters;
     /* 16 numbers a cluster; a thread has the scores and steps of as many classes as there are */
     int64_t bytes = (table + 16 * clusters + 4 * stride + problem->widest) * (int64_t)sizeof(real);
-    return dcme_no_memory(error, bytes, "the clusters", "lower --clusters or --features");
+    return dcme_no_memory(error, bytes, "the clusters", "lower --class-clusters or --features");
 }
 
 void dcme_class_clusters_state(dcme_class_clusters *clusters, dcme_state *state) {

@@ -18,8 +18,8 @@
  *     those drawn   w_j -= rate (T / S) (p_j - p_d alpha_dj) x besides
  *
  * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
- * turn gets a new centre, once in beta C documents. With all clusters in the head this is exact
- * softmax.
+ * turn gets a new centre, once in I C documents (option centre_interval). With all clusters in the
+ * head this is exact softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
  * time. The caller numbers the classes so that similar ones are neighbours.
@@ -69,8 +69,9 @@ static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_
         return dcme_class_clusters_fail(error, problem);
     }
     int64_t others = s->clusters.count - 1;
-    double interval = options->beta * (double)problem->model->classes / (double)s->clusters.count;
-    s->top = options->top_items < others ? options->top_items : others;
+    double round = options->centre_interval * (double)problem->model->classes;
+    double interval = round / (double)s->clusters.count;
+    s->top = options->exact_clusters < others ? options->exact_clusters : others;
     s->draws = options->draws < others - s->top ? options->draws : others - s->top;
     s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
     *shared = s;

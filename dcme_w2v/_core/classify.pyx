@@ -11,9 +11,12 @@ cdef extern from "classify/options.h" nogil:
         int32_t objective
         int32_t negative
         double noise_power
+        int32_t class_clusters
+        int32_t exact_clusters
+        int32_t draws
+        double centre_interval
         int32_t clusters
         int32_t top_items
-        int32_t draws
         double beta
         int32_t dcme_update
         int32_t batch

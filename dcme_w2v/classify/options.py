@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import Checked, HoldoutOptions, default_threads, option
+from dcme_w2v.options import Checked, HoldoutOptions, default_threads, flag_of, option
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class ClassifyOptions(Checked):
         minimum=-2.0,
         maximum=2.0,
     )
-    clusters: int | None = option(
+    class_clusters: int | None = option(
         None,
-        "number of dual clusters, at most (dcme; default: 80; paper: 20)",
+        "divide the classes into N clusters of similar ones, at most (dcme; default: 80)",
         minimum=1,
         maximum=4096,
     )
-    top_items: int = option(
-        10,
-        "clusters whose classes are computed exactly for each document; paper: classes (dcme)",
+    exact_clusters: int | None = option(
+        None,
+        "clusters whose classes are computed exactly for each document (dcme; default: 10)",
         minimum=0,
-        maximum=100000,
+        maximum=4096,
     )
     draws: int = option(
         4,
@@ -90,10 +90,29 @@ class ClassifyOptions(Checked):
         minimum=0,
         maximum=1000,
     )
+    centre_interval: float | None = option(
+        None,
+        "update each cluster's centre once in X times as many documents as there are classes "
+        "(dcme; default: 40)",
+        above=0.0,
+    )
+    clusters: int | None = option(
+        None,
+        "number of dual clusters (--dcme-update paper; default: 20)",
+        minimum=1,
+        maximum=4096,
+    )
+    top_items: int | None = option(
+        None,
+        "most probable classes of a cluster, updated at each example (--dcme-update paper; "
+        "default: 10)",
+        minimum=0,
+        maximum=100000,
+    )
     beta: float | None = option(
         None,
-        "update a cluster's centre after X times as many documents as there are classes "
-        "(dcme; default: 40; paper: 1)",
+        "update a cluster's centre after X times as many of its documents as there are classes "
+        "(--dcme-update paper; default: 1)",
         above=0.0,
     )
     dcme_update: str = option(
@@ -169,18 +188,22 @@ RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # Algorithm 1 gains a point of accuracy at 4 and loses its log-likelihood, -8.7 for -2.5.
 PAPER_RATE = 1.0
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
+# The options of each update rule; an option of one and the nearest of the other in the same place.
+ROBUST_CLUSTERS = {"class_clusters": 80, "exact_clusters": 10, "centre_interval": 40.0}
+PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
 
 
 def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with every default filled in, or raise if they contradict each other."""
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
+    if options.objective == "dcme" and not exact:
+        _check_update(options, paper)
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE_OF_FEW if few else RATE
     found: dict[str, Any] = {
         "noise_power": 1.0 if options.objective == "nce" else 0.75,
-        "clusters": 20 if paper else 80,
-        "beta": 1.0 if paper else 40.0,
+        **(PAPER_CLUSTERS if paper else ROBUST_CLUSTERS),
         # documents of one batch do not see each other's steps: few classes, small batches
         "batch": min(BATCH_MAX, max(1, classes // CLASSES_A_DOCUMENT)),
         "epochs": 100 if exact else 5,
@@ -195,6 +218,18 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options
+
+
+def _check_update(options: ClassifyOptions, paper: bool) -> None:
+    """Raise if an option is of the other update rule; the message names the one to give."""
+    rule, own, others = "robust", ROBUST_CLUSTERS, PAPER_CLUSTERS
+    if paper:
+        rule, own, others = "paper", PAPER_CLUSTERS, ROBUST_CLUSTERS
+    for name, other in zip(own, others, strict=True):
+        if (value := getattr(options, other)) is not None:
+            raise UsageError(
+                f"{flag_of(other)}={value:g}: is not of --dcme-update={rule}; give {flag_of(name)}"
+            )
 
 
 def _filled(options: ClassifyOptions, found: dict[str, Any]) -> ClassifyOptions:

@@ -158,7 +158,8 @@ class ClassifierTrainer(Trainer):
             weights.offset[:] = np.log(noise / noise.mean())
         self.instances = core.Instances(documents, placed, matrix.shape[0], classes, sample_weight)
         squares = _mean_square(matrix, documents, sample_weight)
-        values = core_options(options)
+        # options of the other update rule are None; the core does not read them
+        values = {name: value or 0 for name, value in core_options(options).items()}
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)

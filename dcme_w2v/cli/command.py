@@ -22,8 +22,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "term_frequency", "min_df",
     ),
     "Objective": (
-        "objective", "negative", "noise_power", "prior", "clusters", "top_items", "draws", "beta",
-        "dcme_update", "gradient",
+        "objective", "negative", "noise_power", "prior", "dcme_update", "class_clusters",
+        "exact_clusters", "draws", "centre_interval", "clusters", "top_items", "beta", "gradient",
     ),
     "Model": (
         "preset", "model", "dim", "window", "window_mode", "epochs", "sample", "lr", "min_lr",

@@ -45,6 +45,9 @@ static void start(setting *s, const dcme_class_objective *objective) {
     s->objective = objective;
     s->options = (dcme_classify_options){.negative = 4,
                                          .noise_power = 0.75,
+                                         .class_clusters = 3,
+                                         .exact_clusters = 1,
+                                         .centre_interval = 100,
                                          .clusters = 3,
                                          .top_items = 1,
                                          .beta = 100,
@@ -140,12 +143,12 @@ static double log_likelihood(setting *s) {
 }
 
 static void check_step(const char *what, const dcme_class_objective *objective, int64_t first,
-                       int64_t last, int32_t top_items, int32_t draws, function *f) {
+                       int64_t last, int32_t exact, int32_t draws, function *f) {
     setting s;
     double direction[TABLE], wanted[TABLE];
     start(&s, objective);
     s.first = first, s.last = last;
-    s.options.top_items = top_items, s.options.draws = draws;
+    s.options.exact_clusters = exact, s.options.draws = draws;
     direction_of(&s, direction);
     differentiate(wanted, f, &s);
     expect(what, (int)first, direction, wanted, TABLE);
@@ -248,7 +251,7 @@ static void check_class_clusters_follow(void) {
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
     start(&s, &dcme_class_dcme);
     s.options.draws = 1;
-    s.options.beta = 0.2; /* a new centre at every other document or so */
+    s.options.centre_interval = 0.2; /* a new centre at every other document or so */
     open_objective(&s);
     dcme_class_clusters *clusters = s.shared;
     dcme_class_objective one = *s.objective;
