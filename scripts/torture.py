@@ -1,7 +1,7 @@
 """Kill training at random instants, fail each of its writes, let it run long; nothing may be lost.
 
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
-             must end with the bytes of the straight run
+             must end with the bytes of the straight run; of `train` and of `classify train`
     writes   every call that writes fails once (no space, I/O error, read-only), or does half
     soak     one long run, whose resident memory must stay flat
 
@@ -48,8 +48,13 @@ CASES = (
     ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
     ("--objective", "ns", "--deterministic", "--threads", "2"),
 )
+CLASS_CASES = (
+    ("--objective", "dcme"),
+    ("--objective", "dcme", "--dcme-update", "paper", "--patience", "2"),
+    ("--objective", "nce", "--l2", "1e-4"),
+)
 COMMON = ("--dim", "24", "--epochs", "2", "--threads", "1", "--min-count", "2", "--quiet")
-OLD = b"what was there before"
+OLD = b"\x93NUMPY: what was there before"  # vectors that may be replaced
 
 
 @dataclass
@@ -102,11 +107,29 @@ class Run:
 
     def unfinished(self) -> str | None:
         """Return what is wrong with the files of a run that ended well."""
-        for path in self.outputs:
-            if path.read_bytes() != self.straight[path.name]:
-                return f"{path.name} differs from the straight run"
+        found = {path.name: path.read_bytes() for path in self.outputs}
+        for name, data in self.straight.items():
+            if found.get(name) != data:
+                return f"{name} differs from the straight run"
         left = [path.name for path in self.folder.rglob("*.part")]
         return f"{left} were left" if left else None
+
+
+class ClassRun(Run):
+    """The files of one run of ``classify train``."""
+
+    @property
+    def outputs(self) -> list[Path]:
+        """Return the arrays of the model; its JSON file holds times."""
+        return sorted((self.folder / "m").glob("*.npy"))
+
+    def arguments(self, every: str) -> list[str]:
+        """Return the command line, which starts, or goes on where there is a checkpoint."""
+        keep, docs = str(self.folder / "k"), str(self.folder.parent / "docs.tsv")
+        files = ["--output", str(self.folder / "m"), "--log-json", str(self.folder / "log")]
+        state = ["--checkpoint", keep, "--resume", keep, "--checkpoint-every", every]
+        fixed = ["--epochs", "6", "--holdout", "0.2", "--threads", "1", "--quiet"]
+        return ["classify", "train", docs, *fixed, *self.case, *files, *state]
 
 
 class Shim:
@@ -162,7 +185,7 @@ def end(child: int) -> int:
 
 @contextlib.contextmanager
 def workplace(seed: int) -> Iterator[Path]:
-    """Make a folder with a corpus of two topics and Zipf's law."""
+    """Make a folder with a corpus of Zipf's law, and documents of sixty classes."""
     chance = random.Random(seed)
     words = [f"word{i}" for i in range(1500)]
     weights = [1 / (i + 5) for i in range(1500)]
@@ -170,14 +193,19 @@ def workplace(seed: int) -> Iterator[Path]:
         tokens = chance.choices(words, weights, k=60_000)
         lines = (" ".join(tokens[i : i + 15]) for i in range(0, len(tokens), 15))
         Path(name, "corpus.txt").write_text("\n".join(lines))
+        starts = [i % 60 * 20 for i in range(4000)]
+        texts = (" ".join(chance.choices(words[i : i + 60], k=12)) for i in starts)
+        docs = (f"c{i}\t{text}\n" for i, text in zip(starts, texts, strict=True))
+        Path(name, "docs.tsv").write_text("".join(docs))
         yield Path(name)
 
 
 def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
     """Return a run of each case with its true outputs, the seconds and the calls that it takes."""
     found = []
-    for number, case in enumerate(CASES):
-        run = Run(place / f"run{number}", case).fresh()
+    kinds = [*((Run, case) for case in CASES), *((ClassRun, case) for case in CLASS_CASES)]
+    for number, (kind, case) in enumerate(kinds):
+        run = kind(place / f"run{number}", case).fresh()
         began = time.monotonic()
         if end(start(run, "0.03s")) != 0:
             sys.exit(f"error: {run.arguments('0.03s')}: {(run.folder / 'err').read_text()}")
