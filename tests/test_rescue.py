@@ -1,5 +1,6 @@
 """What a run has computed is never lost: where it cannot be written, it is kept elsewhere."""
 
+import ast
 import errno
 import json
 import os
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from helpers import manifest, write_corpus
 
+import dcme_w2v
 from dcme_w2v import disk, files, folders
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify import pipeline
@@ -182,6 +184,16 @@ def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, faili
     err = capsys.readouterr().err
     assert "stopped by SIGTERM in epoch " in err
     assert Vectors.load(kept(err)[0])
+
+
+def test_every_job_keeps_what_it_cannot_write():
+    found = [
+        f"{path.name}:{one.lineno}"
+        for path in Path(dcme_w2v.__file__).parent.rglob("*.py")
+        for one in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(one, ast.Call) and ast.unparse(one).endswith(".save(job.output)")
+    ]
+    assert not found, "write through dcme_w2v.rescue"
 
 
 # ---- before the work ----

@@ -29,6 +29,7 @@ from dcme_w2v.fused.statistics import Statistics, check_values
 from dcme_w2v.options import default_threads
 from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows
 from dcme_w2v.text.documents import read_documents
 
@@ -139,7 +140,7 @@ def fit_files(
         "unlabelled_documents": len(data.unlabelled),
         "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
     }
-    model.save(job.output)
+    write_or_keep([Result(job.output, "model", model.save)])
     return model
 
 

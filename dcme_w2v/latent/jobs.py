@@ -36,6 +36,7 @@ from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import writing_rows
 
 ADVICE = "give LABEL<TAB>TEXT, or --unsupervised"
@@ -143,7 +144,7 @@ def fit_files(
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
     }
     reporter.talk(_fit_line(best))
-    best.save(job.output)
+    write_or_keep([Result(job.output, "model", best.save)])
     return best
 
 
