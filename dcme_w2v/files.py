@@ -236,13 +236,17 @@ def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed left of their tries to write a target."""
     with contextlib.suppress(OSError):
-        start = aside_of(target)
-        for left in target.parent.glob(f"{_literally(start)}*{PART}"):
-            if not _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
-                continue
+        for left in abandoned(target.parent, aside_of(target)):
             with left.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where the writer lives
                 left.unlink()
+
+
+def abandoned(parent: Path, start: str) -> Iterator[Path]:
+    """Yield what is there under the names that `tempfile` makes behind a start."""
+    for left in parent.glob(f"{_literally(start)}*{PART}"):
+        if _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
+            yield left
 
 
 def aside_of(target: Path) -> str:

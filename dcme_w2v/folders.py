@@ -6,13 +6,14 @@ Called by `dcme_w2v.model_folder` and `dcme_w2v.checkpoints`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dcme_w2v.files import PART, aside_of, new_mode, sync_folder
+from dcme_w2v.files import PART, abandoned, aside_of, new_mode, sync_folder
 
 OLD = ".old"
 
@@ -34,7 +35,9 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
         It cannot be written; what was there is untouched.
     """
     start = aside_of(target)
+    _remove_abandoned(target.parent, start)
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
+    lock = _locked(aside)  # ours, while we live
     try:
         yield aside
         sync_folder(aside)
@@ -48,6 +51,9 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
     except BaseException:
         remove_files(aside)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
     sync_folder(target.parent)
 
 
@@ -71,6 +77,26 @@ def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
                 with contextlib.suppress(OSError):
                     one.unlink()
         folder.rmdir()
+
+
+def _remove_abandoned(parent: Path, start: str) -> None:
+    """Remove what processes that were killed left of their tries to write a folder."""
+    with contextlib.suppress(OSError):
+        for left in abandoned(parent, start):
+            if (lock := _locked(left)) is not None:
+                remove_files(left)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Return a descriptor that keeps others from a folder; None where one has it, or no locks."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        return None
+    return number
 
 
 def _swap(aside: Path, target: Path, old: Path) -> None:

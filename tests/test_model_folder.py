@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.folders import new_folder
 from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.text.words import Words
 
@@ -135,3 +136,14 @@ def test_arrays_are_what_is_asked_for(folder):
     ):
         with pytest.raises(FormatError, match="fit the model again"):
             model.array(name, dtype, *shape)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+    left, own, other = (tmp_path / name for name in (".m.abcd1234.part", ".m.mine.part", ".n"))
+    for folder in (left, own, other):
+        folder.mkdir()
+        (folder / "weights.npy").write_bytes(b"half")
+    with new_folder(tmp_path / "m") as first:
+        assert not left.exists() and own.exists() and other.exists()
+        with new_folder(tmp_path / "m"):
+            assert first.exists()
