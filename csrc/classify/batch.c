@@ -116,6 +116,24 @@ void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch) {
         columns->place[columns->feature[c]] = -1;
 }
 
+void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *errors, real rate) {
+    const dcme_linear *model = batch->model;
+    int64_t total = columns->starts[columns->count];
+    for (int64_t i = 0; i < total; i++)
+        columns->values[i] *= rate * batch->weights[columns->documents[i]];
+    for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
+        int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
+        for (int64_t c = 0; c < columns->count; c++) {
+            int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
+            for (int64_t i = 0; i < n; i++)
+                columns->rows[i] = errors + columns->documents[begin + i] * model->stride + column;
+            model->kernels->weighted_sum(model->weights + columns->feature[c] * model->stride +
+                                             column,
+                                         columns->rows, columns->values + begin, n, width);
+        }
+    }
+}
+
 void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,
                        real **rows) {
     const dcme_linear *model = batch->model;

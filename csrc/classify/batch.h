@@ -67,6 +67,10 @@ int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t
 
 void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch);
 
+/* W += rate X^T E with one row of errors (stride) for each instance, times the instance's weight.
+ * The columns were filled from the batch; their values are used up. */
+void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *errors, real rate);
+
 /* scores (end - begin, stride) = X W for the instances from begin to end; `rows` has room for the
  * widest document's. */
 void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,

@@ -17,6 +17,7 @@ struct dcme_classifier {
     dcme_sparse_rows documents;
     dcme_instances instances;
     dcme_linear model;
+    dcme_output output;
     dcme_problem problem;
     const dcme_class_objective *objective;
     void *shared;    /* the objective's part */
@@ -25,7 +26,10 @@ struct dcme_classifier {
     worker *workers; /* (threads) */
 };
 
-static const dcme_class_objective *choose(const dcme_classify_options *options) {
+static const dcme_class_objective *choose(const dcme_classify_options *options,
+                                          const dcme_output *output) {
+    if (output)
+        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_low_rank : NULL;
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
         return &dcme_class_softmax_sgd;
@@ -148,15 +152,19 @@ static dcme_status open_workers(dcme_classifier *c, dcme_error *error) {
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
-                                 dcme_error *error) {
+                                 const dcme_output *output, dcme_error *error) {
     dcme_classifier *c = dcme_allocate_zeros(1, sizeof *c);
     if (!c)
         return dcme_no_memory(error, sizeof *c, "a classifier", "end other programs");
     c->options = *options, c->documents = *documents, c->instances = *instances, c->model = *model;
-    c->problem = (dcme_problem){&c->model, &c->options, counts, dcme_widest(documents)};
+    c->problem = (dcme_problem){&c->model, &c->options, counts, NULL, dcme_widest(documents)};
+    if (output) {
+        c->output = *output;
+        c->problem.output = &c->output;
+    }
     for (int64_t i = 0; i < instances->count; i++)
         c->weight += instances->weights ? (double)instances->weights[i] : 1;
-    c->objective = choose(options);
+    c->objective = choose(options, output);
     c->engine = (dcme_engine){
         .work = &WORK,
         .job = c,
@@ -166,6 +174,8 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
         .tables = {{model->weights, model->features + 1, model->stride}},
         .row_name = "weight",
     };
+    if (output)
+        c->engine.tables[1] = (dcme_table){output->weights, output->classes, model->stride};
     dcme_status status = c->objective && model->kernels ? DCME_OK : DCME_BAD_ARGUMENT;
     if (status != DCME_OK)
         dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");

@@ -13,8 +13,9 @@ enum { DCME_CLASS_LOSS_EVERY = 16 };
 typedef struct {
     const dcme_linear *model;
     const dcme_classify_options *options;
-    const int64_t *counts; /* (classes) */
-    int64_t widest;        /* see dcme_widest() */
+    const int64_t *counts;     /* (classes) */
+    const dcme_output *output; /* NULL: the model's columns are the classes */
+    int64_t widest;            /* see dcme_widest() */
 } dcme_problem;
 
 typedef struct {
@@ -37,6 +38,6 @@ typedef struct {
 } dcme_class_objective;
 
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_nce, dcme_class_ns;
+    dcme_class_nce, dcme_class_ns, dcme_class_low_rank;
 
 #endif

@@ -7,7 +7,6 @@
 #include "classify/objective.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     const dcme_problem *problem;
@@ -66,27 +65,6 @@ static double to_errors(real *scores, int32_t target, const dcme_linear *model) 
     return (double)score - partition;
 }
 
-/* W += rate X^T E */
-static void update(thread_state *me, const dcme_batch *batch, real rate) {
-    const dcme_linear *model = me->problem->model;
-    dcme_columns *columns = &me->columns;
-    int64_t total = columns->starts[columns->count];
-    for (int64_t i = 0; i < total; i++)
-        columns->values[i] *= rate * batch->weights[columns->documents[i]];
-    for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
-        int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
-        for (int64_t c = 0; c < columns->count; c++) {
-            int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
-            for (int64_t i = 0; i < n; i++)
-                columns->rows[i] =
-                    me->errors + columns->documents[begin + i] * model->stride + column;
-            model->kernels->weighted_sum(model->weights + columns->feature[c] * model->stride +
-                                             column,
-                                         columns->rows, columns->values + begin, n, width);
-        }
-    }
-}
-
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const dcme_linear *model = batch->model;
@@ -95,7 +73,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_loss_add(loss, -(double)batch->weights[d] * to_errors(me->errors + d * model->stride,
                                                                    batch->targets[d], model));
     dcme_columns_fill(&me->columns, batch);
-    update(me, batch, rate);
+    dcme_columns_update(&me->columns, batch, me->errors, rate);
 }
 
 const dcme_class_objective dcme_class_softmax_sgd = {

@@ -15,7 +15,14 @@
 #include <string.h>
 
 /* Three lines of classes, the last one not full. */
-enum { CLASSES = 37, STRIDE = 48, FEATURES = 6, TABLE = (FEATURES + 1) * STRIDE, DOCUMENTS = 7 };
+enum {
+    CLASSES = 37,
+    STRIDE = 48,
+    FEATURES = 6,
+    TABLE = (FEATURES + 1) * STRIDE,
+    DOCUMENTS = 7,
+    OUTPUTS = 40
+};
 static const double BIAS = 0.5;
 static const int64_t STARTS[DOCUMENTS + 1] = {0, 3, 4, 4, 7, 9, 12, 14};
 static const int32_t FEATURE[] = {0, 2, 5, 1, 1, 3, 4, 0, 5, 2, 3, 4, 1, 2};
@@ -31,6 +38,8 @@ typedef struct {
     int64_t counts[CLASSES];
     dcme_linear model;
     dcme_classify_options options;
+    double outputs[OUTPUTS * STRIDE]; /* of low rank: 37 columns are the hidden layer */
+    dcme_output output;
     dcme_problem problem;
     dcme_batch batch;
     const dcme_class_objective *objective;
@@ -61,7 +70,12 @@ static void start(setting *s, const dcme_class_objective *objective) {
         s->weights[i] = i % STRIDE < CLASSES ? number : 0;
     }
     s->model = (dcme_linear){CLASSES, STRIDE, FEATURES, BIAS, s->weights, &dcme_kernels_scalar};
-    s->problem = (dcme_problem){&s->model, &s->options, s->counts, dcme_widest(&CORPUS)};
+    for (int64_t i = 0; i < OUTPUTS * STRIDE; i++)
+        s->outputs[i] =
+            i % STRIDE < CLASSES ? (double)(dcme_random(&stream) >> 11) / (1ull << 53) - .5 : 0;
+    s->output = (dcme_output){OUTPUTS, s->outputs};
+    s->problem =
+        (dcme_problem){&s->model, &s->options, s->counts, &s->output, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
     if (dcme_batch_open(&s->batch, &s->model, DOCUMENTS, dcme_widest(&CORPUS)) != DCME_OK)
@@ -140,6 +154,61 @@ static double log_likelihood(setting *s) {
         sum += WEIGHT[d] * (score - dcme_softmax(scores + d * STRIDE, &s->model));
     }
     return sum;
+}
+
+/* log p of one document's label with s_j = f_j . W^T x, by plain loops */
+static double one_likelihood(setting *s, int64_t d) {
+    double hidden[DOCUMENTS * STRIDE], scores[OUTPUTS] = {0}, total = 0;
+    if (dcme_classify_scores(hidden, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
+        abort();
+    for (int64_t j = 0; j < OUTPUTS; j++) {
+        for (int64_t k = 0; k < CLASSES; k++)
+            scores[j] += s->outputs[j * STRIDE + k] * hidden[d * STRIDE + k];
+        total += exp(scores[j]);
+    }
+    return WEIGHT[d] * (scores[LABEL[d]] - log(total));
+}
+
+static void differentiate_one(double *slope, double *numbers, int64_t count, setting *s,
+                              int64_t d) {
+    for (int64_t i = 0; i < count; i++) {
+        double kept = numbers[i], above, below;
+        slope[i] = 0;
+        if (i % STRIDE >= CLASSES)
+            continue;
+        numbers[i] = kept + EPSILON, above = one_likelihood(s, d);
+        numbers[i] = kept - EPSILON, below = one_likelihood(s, d);
+        numbers[i] = kept;
+        slope[i] = (above - below) / (2 * EPSILON);
+    }
+}
+
+/* The step of one document by both factors; those of more meet in f_j one after the other. */
+static void check_low_rank(int64_t document) {
+    setting s;
+    const double rate = 1e-6;
+    double direction[TABLE], wanted[TABLE], before[OUTPUTS * STRIDE], found[OUTPUTS * STRIDE];
+    double slope[OUTPUTS * STRIDE], loss, value;
+    start(&s, &dcme_class_low_rank);
+    s.first = document, s.last = document + 1;
+    memcpy(before, s.outputs, sizeof before);
+    double kept[TABLE];
+    memcpy(kept, s.weights, sizeof kept);
+    open_objective(&s);
+    loss = step(&s, rate);
+    close_objective(&s);
+    for (int64_t i = 0; i < TABLE; i++)
+        direction[i] = (s.weights[i] - kept[i]) / rate;
+    for (int64_t i = 0; i < OUTPUTS * STRIDE; i++)
+        found[i] = (s.outputs[i] - before[i]) / rate;
+    memcpy(s.weights, kept, sizeof kept), memcpy(s.outputs, before, sizeof before);
+    value = -one_likelihood(&s, document);
+    expect("low rank: loss", (int)document, &loss, &value, 1);
+    differentiate_one(wanted, s.weights, TABLE, &s, document);
+    differentiate_one(slope, s.outputs, OUTPUTS * STRIDE, &s, document);
+    expect("low rank: first factor", (int)document, direction, wanted, TABLE);
+    expect("low rank: second factor", (int)document, found, slope, OUTPUTS * STRIDE);
+    stop(&s);
 }
 
 static void check_step(const char *what, const dcme_class_objective *objective, int64_t first,
@@ -412,6 +481,7 @@ int main(void) {
         check_paper(d, 0);
         check_paper(d, 4);
         check_limit(d);
+        check_low_rank(d);
     }
     check_class_clusters_follow();
     check_alternation();
