@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import expectation_maximisation, finish
+from dcme_w2v.latent.em import balanced, expectation_maximisation, finish
 from dcme_w2v.latent.fit import fit
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.latent.quadratic import Quadratic, ridge_of
@@ -111,6 +111,47 @@ def test_em_never_raises_the_cost(classes, own, seed):
     assert len(found.costs) > 5
     assert (np.diff(found.costs) <= 1e-6).all()
     assert found.costs[-1] < found.costs[0] - 1e-3
+
+
+@pytest.mark.parametrize("balance", [1.0, 2.0, 5.0])
+def test_balanced_em_never_raises_its_cost(balance):
+    data = observations(count=90, own=0.7)
+    cost = Cost(data, 3, 0.01, 0.0, 1)
+    start = np.random.default_rng(1).dirichlet(np.ones(3), 90)
+    start[data.labels != OWN] = one_hot(data.labels[data.labels != OWN].astype(int), 3)
+    shares = np.array([0.2, 0.3, 0.5])
+    weights = np.zeros((9, 3), dtype=np.float32)
+    found = balanced(cost, start, weights, shares, balance, 30, 0.0)
+    assert len(found.costs) > 5 and (np.diff(found.costs) <= 1e-6).all()
+    known = data.labels != OWN
+    assert np.array_equal(cost.posterior[known, :3], start[known].astype(np.float32))
+
+
+def test_balance_one_with_equal_shares_is_the_e_step_of_the_paper():
+    data = observations(count=30, classes=3, own=0.5)
+    cost = made_cost(data, latent=3, smoothing=0.0)
+    known = data.labels != OWN
+    cost.posterior[known, :3] = one_hot(data.labels[known].astype(int), 3)
+    other = Cost(data, 3, 0.02, 0.0, 1)
+    other.weights.set(cost.weights.get())
+    other.posterior[:] = cost.posterior
+    cost.fit_alpha()
+    cost.fit_posterior()
+    other.balanced_posterior(np.full(3, 1 / 3), 1.0)
+    assert other.posterior == pytest.approx(cost.posterior, abs=1e-5)
+
+
+def test_a_high_balance_holds_the_shares():
+    data = observations(count=90, own=0.8, seed=3)
+    cost = Cost(data, 3, 0.01, 0.0, 1)
+    start = np.random.default_rng(1).dirichlet([5.0, 1.0, 1.0], 90)
+    wanted, off = np.full(3, 1 / 3), []
+    for balance in (1.0, 20.0):
+        sizes = balanced(
+            cost, start, np.zeros((9, 3), dtype=np.float32), wanted, balance, 5, 0.0
+        ).sizes
+        off.append(np.abs(sizes / sizes.sum() - wanted).max())
+    assert off[1] < off[0]
 
 
 def test_lbfgs_goes_on_from_em_and_lowers_the_cost():

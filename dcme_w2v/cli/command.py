@@ -29,8 +29,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "preset", "model", "dim", "window", "window_mode", "epochs", "sample", "lr", "min_lr",
         "input_rate", "covariance", "sparsity", "centre", "power", "tfidf", "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
-        "rounding", "freedom", "rank", "lsa", "smoothing", "solver", "batch", "patience", "l2",
-        "bias", "passes", "threshold", "scorer",
+        "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
+        "patience", "l2", "bias", "passes", "threshold", "scorer",
         "clusters",
     ),
     "Fused features": (

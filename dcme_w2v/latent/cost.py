@@ -120,7 +120,7 @@ class Cost:
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """p(label | class), shape (latent, classes); rows sum to 1 but where a row is its own."""
+        """p(label | class), shape (latent, classes); rows sum to 1 without own labels."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
         found: NDArray[np.float64] = np.exp(table)
         return found
@@ -169,6 +169,45 @@ class Cost:
         )  # fmt: skip
         inner = self._point()[:-1].ravel()
         return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner) + self._prior()
+
+    def balanced_posterior(self, shares: NDArray[np.float64], balance: float) -> None:
+        """Move xi of own labels: xi_nk ~ xi_nk p_nk^(1 / balance) shares_k / N_k.
+
+        This is a step of exponentiated gradient for `balanced_cost`, which does not raise it: the
+        divergence of the shares is at most that of xi. With equal shares and a balance of 1 it is
+        the E-step of (2).
+        """
+        own, k = self.own, self.latent
+        weights, table = self.weights.table.copy(), self.log_alpha
+        sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
+        before = self.posterior.copy()
+        ratio = shares * len(before) / np.maximum(sizes, 1e-300)
+        table[:, :k] = NEVER
+        alpha = before[own, :k] * ratio
+        np.log(alpha, out=table[self.data.classes :, :k], where=alpha > 0, casting="same_kind")
+        table[: self.data.classes, :k] = 0  # of labelled rows xi stays
+        self.weights.table[:] = weights / np.float32(balance)
+        self.weights.linear.soft_gradient(
+            self._documents, self._by_label, table, None, self.posterior, True, self.threads
+        )
+        self.weights.table[:] = weights
+        self.posterior[self._labelled] = before[self._labelled]
+        self.sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
+
+    def balanced_cost(self, shares: NDArray[np.float64], balance: float) -> float:
+        """Return cross-entropy of xi and softmax + balance KL(shares of xi || shares) + penalty.
+
+        At equal shares and a balance of 1 this is the bound F of (2) plus a constant.
+        """
+        loss = self.weights.linear.soft_gradient(
+            self._documents, self._by_row, self.posterior, None, None, False, self.threads
+        )
+        inner = self._point()[:-1].ravel()
+        found = self.posterior[:, : self.latent].sum(axis=0, dtype=np.float64) / self.data.count
+        ratio = np.where(found > 0, found, 1) / shares
+        divergence = float((found * np.log(ratio)).sum())
+        penalty = 0.5 * self.l2 * float(inner @ inner)
+        return loss / self.data.count + balance * divergence + penalty
 
     def gradient(
         self, point: NDArray[np.float64]

@@ -92,6 +92,44 @@ def expectation_maximisation(
     return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs)
 
 
+def balanced(
+    cost: Cost,
+    start: NDArray[np.floating],
+    weights: NDArray[np.float32],
+    shares: NDArray[np.float64],
+    balance: float,
+    rounds: int,
+    tolerance: float,
+    watch: Watch | None = None,
+) -> Solution:
+    """Fit labels of which most are not known; the cost, `Cost.balanced_cost`, never rises.
+
+    Parameters
+    ----------
+    cost, start, rounds, tolerance, watch
+        See `expectation_maximisation`; the classes of `cost` are its labels.
+    weights : ndarray, shape (features + 1, latent)
+        Where the first M-step begins.
+    shares : ndarray, shape (latent,)
+        Of the classes, above 0; their sum is 1.
+    balance : float
+        Weight of the divergence from them, at least 1.
+    """
+    cost.posterior[:] = 0
+    cost.posterior[:, : cost.latent] = start
+    cost.weights.set(weights)
+    costs: list[float] = []
+    for number in range(1, rounds + 1):
+        cost.fit_weights(INNER)
+        costs.append(_finite(cost.balanced_cost(shares, balance), number, cost))
+        cost.balanced_posterior(shares, balance)
+        if watch:
+            watch(number, costs[-1])
+        if number > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1]):
+            break
+    return Solution(cost.weights.get(), np.eye(cost.latent), cost.sizes.copy(), costs)
+
+
 def finish(cost: Cost, solution: Solution, watch: Watch | None = None) -> Solution:
     """Minimise (2) over weights, biases and the logits of alpha together, from a solution."""
     features, latent, classes = cost.data.matrix.shape[1], cost.latent, cost.data.classes

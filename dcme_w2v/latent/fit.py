@@ -20,8 +20,8 @@ from dcme_w2v.classify.options import resolved as resolved_classifier
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import Solution, expectation_maximisation, finish
-from dcme_w2v.latent.options import LatentOptions, resolved
+from dcme_w2v.latent.em import Solution, balanced, expectation_maximisation, finish
+from dcme_w2v.latent.options import EPOCHS, LatentOptions, resolved
 from dcme_w2v.latent.reduction import directions, reduced
 from dcme_w2v.latent.starts import Starts, one_hot
 from dcme_w2v.progress import Quiet, Reporter
@@ -146,7 +146,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
             reporter.stage(f"EM from {kind} {number + 1}", options.epochs, "iterations")
             xi = starts.start(kind, number)
             one = expectation_maximisation(
-                cost, xi, options.epochs, options.tolerance, _watch(reporter)
+                cost, xi, options.epochs or EPOCHS, options.tolerance, _watch(reporter)
             )
             found.starts.append(_told(kind, one, begin))
             if best is None or one.cost < best.cost:
@@ -182,7 +182,7 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
     """Documents without a label are their own; alpha of the labels is the identity.
 
     The start is the classifier of the labelled documents, its probabilities where there are no
-    labels. xi of a labelled document is its label, and stays, because alpha is 0 elsewhere.
+    labels. xi of a labelled document is its label, and stays.
     """
     begin, labelled = time.monotonic(), data.labels != OWN
     weights = labelled_classifier(data, options)
@@ -190,12 +190,13 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
     xi[labelled] = one_hot(data.labels[labelled].astype(np.int64), data.classes)
     xi[~labelled] = np.exp(_log_probabilities(weights, data.rows, options)[~labelled])
     cost = Cost(data, data.classes, options.l2 or 0.0, 0.0, options.threads or 1)
+    counts = np.bincount(data.labels[labelled], minlength=data.classes) + 1.0
     reporter.stage("EM from the labelled documents", options.epochs, "iterations")
-    solution = expectation_maximisation(
-        cost, xi, options.epochs, options.tolerance, _watch(reporter), weights.get()
-    )
-    identity = Solution(solution.weights, np.eye(data.classes), solution.sizes, solution.costs)
-    return Fit(identity, [_told("labelled", solution, begin)], cost.l2)
+    solution = balanced(
+        cost, xi, weights.get(), counts / counts.sum(), options.balance, options.epochs or EPOCHS,
+        options.tolerance, _watch(reporter),
+    )  # fmt: skip
+    return Fit(solution, [_told("labelled", solution, begin)], cost.l2)
 
 
 def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:

@@ -80,10 +80,22 @@ class LatentOptions(Checked):
         minimum=0.0,
         maximum=1e6,
     )
+    balance: float = option(
+        2.0,
+        "keep the shares of the classes near those of the labelled documents: weight of their "
+        "divergence (--unlabelled use, auto); paper: 1",
+        minimum=1.0,
+        maximum=1e6,
+    )
     smoothing: float = option(
         0.1, "count added to each label in each latent class", minimum=0.0, maximum=1e6
     )
-    epochs: int = option(100, "iterations of EM, at most", minimum=1, maximum=1000000)
+    epochs: int | None = option(
+        None,
+        "iterations of EM, at most (default: 100; with --unlabelled use: 10)",
+        minimum=1,
+        maximum=1000000,
+    )
     tolerance: float = option(
         1e-5, "stop when an iteration reduces the cost by less than this share", minimum=0.0
     )
@@ -98,6 +110,7 @@ class LatentOptions(Checked):
 
 L2, L2_UNLABELLED = 3e-6, 1e-4
 STARTS_UNSUPERVISED = 3
+EPOCHS, EPOCHS_UNLABELLED = 100, 10
 DIMENSIONS = 50  # of latent semantic analysis
 
 
@@ -138,6 +151,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     found: dict[str, Any] = {
         "starts": STARTS_UNSUPERVISED if own else 1,
         "threads": default_threads(),
+        "epochs": EPOCHS_UNLABELLED if use else EPOCHS,
         "lsa": DIMENSIONS if own and features > DIMENSIONS else 0,
     }
     if not own:
