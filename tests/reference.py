@@ -10,7 +10,7 @@ import numpy as np
 LAST = 1 << 31
 MASK = (1 << 64) - 1
 SUBSAMPLE, WINDOW, NOISE, INITIAL, CENTRE = range(1, 6)  # purposes of a stream
-PASSAGE = 1024
+BATCH_WORDS = 1024
 LOSS_EVERY = 64
 
 
@@ -98,15 +98,15 @@ class Reference:
             name = (self.options.seed, number, index)
             self.windows = Stream(*name, WINDOW)
             self.objective.begin(Stream(*name, NOISE))
-            for rate, sentences in self.passages(shard, position, Stream(*name, SUBSAMPLE)):
+            for rate, sentences in self.sentence_batches(shard, position, Stream(*name, SUBSAMPLE)):
                 for sentence in sentences:
                     learn(sentence, rate)
             position += sum(map(len, shard))
         return np.mean(self.losses)
 
-    def passages(self, shard, position, stream):
+    def sentence_batches(self, shard, position, stream):
         """The learning rate stays the same over whole sentences of 1024 kept words together."""
-        passage, length, begins = [], 0, True
+        batch, length, begins = [], 0, True
         for sentence in shard:
             if begins:
                 behind = position / (self.tokens * self.options.epochs)
@@ -117,12 +117,12 @@ class Reference:
             self.subsampled += len(sentence) - len(kept)
             self.without_context += len(kept) == 1
             if len(kept) > 1:
-                passage.append(kept)
+                batch.append(kept)
                 length += len(kept)
-            if length >= PASSAGE:
-                yield self.rate, passage
-                passage, length, begins = [], 0, True
-        yield self.rate, passage
+            if length >= BATCH_WORDS:
+                yield self.rate, batch
+                batch, length, begins = [], 0, True
+        yield self.rate, batch
 
     def half_window(self):
         window = self.options.window

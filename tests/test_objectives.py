@@ -135,7 +135,7 @@ def test_idle_clusters_start_anew():
     assert reference.objective.revived > 1
 
 
-def test_several_passages_in_a_shard():
+def test_several_sentence_batches_in_a_shard():
     """A shard is a 64th of the corpus: most of this one is lines of one word, soon read."""
     ids, _ = corpus(tokens=3000)
     alone = np.full(190_000, LAST, dtype=np.uint32)

@@ -69,7 +69,7 @@ def test_the_seed_decides(objective):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_rate_falls_linearly(threads):
-    """The rate is that of a passage's first token, so it lags by one; a thread has the last one."""
+    """The rate is that of a sentence batch's first token, so it lags by one batch."""
     text = lines([20] * 4000)
     options = options_of({"lr": 0.1}, epochs=4, min_lr=0.004, threads=threads)
     run = Trainer(*text, options)

@@ -14,7 +14,7 @@
 /* The most bytes that one number takes in text, with the separator before it. */
 #define DCME_NUMBER_BYTES 20
 
-/* What can be wrong with a row; the names are in dcme_w2v/words/reading.py. */
+/* What can be wrong with a row; the names are in dcme_w2v/words/vectors_reader.py. */
 typedef enum {
     DCME_FAULT_DIMENSION, /* not as many numbers as the file's dimension */
     DCME_FAULT_NUMBER,    /* something that is not a number */
