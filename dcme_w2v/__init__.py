@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dcme_w2v import errors as errors
     from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
     from dcme_w2v.documents.estimator import SCDV as SCDV
+    from dcme_w2v.fused.estimator import FusedFeatures as FusedFeatures
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
     from dcme_w2v.words.train import train as train
     from dcme_w2v.words.vectors import Vectors as Vectors
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 # A public name and its module, which is imported when the name is used. One more name is a line
 # here and an import above, for type checkers.
 _MODULES = {
+    "FusedFeatures": "dcme_w2v.fused.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.classify.estimator",
     "SCDV": "dcme_w2v.documents.estimator",
@@ -28,7 +30,15 @@ _MODULES = {
     "train": "dcme_w2v.words.train",
 }
 
-__all__ = ["SCDV", "LatentClassModel", "MaxentClassifier", "Vectors", "__version__", "errors"]
+__all__ = [
+    "SCDV",
+    "FusedFeatures",
+    "LatentClassModel",
+    "MaxentClassifier",
+    "Vectors",
+    "__version__",
+    "errors",
+]
 __all__ += ["train"]
 
 

@@ -44,8 +44,7 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
         rows = csr_matrix(data.labelled.matrix[out])
         binary = csr_matrix(data.fused_labelled.matrix[out])
         for name, found in _candidates(data.part(~out), reporter).items():
-            fused = found.evidence is not None
-            tested = Rows(binary if fused else rows, data.threads)
+            tested = Rows(binary if found.predicts_binary else rows, data.threads)
             decided, _ = tested.decisions(found.weights)
             right[name] += int((decided == data.labels[out]).sum())
     accuracy = {name: round(hits / len(folds), 6) for name, hits in right.items()}

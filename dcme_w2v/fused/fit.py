@@ -28,6 +28,7 @@ from dcme_w2v.fused.statistics import Statistics, check_values, sum_over
 from dcme_w2v.fused.tied import Tied, learn
 from dcme_w2v.progress import Quiet, Reporter
 
+OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model
 L2_OF_COLUMNS = 1e-4
 
@@ -98,13 +99,13 @@ class Fitted:
     final : str
         "teach", "tied", "beside", "columns", "maxent" or "self-training".
     evidence : Evidence or None
-        The levels, where the model is made of levels.
+        The levels; with "teach" those of the model that has taught this one.
     tied : Tied or None
         Their weights and the biases.
     base : Weights or None
         beside: the initial model, whose scores are level K + 1.
     binary : bool
-        Whether values of features count as 1.
+        Whether levels are of features whose values count as 1.
     record : dict
         What was done.
     sums : Statistics or None
@@ -119,6 +120,11 @@ class Fitted:
     binary: bool = False
     record: dict[str, Any] = field(default_factory=dict)
     sums: Statistics | None = field(default=None, repr=False)
+
+    @property
+    def predicts_binary(self) -> bool:
+        """Whether the weights, too, are of features whose values count as 1."""
+        return self.binary and self.final in OF_LEVELS
 
 
 def ones(matrix: csr_matrix) -> csr_matrix:
@@ -343,7 +349,7 @@ def teach(data: Data, fused: Fitted) -> Fitted:
     weights = initial.train(
         csr_matrix(rows), labels, data.classes, initial.L2_OF_MANY, data.threads
     )
-    return Fitted(weights, "teach", record=fused.record, sums=fused.sums)
+    return dataclasses.replace(fused, weights=weights, final="teach", base=None)
 
 
 def _columns(data: Data, fused: Fitted) -> Fitted:

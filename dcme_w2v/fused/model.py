@@ -20,14 +20,14 @@ from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.fused.evidence import Evidence
-from dcme_w2v.fused.fit import Fitted, linear, ones
+from dcme_w2v.fused.fit import OF_LEVELS, Fitted, linear, ones
 from dcme_w2v.fused.options import FusedOptions
 from dcme_w2v.fused.tied import Tied
 from dcme_w2v.model_folder import Model, load_model, save_model
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
-OF_LEVELS = ("tied", "beside")  # whose weights follow from the levels
+BY_LEVELS = ("tied", "beside")  # whose weights are not stored, as they follow from the levels
 
 
 @dataclass
@@ -43,7 +43,7 @@ class FusedModel(Classifier):
     evidence, tied, base
         The levels, their weights, and the initial model beside them, where it has them.
     binary : bool
-        Whether values of features count as 1.
+        Whether levels are of features whose values count as 1.
     """
 
     fused: FusedOptions = field(default_factory=FusedOptions)
@@ -73,15 +73,17 @@ class FusedModel(Classifier):
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the log-probabilities of all classes for some documents at a time."""
-        return super().log_probabilities(ones(matrix) if self.binary else matrix, threads)
+        return super().log_probabilities(ones(matrix) if self.predicts_binary else matrix, threads)
+
+    @property
+    def predicts_binary(self) -> bool:
+        """Whether the weights, too, are of features whose values count as 1."""
+        return self.binary and self.final in OF_LEVELS
 
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
-            raise UsageError(
-                f"the final model ({self.final}) has no levels; fit with --final=tied, beside or "
-                "columns"
-            )
+            raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
         rows = fitting(matrix, self.weights.features)
         if rows.shape[1] < self.weights.features:
             shape = (rows.shape[0], self.weights.features)
@@ -108,7 +110,7 @@ class FusedModel(Classifier):
             arrays |= {"weights": self.tied.weights, "biases": self.tied.biases}
         if self.base is not None:
             arrays["initial"] = self.base.get()
-        if self.final not in OF_LEVELS:
+        if self.final not in BY_LEVELS:
             arrays["table"] = self.weights.get()
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset

@@ -124,7 +124,7 @@ def squares_of(model: Classifier, matrix: csr_matrix | None = None) -> NDArray[n
 
 
 def _is_binary(model: Classifier) -> bool:
-    return bool(getattr(model, "binary", False))
+    return bool(getattr(model, "predicts_binary", getattr(model, "binary", False)))
 
 
 @dataclass
