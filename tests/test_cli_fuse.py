@@ -166,6 +166,20 @@ def test_hashed_features_have_no_signs(here):
     assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
 
 
+def test_hash_values_beyond_memory_are_those_that_occur(here, monkeypatch):
+    monkeypatch.setattr("dcme_w2v.fused.fit.SCREENED", 5)
+    fit = "fuse fit labelled.tsv --unlabelled texts.txt --hashing 2^30 --keep 20 --final tied"
+    told = invoke(f"{fit} --output m").stderr
+    assert "12 features (of 1,073,741,824 hash values)" in told
+    assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
+    assert sum(path.stat().st_size for path in (here / "m").iterdir()) < 20000
+    assert "hash value " in invoke("classify explain m tea -k 1").stdout
+    invoke("fuse shrink m --output s")
+    assert json.loads(invoke("classify test s test.tsv --json").stdout)["accuracy"] > 0.8
+    invoke("classify train test.tsv --hashing 2^30 --output k --quiet")
+    assert json.loads(invoke("classify test k labelled.tsv --json").stdout)["accuracy"] > 0.8
+
+
 ERRORS = [
     ("fit labelled.tsv --output m", "no unlabelled documents; give --unlabelled, or use classify"),
     ("fit texts.txt --unlabelled texts.txt --output m", "no document has a label"),

@@ -6,8 +6,17 @@ from scipy import sparse
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.fused.evidence import SHRUNK, evidence_of
+from dcme_w2v.fused.options import FusedOptions
 from dcme_w2v.fused.parts import Identity, read_parts, write_part
-from dcme_w2v.fused.statistics import CUT, UNIT, Statistics, check_values, sum_over
+from dcme_w2v.fused.statistics import (
+    CUT,
+    UNIT,
+    Statistics,
+    check_values,
+    sum_over,
+    sum_screened,
+)
 
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
 IDENTITY = Identity("features", tuple("abcdefghijk"), "model", "values")
@@ -148,3 +157,28 @@ def test_damaged_parts(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"p\.npz"):
             read_parts([str(path)], IDENTITY)
+
+
+@pytest.mark.parametrize("keep", [1, 5, 40, 200, 700])
+def test_features_that_cannot_be_kept_are_not_summed_up(keep):
+    rows, log_p = rows_and_probabilities(sure=1.0)
+    scale = np.exp(-np.arange(FEATURES) / 12).astype(np.float32)
+    rows = sparse.csr_matrix(rows @ sparse.diags(scale)).astype(np.float32)
+    rows.sort_indices()
+    passes = []
+
+    def pieces():
+        passes.append(1)
+        return (log_p[a : a + 50] for a in range(0, DOCUMENTS, 50))
+
+    found = sum_screened(rows, pieces, CLASSES, 2, keep, SHRUNK)
+    whole = counted(rows, log_p)
+    options = FusedOptions(keep=str(keep), levels=3)
+    one, other = evidence_of(found, options), evidence_of(whole, options)
+    assert (one.levels != other.levels).nnz == 0
+    assert one.levels.shape == (FEATURES, CLASSES)
+    np.testing.assert_array_equal(one.values, other.values)
+    np.testing.assert_array_equal(found.every, whole.counts)
+    assert len(passes) <= 2
+    if keep <= 5:
+        assert len(found.counts) < FEATURES / 2

@@ -20,6 +20,8 @@ from dcme_w2v.text.words import Words
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096
+# With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
+DENSE_HASHING = 1 << 24
 
 
 class TextFeatures:
@@ -64,8 +66,8 @@ class TextFeatures:
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
-            self.buckets, self.width = buckets, width
-            self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
+            self.width = width
+            self._set_buckets(buckets)
         if names is not None:
             block, ends = names.text.tobytes(), names.offsets.tolist()
             self._column = {block[ends[i] : ends[i + 1]]: i for i in range(len(names))}
@@ -86,6 +88,8 @@ class TextFeatures:
         """
         if self.options.hashing is not None:
             counts = self._counts(documents, self._hashed, self.options.hashing)
+            if self.options.hashing > DENSE_HASHING:
+                counts = self._occurring(counts)
         else:
             counts = self._most_frequent(documents)
         present = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -93,6 +97,19 @@ class TextFeatures:
         if self.options.weighting == "tfidf":
             self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
         return self._weighted(counts)
+
+    def _occurring(self, counts: csr_matrix) -> csr_matrix:
+        """Give a column to each hash value that occurs."""
+        found, indices = np.unique(counts.indices, return_inverse=True)
+        if not len(found):
+            raise CorpusError("the documents have no words; give other documents")
+        self._set_buckets(found.astype(np.int64))
+        shape = (counts.shape[0], len(found))
+        return csr_matrix((counts.data, indices.astype(np.int32), counts.indptr), shape=shape)
+
+    def _set_buckets(self, buckets: NDArray[np.int64]) -> None:
+        self.buckets = buckets
+        self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
 
     def transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Return documents as rows of float32, shape (documents, columns)."""

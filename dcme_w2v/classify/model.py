@@ -251,6 +251,8 @@ def store_text(
         arrays["idf"] = text.idf
         if text.names is not None:
             arrays |= words_arrays(text.names)
+        if text.buckets is not None:
+            arrays["buckets"] = text.buckets
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
@@ -259,7 +261,15 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
         return None
     options = model.options("features", FeatureOptions)
     names = None if options.hashing is not None else model.words()
+    buckets = None
+    if names is None and "buckets" in model.arrays:
+        buckets = np.asarray(model.array("buckets", "int64", None))
+        rising = len(buckets) == 0 or (buckets[0] >= 0 and (np.diff(buckets) > 0).all())
+        if not rising or (len(buckets) and buckets[-1] >= (options.hashing or 0)):
+            raise model.fault("buckets", f"do not ascend below {options.hashing}")
     found = len(names) if names is not None else options.hashing
+    found = found if buckets is None else len(buckets)
     if found != columns:
         raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
-    return TextFeatures.restored(options, names, np.asarray(model.array("idf", "float32", columns)))
+    idf = np.asarray(model.array("idf", "float32", columns))
+    return TextFeatures.restored(options, names, idf, buckets, options.hashing)

@@ -8,6 +8,7 @@ declares what it reads and writes to `dcme_w2v.paths.Paths`, whose `check` it ca
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -126,7 +127,9 @@ class Value(click.ParamType[Any]):
         self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as its type, or unchanged."""
+        """Return the value as its type, or unchanged; 2^20 is a power of two."""
+        if self.kind is int and re.fullmatch(r"2\^[0-9]{1,2}", str(value)):
+            return 1 << int(str(value)[2:])
         try:
             return self.kind(value)
         except ValueError:

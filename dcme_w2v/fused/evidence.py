@@ -7,6 +7,7 @@ over the pairs of that level. Called by `dcme_w2v.fused.fit`.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +102,16 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
         found, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
     else:
         found = fit_levels(pairs.number, pairs.weight, options.levels)
-    return assembled(pairs, found, statistics.joint.shape)
+    evidence = assembled(pairs, found, statistics.joint.shape)
+    if statistics.rows is None:
+        return evidence
+    levels, of_some = evidence.levels, np.flatnonzero(statistics.rows >= 0)
+    lengths = np.zeros(len(statistics.rows), dtype=np.int64)
+    lengths[of_some] = np.diff(levels.indptr)
+    starts = np.append(0, np.cumsum(lengths))
+    shape = (len(lengths), levels.shape[1])
+    levels = csr_matrix((levels.data, levels.indices, starts), shape=shape)
+    return dataclasses.replace(evidence, levels=levels)
 
 
 def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
@@ -123,7 +133,8 @@ def pairs_of(statistics: Statistics, impact: str, keep: str | None) -> Pairs:
     if impact == "paper":
         return _paper_pairs(joint, counts, keep)
     occurring = counts > 0
-    drawn = SHRUNK * float(counts[occurring].mean()) if occurring.any() else 1.0
+    every = counts if statistics.every is None else statistics.every / UNIT
+    drawn = SHRUNK * float(every[every > 0].mean()) if occurring.any() else 1.0
     weight = counts[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = (joint + drawn * share + _TINY) / (weight + drawn + _TINY)

@@ -21,14 +21,15 @@ from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fused import initial
-from dcme_w2v.fused.evidence import Evidence, evidence_of
+from dcme_w2v.fused.evidence import SHRUNK, Evidence, evidence_of
 from dcme_w2v.fused.initial import Rows
-from dcme_w2v.fused.options import FusedOptions
-from dcme_w2v.fused.statistics import Statistics, check_values, sum_over
+from dcme_w2v.fused.options import FusedOptions, kept_pairs
+from dcme_w2v.fused.statistics import Statistics, check_values, sum_over, sum_screened
 from dcme_w2v.fused.tied import Tied, learn
 from dcme_w2v.progress import Quiet, Reporter
 
 OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
+SCREENED = 1 << 20  # features above which statistics are of those only that --keep may keep
 BIAS = 1.0  # value of the constant feature of a fused model
 L2_OF_COLUMNS = 1e-4
 
@@ -257,6 +258,8 @@ def fit_from_statistics(
     if reference is None:
         found = fit(data, reporter)
         assert found.sums is not None
+        if found.sums.rows is not None:
+            raise UsageError("--statistics: of so many features only some are counted; no --keep")
         write(found.sums)
         return found
     pieces = reference.log_probabilities(data.unlabelled.matrix, data.threads)
@@ -379,9 +382,17 @@ def _evidence(
             done += len(piece)
             reporter.advance(done)
 
-    pieces = watched(rows.log_probabilities(model.weights))
-    sums = sum_over(data.fused.matrix, pieces, data.classes, data.threads)
-    return evidence_of(sums, data.options), sums
+    def pieces() -> Iterator[NDArray[np.float64]]:
+        return watched(rows.log_probabilities(model.weights))
+
+    matrix, o = data.fused.matrix, data.options
+    if o.keep is not None and o.impact == "log" and matrix.shape[1] > SCREENED:
+        keep = kept_pairs(o.keep, matrix.shape[1] * data.classes)
+        sums = sum_screened(matrix, pieces, data.classes, data.threads, keep, SHRUNK)
+        o = dataclasses.replace(o, keep=str(min(keep, sums.joint.size)))
+    else:
+        sums = sum_over(matrix, pieces(), data.classes, data.threads)
+    return evidence_of(sums, o), sums
 
 
 def _parts(

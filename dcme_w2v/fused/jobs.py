@@ -284,6 +284,8 @@ def _corpus_line(read: Read, classes: Sequence[str]) -> str:
         f"{len(read.labels):,} labelled documents of {len(classes):,} classes, {others:,} "
         f"unlabelled, {read.labelled.shape[1]:,} features"
     )
+    if read.text is not None and read.text.buckets is not None:
+        line += f" (of {read.text.width:,} hash values)"
     if empty:
         line += f"; {empty:,} unlabelled documents ({empty / others:.1%}) have no known feature"
     return line

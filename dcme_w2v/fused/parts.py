@@ -50,6 +50,8 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
         digest.update(np.ascontiguousarray(text.idf).tobytes())
         if text.names is not None:
             digest.update(text.names.text.tobytes() + text.names.offsets.tobytes())
+        if text.buckets is not None:
+            digest.update(text.buckets.tobytes())
     return digest.hexdigest()
 
 

@@ -8,7 +8,7 @@ Called by `dcme_w2v.fused.fit` and `dcme_w2v.fused.jobs`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,10 @@ class Statistics:
         Probability.
     documents, empty : int
         How many documents were added, and how many of them have no feature.
+    rows : ndarray of int32, shape (all features,), or None
+        Where only some features have sums: the row of each, -1 for the others.
+    every : ndarray of int64, shape (all features,), or None
+        Then: the counts of all features.
     """
 
     joint: NDArray[np.int64]
@@ -46,6 +50,7 @@ class Statistics:
     documents: int = 0
     empty: int = 0
     rows: NDArray[np.int32] | None = field(default=None, repr=False)
+    every: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @classmethod
     def zeros(cls, features: int, classes: int) -> Statistics:
@@ -142,6 +147,84 @@ def sum_over(
     for piece in log_probabilities:
         found.add(piece_of(matrix, at, at + len(piece)), piece, threads)
         at += len(piece)
+    return found
+
+
+def sum_screened(
+    matrix: csr_matrix,
+    log_probabilities: Callable[[], Iterable[NDArray[np.float64]]],
+    classes: int,
+    threads: int,
+    keep: int,
+    shrunk: float,
+) -> Statistics:
+    """Return the statistics of the features that can be among the strongest pairs only.
+
+    As |log(r / pi)| is at most max(log 1 / pi_min, log(1 + s / a)), a feature whose s times this
+    bound is below the rank of the pair number `keep` of the most frequent features has no pair
+    that is kept: the result is that of all features.
+
+    Parameters
+    ----------
+    matrix : csr_matrix
+    log_probabilities : callable
+        Returns the log-probabilities of its rows, piece by piece, each time anew.
+    classes, threads : int
+    keep : int
+        How many pairs are kept.
+    shrunk : float
+        a, as a share of the mean of s.
+    """
+    width = matrix.shape[1]
+    units = np.floor(matrix.data * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
+    every = np.zeros(width, dtype=np.int64)
+    np.add.at(every, matrix.indices, units)
+    order = np.argsort(-every, kind="stable")
+    order = order[every[order] > 0]
+    count = min(len(order), max(1, -(-2 * keep // classes)))
+    found = _of_some(matrix, log_probabilities(), classes, threads, order[:count], every)
+    if count == len(order):
+        return found
+    prior = found.prior / max(int(found.prior.sum()), 1)
+    s, a = every / UNIT, shrunk * float(every[order].mean()) / UNIT
+    lowest = float(prior[prior > 0].min())
+    bound = s * np.maximum(np.log(1 / lowest), np.log1p(s / a))
+    ranks = _ranks(found, a)
+    least = np.partition(ranks, len(ranks) - keep)[len(ranks) - keep]
+    possible = order[bound[order] >= least * (1 - 1e-9)]
+    if len(possible) <= count:
+        return found
+    return _of_some(matrix, log_probabilities(), classes, threads, possible, every)
+
+
+def _of_some(
+    matrix: csr_matrix,
+    log_probabilities: Iterable[NDArray[np.float64]],
+    classes: int,
+    threads: int,
+    features: NDArray[np.int64],
+    every: NDArray[np.int64],
+) -> Statistics:
+    """Return the statistics of some features."""
+    found = Statistics.zeros(len(features), classes)
+    found.rows = np.full(matrix.shape[1], -1, dtype=np.int32)
+    found.rows[np.sort(features)] = np.arange(len(features), dtype=np.int32)
+    found.every = every
+    at = 0
+    for piece in log_probabilities:
+        found.add(piece_of(matrix, at, at + len(piece)), piece, threads)
+        at += len(piece)
+    return found
+
+
+def _ranks(sums: Statistics, drawn: float) -> NDArray[np.float64]:
+    """Return s |log(r / pi)| of all pairs."""
+    counts, share = sums.counts[:, None] / UNIT, sums.prior / max(int(sums.prior.sum()), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = (sums.joint / UNIT**2 + drawn * share + 1e-9) / (counts + drawn + 1e-9)
+        ranks = np.abs(np.log(rate / share)) * counts
+    ranks[:, share <= 0] = 0
+    found: NDArray[np.float64] = ranks.ravel()
     return found
 
 
