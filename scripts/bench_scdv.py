@@ -27,7 +27,7 @@ OURS = """
 import json, os, resource, sys, time
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.rows import transform_to_files
+from dcme_w2v.documents.transform import transform_to_files
 from dcme_w2v.text.documents import read_documents
 from dcme_w2v.words.vectors import Vectors
 folder, threads = sys.argv[1], int(sys.argv[2])

@@ -107,7 +107,7 @@ class Clusters:
         self.top_items, self.prior = min(options.top_items, n), prior(counts, options)
         self.alpha, self.entropy = np.zeros((k, n)), np.zeros(k)
         self.u = np.zeros((k, output.shape[1]))
-        self.pending = [Pending(output.shape[1]) for _ in range(k)]
+        self.cluster_sums = [ClusterSums(output.shape[1]) for _ in range(k)]
         self.moves, self.margin = 0, np.inf
         for z in range(k):
             stream = Stream(options.seed, 0, z, CENTRE)
@@ -140,7 +140,7 @@ class Clusters:
         self.place(z, softmax(self.output @ mean + self.prior))
 
 
-class Pending:
+class ClusterSums:
     """Sums over the instances of a cluster that it has yet to take offline."""
 
     def __init__(self, dim):
@@ -173,13 +173,13 @@ class Paper(Clusters):
         v[target] += rate * h
         v[top] -= rate * np.outer(alpha[top], h)
         self.u[z] += rate * h * (alpha[top] @ ((top == target) - alpha[top]))
-        pending = self.pending[z]
-        pending.add(h, rate)
-        if pending.count >= self.threshold:
+        sums = self.cluster_sums[z]
+        sums.add(h, rate)
+        if sums.count >= self.threshold:
             others = np.setdiff1d(np.arange(len(v)), top)
-            v[others] -= np.outer(alpha[others], pending.h)
-            self.move(z, pending.mean())
-            self.pending[z] = Pending(len(h))
+            v[others] -= np.outer(alpha[others], sums.h)
+            self.move(z, sums.mean())
+            self.cluster_sums[z] = ClusterSums(len(h))
         return gradient, loss
 
 
@@ -246,18 +246,18 @@ class Robust(Clusters):
         gradient = np.zeros_like(h)
         implicit = rate / (1 + rate * max(steepness, 1) / 4 * (h @ h))
         update(self.output, words, weights, h, implicit, gradient)
-        self.pending[z].add(h, 1)
+        self.cluster_sums[z].add(h, 1)
         self.instances += 1
         self.used[z] = self.instances
-        if self.pending[z].count >= self.threshold:
-            self.move_centre(z, self.pending[z].mean())
+        if self.cluster_sums[z].count >= self.threshold:
+            self.move_centre(z, self.cluster_sums[z].mean())
         if self.instances % IDLE_CHECK == 0:
             self.revive(h)
         return gradient, loss
 
     def move_centre(self, z, mean):
         self.move(z, mean)
-        self.noise[z], self.pending[z] = self.noise_of(z), Pending(len(mean))
+        self.noise[z], self.cluster_sums[z] = self.noise_of(z), ClusterSums(len(mean))
 
     def revive(self, h):
         """The first cluster that has been idle for long starts anew at this context."""

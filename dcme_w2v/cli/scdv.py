@@ -109,8 +109,8 @@ def transform(
     entries are set to zero. In svmlight, labels are numbered from 1 in order of appearance; 0 is no
     label.
     """
-    from dcme_w2v.documents.rows import transform_to_files
     from dcme_w2v.documents.scdv import DocumentModel
+    from dcme_w2v.documents.transform import transform_to_files
     from dcme_w2v.sparse_io import suffix_of
     from dcme_w2v.text.documents import read_documents
 

@@ -20,6 +20,7 @@ from dcme_w2v.files import STANDARD
 from dcme_w2v.fused.options import ShrinkOptions
 from dcme_w2v.fused.shrink import ShrunkModel, count_above, shrink, squares_of
 from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.rescue import Result, write_or_keep
 
 LEVELS = (2, 4, 8, 16)  # that are tried within a number of bytes
 STEPS = 16  # of the search for the share that fits
@@ -81,7 +82,7 @@ def shrink_file(
         small = within(model, options, squares, accuracy if holdout else None, reporter)
     if holdout:
         figures["accuracy"] = accuracy(small)
-    small.save(output)
+    write_or_keep([Result(output, "model", small.save)])
     record = small.record
     before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
