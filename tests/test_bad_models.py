@@ -13,6 +13,7 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import FormatError
+from dcme_w2v.latent.model import LatentClassifier
 
 TEXTS = ["fish swim water fin", "wheel road car", "fish water", "car wheel fast"]
 
@@ -29,6 +30,8 @@ def models(tmp_path_factory):
     rows = folder / "rows.svm"
     rows.write_text("a 0:1 1:2\nb 2:1 3:2\n" * 5)
     assert run([*train[:2], str(rows), *train[3:], "--output", str(folder / "rows")]) == 0
+    fit = ["latent", "fit", str(labelled), "--threads", "1", "--quiet", "--epochs", "2"]
+    assert run([*fit, "--output", str(folder / "latent")]) == 0
     fit_documents(make_texts(), word_vectors(), SMALL_SCDV).save(folder / "scdv")
     return folder
 
@@ -101,6 +104,21 @@ BAD_CLASSIFIERS = [
     ("text", "arrays: is no object", lambda f: edit(f, arrays=None)),
     ("text", "idf.npy: is not the array", lambda f: with_entry(f, "arrays", "idf", {"shape": 5})),
 ]
+BAD_LATENT_MODELS = [
+    ("weights: has", lambda f: with_number(f, "weights", np.nan)),
+    ("weights: is", lambda f: replace(f, "weights", np.zeros((5, 3), np.float32))),
+    ("alpha: has a row", lambda f: with_number(f, "alpha", 0.9999)),
+    ("alpha: has a row", lambda f: with_number(f, "alpha", -1)),
+    ("alpha: there is no", lambda f: without(f, "alpha")),
+    ("alpha: is", lambda f: edit(f, classes=["a", "b", "c"])),
+    ("shares: has a row", lambda f: with_number(f, "shares", 3)),
+    ("shares: there is no", lambda f: without(f, "shares")),
+    ("right: is", lambda f: replace(f, "right", np.ones((4, 3), np.float32))),
+    ("weights: are of", lambda f: replace(f, "right", np.ones((4, 8), np.float32))),
+    ("clusters: is 'no'", lambda f: edit(f, clusters="no")),
+    ("options: --latent='x'", lambda f: with_entry(f, "options", "latent", "x")),
+    ("words_text: invalid UTF-8", lambda f: with_number(f, "words_text", 0xFF)),
+]
 BAD_DOCUMENT_MODELS = [
     ("vectors: has", lambda f: with_number(f, "vectors", np.nan)),
     ("vectors: there is no", lambda f: without(f, "vectors")),
@@ -149,6 +167,14 @@ def test_a_damaged_model_of_documents_names_its_entry(models, tmp_path, entry, d
     DocumentModel.load(folder)
     damage(folder)
     check_refused(DocumentModel.load, folder, entry)
+
+
+@pytest.mark.parametrize(("entry", "damage"), BAD_LATENT_MODELS)
+def test_a_damaged_model_of_latent_classes_names_its_entry(models, tmp_path, entry, damage):
+    folder = shutil.copytree(models / "latent", tmp_path / "model")
+    LatentClassifier.load(folder)
+    damage(folder)
+    check_refused(LatentClassifier.load, folder, entry)
 
 
 def test_repeated_features_are_refused(models, tmp_path):

@@ -105,12 +105,6 @@ static void shrink(void *shared, real factor) {
         problem->output->weights[i] *= factor;
 }
 
-static void list_shared_state(void *shared, dcme_state *state) {
-    const dcme_problem *problem = shared;
-    int64_t count = problem->output->classes * problem->model->stride;
-    dcme_state_add(state, problem->output->weights, count, sizeof(real));
-}
-
 const dcme_class_objective dcme_class_low_rank = {
     .name = "gd, of low rank",
     .open = open_shared,
@@ -120,5 +114,4 @@ const dcme_class_objective dcme_class_low_rank = {
     .seed = seed,
     .step = step,
     .shrink = shrink,
-    .shared_state = list_shared_state,
 };

@@ -117,8 +117,9 @@ class Fit(Task):
             named = {**dataclasses.asdict(options), **(others or {})}
             super().__init__(training, named, len(labels) * training.epochs)
             self.weights = training.weights
-        table = self.weights.table[:, :classes]
-        self._best_table = np.zeros_like(table) if holdout is not None else None
+        self._best_tables: dict[str, NDArray[np.float32]] = {}
+        if holdout is not None:
+            self._best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
 
     # ---- what the engine calls ----
 
@@ -141,11 +142,12 @@ class Fit(Task):
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         """Keep an epoch's figures, and its weights if they are the best."""
         self.records.append(dict(record))
-        if self._best_table is not None:
+        if self._best_tables:
             figure = record[f"heldout_{'precision_at_1' if self._several else 'accuracy'}"]
             if figure > self._best:
                 self._best, self._best_epoch = figure, record["epoch"]
-                self._best_table[:] = self.weights.table[:, : self.weights.classes]
+                for name, table in self.weights.tables.items():
+                    self._best_tables[name][:] = table
 
     def is_over(self) -> bool:
         """Tell whether the measures have not improved for as long as --patience."""
@@ -156,7 +158,7 @@ class Fit(Task):
 
     def tables(self) -> Mapping[str, NDArray[np.float32]]:
         """Return the weights as they are, and the best ones."""
-        best = {} if self._best_table is None else {"best": self._best_table}
+        best = {f"best_{name}": table for name, table in self._best_tables.items()}
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
@@ -193,8 +195,9 @@ class Fit(Task):
             self._solve(reporter, noted)
         else:
             run_epochs(self, keeper or Keeper(self, reporter), reporter, noted)
-        if self._best_table is not None and self._best_epoch:
-            self.weights.table[:, : self.weights.classes] = self._best_table
+        if self._best_tables and self._best_epoch:
+            for name, table in self.weights.tables.items():
+                table[:] = self._best_tables[name]
             reporter.talk(f"epoch {self._best_epoch} was the best and is kept")
 
     def _solve(self, reporter: Reporter, noted: Noted) -> None:

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
+from dcme_w2v.classify.trainer import CHUNK, LowRankWeights, Weights, core_documents
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.memory import require_memory
 from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, words_arrays
@@ -151,14 +151,11 @@ class Classifier:
             There is no such class; the message names the nearest.
         """
         number = number_of_class(label, self.classes)
-        table = self.weights.table[:-1, : len(self.classes)]
-        above = table[:, self.weights.place[number]] - table.mean(axis=1)
-        return strongest(above, self.text, count)
+        return strongest(self.weights.above_mean(number), self.text, count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
-        weights = self.weights.get()
-        arrays = _sparse(weights) if _is_sparse(weights) else {"weights": weights}
+        arrays = _arrays(self.weights)
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
         description: dict[str, Any] = {
@@ -184,9 +181,7 @@ class Classifier:
         classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
         several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         record = model.value("record", dict)
-        stored = _weights(model, len(classes))
-        weights = Weights(len(stored) - 1, len(classes), options.bias)
-        weights.set(stored)
+        weights = _weights(model, len(classes), options.bias)
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
         text = text_of(model, weights.features)
@@ -208,7 +203,36 @@ def _sparse(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
 
 
-def _weights(model: Model, classes: int) -> NDArray[np.float32]:
+def _arrays(weights: Weights) -> dict[str, NDArray[Any]]:
+    """Return the weights as arrays for `save_model`; of low rank, both factors."""
+    if isinstance(weights, LowRankWeights):
+        return dict(weights.tables)
+    table = weights.get()
+    return _sparse(table) if _is_sparse(table) else {"weights": table}
+
+
+def _weights(model: Model, classes: int, bias: float) -> Weights:
+    """Return the stored weights."""
+    if "output" in model.arrays:
+        return _low_rank(model, classes, bias)
+    stored = _table(model, classes)
+    weights = Weights(len(stored) - 1, classes, bias)
+    weights.set(stored)
+    return weights
+
+
+def _low_rank(model: Model, classes: int, bias: float) -> Weights:
+    second = model.array("output", "float32", classes, None)
+    first = model.array("weights", "float32", None, second.shape[1])
+    if not first.size:
+        raise model.fault("weights", "has no numbers")
+    weights = LowRankWeights(len(first) - 1, classes, second.shape[1], bias)
+    for table, stored in zip(weights.tables.values(), (first, second), strict=True):
+        table[:] = stored
+    return weights
+
+
+def _table(model: Model, classes: int) -> NDArray[np.float32]:
     """Return the stored weights, shape (features + 1, classes)."""
     if "weights" in model.arrays:
         name, stored = "weights", np.asarray(model.array("weights", "float32", None, classes))

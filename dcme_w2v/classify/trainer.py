@@ -17,8 +17,12 @@ from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.engine.trainer import Trainer
+from dcme_w2v.parallel import one_blas_thread
 
 PAD = 16  # DCME_PAD: a row of weights is padded to a multiple
+# Of a random projection: features that training does not move add noise to a document. On wikipara
+# 0.3 is better than 1 and 0.1 (docs/results/paper-latent.md).
+LENGTH = 0.3
 CHUNK = 2048  # documents whose scores are held at once
 
 
@@ -68,6 +72,16 @@ class Weights:
         self.linear = core.Linear(self.table, classes, bias, kernels_named())
 
     @property
+    def output(self) -> NDArray[np.float32] | None:
+        """The second factor, for the core; None: the table's columns are the classes."""
+        return None
+
+    @property
+    def tables(self) -> dict[str, NDArray[np.float32]]:
+        """What is learned, by name, as views without the padding."""
+        return {"weights": self.table[:, : self.classes]}
+
+    @property
     def features(self) -> int:
         """How many features there are, the constant one left out."""
         return len(self.table) - 1
@@ -80,6 +94,12 @@ class Weights:
     def set(self, weights: NDArray[np.float32]) -> None:
         """Take such weights over."""
         self.table[:, : self.classes] = weights[:, self.order]
+
+    def above_mean(self, number: int) -> NDArray[np.float32]:
+        """Return a class's weights less their mean over all classes, shape (features,)."""
+        table = self.table[:-1, : self.classes]
+        found: NDArray[np.float32] = table[:, self.place[number]] - table.mean(axis=1)
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers without padding: the table's place in memory is the core's matter."""
@@ -99,6 +119,98 @@ class Weights:
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
         return out[:, self.place].astype(np.float64) + self.offset
+
+
+class LowRankWeights(Weights):
+    """A linear model of low rank: scores are s = F (E^T x), E by feature and F by class.
+
+    Parameters
+    ----------
+    features, classes, rank : int
+        Its size.
+    bias : float
+        Value of the constant feature, whose row of E is the last.
+    seed : int, optional
+        E is a random projection, of expected length 0.3 for rows of unit length, and F is 0; by
+        default E is 0, too.
+
+    Attributes
+    ----------
+    table : ndarray of float32, shape (features + 1, stride)
+        E.
+    """
+
+    def __init__(
+        self, features: int, classes: int, rank: int, bias: float, seed: int | None = None
+    ) -> None:
+        super().__init__(features, rank, bias)
+        self.rank, self.classes = rank, classes
+        self.order, self.place = np.arange(classes), np.arange(classes, dtype=np.int32)
+        self.offset = np.zeros(classes, dtype=np.float32)
+        self._output = np.zeros((classes, self.table.shape[1]), dtype=np.float32)
+        if seed is not None:
+            drawn = np.random.default_rng(seed).standard_normal((features + 1, rank))
+            self.table[:, :rank] = drawn * (LENGTH / np.sqrt(rank))
+
+    @property
+    def output(self) -> NDArray[np.float32]:
+        """F, shape (classes, stride)."""
+        return self._output
+
+    @property
+    def tables(self) -> dict[str, NDArray[np.float32]]:
+        """Both factors."""
+        return {"weights": self.table[:, : self.rank], "output": self._output[:, : self.rank]}
+
+    def get(self) -> NDArray[np.float32]:
+        """Return their product, shape (features + 1, classes)."""
+        first, second = self.tables.values()
+        product: NDArray[np.float32] = first @ second.T
+        return product
+
+    def set(self, weights: NDArray[np.float32]) -> None:
+        """Raise: a product has no unique factors."""
+        raise TypeError("weights of low rank are set by their factors")
+
+    def above_mean(self, number: int) -> NDArray[np.float32]:
+        """Return a class's weights less their mean over all classes, shape (features,)."""
+        first, second = self.tables.values()
+        found: NDArray[np.float32] = first[:-1] @ (second[number] - second.mean(axis=0))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the numbers without padding."""
+        state = {"features": self.features, "classes": self.classes, "rank": self.rank}
+        return state | {"bias": self.bias, "tables": {k: v.copy() for k, v in self.tables.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tables = state.pop("tables")
+        self.__init__(**state)  # type: ignore[misc]
+        for name, table in self.tables.items():
+            table[:] = tables[name]
+
+    def scores(
+        self, documents: core.Documents, begin: int, end: int, threads: int
+    ) -> NDArray[np.float64]:
+        """Return the scores of the documents from `begin` to `end` in all classes."""
+        hidden = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
+        self.linear.scores(documents, begin, end, hidden, threads)
+        with one_blas_thread():
+            scores = hidden @ self._output.T
+        found: NDArray[np.float64] = scores.astype(np.float64)
+        return found
+
+
+def new_weights(
+    features: int,
+    classes: int,
+    options: ClassifyOptions,
+    order: NDArray[np.int64] | None = None,
+) -> Weights:
+    """Return weights to begin with, of the rank that the options say."""
+    if options.rank is not None:
+        return LowRankWeights(features, classes, options.rank, options.bias, options.seed)
+    return Weights(features, classes, options.bias, order)
 
 
 def _mean_square(
@@ -146,7 +258,7 @@ class ClassifierTrainer(Trainer):
             order = None
             if options.objective == "dcme" and options.dcme_update == "robust":
                 order = similar_neighbours(matrix, documents, labels, classes, options.seed)
-            weights = Weights(matrix.shape[1], classes, options.bias, order)
+            weights = new_weights(matrix.shape[1], classes, options, order)
         self.weights = weights
         self.documents = core_documents(matrix)
         placed = weights.place[labels]
@@ -162,6 +274,7 @@ class ClassifierTrainer(Trainer):
         values = {name: value or 0 for name, value in core_options(options).items()}
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
-        learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
-        tables = {"weights": weights.table[:, :classes]}
-        super().__init__(learner, options, tables, weights.linear.kernels)
+        learner = core.Learner(
+            values, self.documents, self.instances, counts, weights.linear, weights.output
+        )
+        super().__init__(learner, options, weights.tables, weights.linear.kernels)

@@ -1,0 +1,138 @@
+"""Classifiers of low rank: what they learn, their folder, their state, what they refuse."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.trainer import LowRankWeights
+from dcme_w2v.cli.main import program, run
+from dcme_w2v.errors import FormatError, UsageError
+
+
+def problem(classes=30, documents=600, features=40, seed=0):
+    """Documents of classes whose means lie in five dimensions."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(documents) % classes
+    means = random.normal(size=(classes, 5)) @ random.normal(size=(5, features))
+    rows = means[labels] + 0.3 * random.normal(size=(documents, features))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return csr_matrix(rows.astype(np.float32)), labels
+
+
+def quick(**more):
+    return MaxentClassifier(**{"rank": 8, "threads": 1, "epochs": 30, "random_state": 3} | more)
+
+
+def test_it_learns_with_a_fraction_of_the_weights():
+    rows, labels = problem()
+    model = quick().fit(rows, labels)
+    assert model.score(rows, labels) > 0.95
+    assert model.epochs_[-1]["loss"] < 0.3 * model.epochs_[0]["loss"]
+    assert np.linalg.matrix_rank(model.coef_, tol=1e-3) <= 8
+    scores = rows @ model.coef_.T + model.intercept_
+    assert model.predict_log_proba(rows) == pytest.approx(log_softmax(scores, axis=1), abs=1e-4)
+
+
+def test_one_thread_is_reproducible_and_the_seed_matters():
+    rows, labels = problem()
+    one, same, other = (quick(epochs=2, random_state=seed).fit(rows, labels) for seed in (1, 1, 2))
+    assert np.array_equal(one.coef_, same.coef_)
+    assert not np.array_equal(one.coef_, other.coef_)
+    assert quick(threads=2).fit(rows, labels).score(rows, labels) > 0.95
+
+
+def test_pickle_and_partial_fit():
+    rows, labels = problem()
+    model = quick(lr=0.3)
+    for _ in range(60):
+        model.partial_fit(rows, labels, classes=np.arange(30))
+    assert model.score(rows, labels) > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(model.predict_proba(rows), again.predict_proba(rows))
+
+
+def test_l2_shrinks_both_factors():
+    rows, labels = problem()
+    free, held = quick().fit(rows, labels), quick(l2=1e-3).fit(rows, labels)
+    assert np.abs(held.coef_).sum() < 0.8 * np.abs(free.coef_).sum()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"rank": 0}, "rank=0: must be at least 1"),
+        ({"solver": "lbfgs"}, "rank=8: is not for solver lbfgs"),
+        ({"objective": "nce"}, "rank=8: is not for objective nce"),
+    ],
+)
+def test_refused(params, message):
+    rows, labels = problem(documents=60)
+    with pytest.raises(UsageError, match=message):
+        quick(**params).fit(rows, labels)
+
+
+@pytest.fixture
+def docs(tmp_path):
+    path = tmp_path / "docs.tsv"
+    lines = [f"c{i % 6}\tw{i % 6} w{(i + 1) % 6} x{i % 6} y{i % 3}\n" for i in range(240)]
+    path.write_text("".join(lines))
+    return str(path)
+
+
+def train(docs, out, *more):
+    flags = ["--rank", "3", "--epochs", "20", "--threads", "1", "--quiet", *more]
+    assert run(["classify", "train", docs, "--output", str(out), *flags]) == 0
+
+
+def test_model_of_the_command_line(tmp_path, docs, capsys):
+    train(docs, tmp_path / "m", "--holdout", "0.2")
+    arrays = json.loads((tmp_path / "m" / "model.json").read_text())["arrays"]
+    assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
+    result = CliRunner().invoke(program, ["classify", "test", str(tmp_path / "m"), docs, "--json"])
+    assert json.loads(result.stdout)["accuracy"] > 0.9
+    model = Classifier.load(tmp_path / "m")
+    assert isinstance(model.weights, LowRankWeights)
+    assert {name for name, _ in model.explain("c2", 3)} & {"w2", "x2", "w3"}
+    model.save(tmp_path / "again")
+    other = Classifier.load(tmp_path / "again")
+    rows = model.rows([b"w1 x1", b"", b"unknown"])
+    for one, two in zip(model.log_probabilities(rows), other.log_probabilities(rows), strict=True):
+        assert np.array_equal(one, two)
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, docs):
+    train(docs, tmp_path / "whole")
+    state = str(tmp_path / "ck")
+    train(docs, tmp_path / "part", "--checkpoint", state, "--checkpoint-every", "1")
+    # the last but one checkpoint: the run is as if it had been killed then
+    newest = max((tmp_path / "ck").iterdir(), key=lambda one: one.name)
+    for file in newest.iterdir():
+        file.unlink()
+    newest.rmdir()
+    train(docs, tmp_path / "resumed", "--resume", state)
+    one, two = (Classifier.load(tmp_path / name).weights for name in ("whole", "resumed"))
+    for name, table in one.tables.items():
+        assert np.array_equal(table, two.tables[name]), name
+
+
+@pytest.mark.parametrize("damage", ["width", "nan", "classes"])
+def test_damaged_factors_are_refused(tmp_path, docs, damage):
+    train(docs, tmp_path / "m")
+    folder = tmp_path / "m"
+    array = np.load(folder / "output.npy")
+    if damage == "nan":
+        array[0, 0] = np.nan
+    array = {"width": array[:, :2], "classes": array[:5]}.get(damage, array)
+    np.save(folder / "output.npy", np.ascontiguousarray(array))
+    head = json.loads((folder / "model.json").read_text())
+    head["arrays"]["output"]["shape"] = list(array.shape)
+    (folder / "model.json").write_text(json.dumps(head))
+    with pytest.raises(FormatError, match=r"(output|weights): "):
+        Classifier.load(folder)
