@@ -157,4 +157,6 @@ def test_the_core_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="fit together"):
         core.bin_numbers(np.zeros(3), np.ones(2), 0.0, 1.0, 4)
     with pytest.raises(ValueError, match="too many"):
-        core.assign_levels(np.zeros(3), np.zeros(128))
+        core.assign_levels(
+            np.zeros(3), np.ones(3), np.zeros(128), np.zeros(129, "i1"), np.zeros(129)
+        )

@@ -26,9 +26,11 @@ dcme_status dcme_cluster_numbers(const double *numbers, const double *weights, i
 void dcme_bin_numbers(const double *numbers, const double *weights, int64_t n, double low,
                       double scale, int64_t bins, double *sums, double *moments, double *squares);
 
-/* levels[i] = how many of the `count` ascending borders are at most numbers[i]. */
-void dcme_assign_levels(const double *numbers, int64_t n, const double *borders, int32_t count,
-                        int8_t *levels);
+/* levels[i] = named[j], where j of the `count` ascending borders are at most numbers[i]; returns
+ * the sum of weights[i] (numbers[i] - values[j])^2. `named` and `values` have count + 1. */
+double dcme_assign_levels(const double *numbers, const double *weights, int64_t n,
+                          const double *borders, int32_t count, const int8_t *named,
+                          const double *values, int8_t *levels);
 
 /* ---- statistics ---- */
 
@@ -51,6 +53,11 @@ typedef struct {
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
                                 int64_t begin, int64_t count, const double *log_probabilities,
                                 double cut, int32_t threads, dcme_error *error);
+
+/* -1 if rows can be added: features ascend from 0 below `features`, values from 0 below `largest`,
+ * starts ascend within 0 .. starts[count]. Otherwise -2 for a value, or the number of a document.
+ */
+int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest);
 
 /* ---- coding ---- */
 

@@ -146,17 +146,26 @@ void dcme_bin_numbers(const double *numbers, const double *weights, int64_t n, d
     }
 }
 
-void dcme_assign_levels(const double *numbers, int64_t n, const double *borders, int32_t count,
-                        int8_t *levels) {
-    for (int64_t i = 0; i < n; i++) {
-        int32_t low = 0, high = count;
-        while (low < high) {
-            int32_t middle = (low + high) / 2;
-            if (borders[middle] <= numbers[i])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        levels[i] = (int8_t)low;
+/* The place among at most 127 borders, without branches that depend on the number. */
+static inline int32_t place_among(const double *borders, int32_t count, double number) {
+    int32_t low = 0;
+    while (count > 0) {
+        int32_t half = (count + 1) / 2;
+        low += borders[low + half - 1] <= number ? half : 0;
+        count -= half;
     }
+    return low;
+}
+
+double dcme_assign_levels(const double *numbers, const double *weights, int64_t n,
+                          const double *borders, int32_t count, const int8_t *named,
+                          const double *values, int8_t *levels) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t place = place_among(borders, count, numbers[i]);
+        double difference = numbers[i] - values[place];
+        levels[i] = named[place];
+        sum += weights[i] * difference * difference;
+    }
+    return sum;
 }

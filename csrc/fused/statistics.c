@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 enum {
-    PIECE = 2048, /* documents whose probabilities are held at once */
-    SAMPLE = 4096 /* non-zeros by which threads share the features */
+    PIECE = 2048,  /* documents whose probabilities are held at once */
+    SAMPLE = 4096, /* non-zeros by which threads share the features */
+    AHEAD = 6,     /* non-zeros between asking for sums and adding to them */
+    CACHE_LINE = 64
 };
 
 /* Probabilities of some documents in units: those above the cut, as lists or, where most are, as
@@ -28,6 +30,7 @@ typedef struct {
     dcme_statistics *statistics;
     const dcme_sparse_rows *documents;
     const units *units;
+    const dcme_kernels *kernels;
     const double *log_p;     /* of the piece */
     double least;            /* log of the cut */
     int64_t begin, count;    /* documents of the piece */
@@ -47,17 +50,21 @@ static int64_t place_of(const int32_t *features, int64_t begin, int64_t end, int
     return begin;
 }
 
-static void add_whole(int64_t *restrict sums, const uint32_t *restrict p, uint64_t x, int64_t n) {
-    for (int64_t c = 0; c < n; c++)
-        sums[c] += (int64_t)(x * p[c]);
+/* Ask for the sums of a feature that comes soon: they are anywhere in memory. */
+static inline void prefetch(const dcme_statistics *t, int64_t row) {
+#if defined(__GNUC__) || defined(__clang__)
+    const char *sums = (const char *)(t->joint + row * t->classes);
+    for (int64_t at = 0; at < t->classes * 8 && at < 8 * CACHE_LINE; at += CACHE_LINE)
+        __builtin_prefetch(sums + at, 1);
+#endif
 }
 
 static void add_document(const share *s, int64_t d, int64_t from, int64_t to) {
     const dcme_statistics *t = s->statistics;
     const dcme_sparse_rows *rows = s->documents;
-    const uint32_t *p = s->units->whole ? s->units->whole + d * t->classes : NULL;
-    const int32_t *list = s->units->whole ? s->units->listed + d * t->classes : NULL;
-    int64_t kept = s->units->whole ? s->units->kept[d] : 0;
+    const uint32_t *p = t->joint ? s->units->whole + d * t->classes : NULL;
+    const int32_t *list = t->joint ? s->units->listed + d * t->classes : NULL;
+    int64_t kept = t->joint ? s->units->kept[d] : 0;
     for (int64_t i = from; i < to; i++) {
         int64_t row = t->rows ? t->rows[rows->features[i]] : rows->features[i];
         uint32_t x = (uint32_t)(rows->values[i] * DCME_UNIT + 0.5F);
@@ -66,9 +73,11 @@ static void add_document(const share *s, int64_t d, int64_t from, int64_t to) {
         t->counts[row] += x;
         if (!t->joint)
             continue;
+        if (!t->rows && i + AHEAD < to)
+            prefetch(t, rows->features[i + AHEAD]);
         int64_t *sums = t->joint + row * t->classes;
         if (kept < 0)
-            add_whole(sums, p, x, t->classes);
+            s->kernels->add_products(sums, x, p, t->classes);
         else
             for (int64_t k = 0; k < kept; k++)
                 sums[list[k]] += (int64_t)((uint64_t)x * p[list[k]]);
@@ -180,7 +189,10 @@ dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_r
         status = open_units(&u, statistics->classes);
     if (status == DCME_OK && count > 0) {
         for (int32_t t = 0; t < threads; t++)
-            shares[t] = (share){.statistics = statistics, .documents = documents, .units = &u};
+            shares[t] = (share){.statistics = statistics,
+                                .documents = documents,
+                                .units = &u,
+                                .kernels = dcme_kernels_choose(NULL)};
         part_features(shares, threads, documents, begin, count, statistics->features, sample);
         run_pieces(shares, threads, begin, count, log_probabilities, cut);
     }
@@ -189,4 +201,25 @@ dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_r
         return dcme_no_memory(error, PIECE * statistics->classes * 8,
                               "the probabilities of some documents", "give fewer classes");
     return DCME_OK;
+}
+
+int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest) {
+    int bad = 0;
+    const int32_t *f = documents->features;
+    const real *v = documents->values;
+    int64_t total = documents->starts[documents->count];
+    for (int64_t i = 0; i < total; i++)
+        bad |= !(v[i] >= 0 && v[i] < (real)largest);
+    if (bad)
+        return -2;
+    for (int64_t d = 0; d < documents->count; d++) {
+        int64_t begin = documents->starts[d], end = documents->starts[d + 1];
+        if (begin > end)
+            return d;
+        for (int64_t i = begin + 1; i < end; i++)
+            bad |= f[i] <= f[i - 1];
+        if (begin < end && (bad || f[begin] < 0 || f[end - 1] >= features))
+            return d;
+    }
+    return -1;
 }

@@ -71,6 +71,9 @@ typedef struct {
      * comes first, and its noise. out may be x. Both have room for dcme_stride(count) numbers, and
      * what lies beyond count is of no account. */
     void (*residuals)(real *out, const real *x, int64_t count);
+
+    /* sums[i] += x p[i], of any length: exact, so that all kernels give the same bits */
+    void (*add_products)(int64_t *sums, uint32_t x, const uint32_t *p, int64_t count);
 } dcme_kernels;
 
 extern const dcme_kernels dcme_kernels_scalar;

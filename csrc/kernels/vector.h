@@ -208,6 +208,21 @@ static void residuals(float *out, const float *x, int64_t count) {
         store(out + i, madd(set1(-1.f), logistic_lanes(load(x + i)), target));
 }
 
+/* Integers: of loops of a fixed length the compiler makes vectors of the instruction set. */
+#define ADD_PRODUCTS(n)                                                                            \
+    for (; i + (n) <= count; i += (n))                                                             \
+        for (int k = 0; k < (n); k++)                                                              \
+            sums[i + k] += (int64_t)((uint64_t)x * p[i + k]);
+
+static void add_products(int64_t *restrict sums, uint32_t x, const uint32_t *restrict p,
+                         int64_t count) {
+    int64_t i = 0;
+    ADD_PRODUCTS(16)
+    ADD_PRODUCTS(4)
+    ADD_PRODUCTS(1)
+}
+
 const dcme_kernels KERNELS = {
-    NAME, dots, update, mean, add_to_rows, weighted_sum, rank1_update, axpy, exponential, residuals,
+    NAME,         dots, update,      mean,      add_to_rows,  weighted_sum,
+    rank1_update, axpy, exponential, residuals, add_products,
 };

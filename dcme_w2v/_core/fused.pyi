@@ -14,8 +14,12 @@ def bin_numbers(
     bins: int,
 ) -> NDArray[np.float64]: ...
 def assign_levels(
-    numbers: NDArray[np.float64], borders: NDArray[np.float64]
-) -> NDArray[np.int8]: ...
+    numbers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    borders: NDArray[np.float64],
+    named: NDArray[np.int8],
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.int8], float]: ...
 def add_statistics(
     starts: NDArray[np.int64],
     features: NDArray[np.int32],

@@ -32,8 +32,12 @@ cdef extern from "fused/fused.h" nogil:
         const double *numbers, const double *weights, int64_t n, double low, double scale,
         int64_t bins, double *sums, double *moments, double *squares
     )
-    void dcme_assign_levels(
-        const double *numbers, int64_t n, const double *borders, int32_t count, int8_t *levels
+    double dcme_assign_levels(
+        const double *numbers, const double *weights, int64_t n, const double *borders,
+        int32_t count, const int8_t *named, const double *values, int8_t *levels
+    )
+    int64_t dcme_check_statistics(
+        const dcme_sparse_rows *documents, int64_t features, float largest
     )
     dcme_status dcme_add_statistics(
         dcme_statistics *statistics, const dcme_sparse_rows *documents, int64_t begin,
@@ -95,16 +99,24 @@ def bin_numbers(const double[::1] numbers, const double[::1] weights, double low
     return np.asarray(out)
 
 
-def assign_levels(const double[::1] numbers, const double[::1] borders):
-    """Return for each number how many of the ascending borders it reaches, int8."""
-    cdef int8_t[::1] levels = np.zeros(numbers.shape[0], dtype=np.int8)
+def assign_levels(const double[::1] numbers, const double[::1] weights,
+                  const double[::1] borders, const int8_t[::1] named, const double[::1] values):
+    """Return named[how many of the ascending borders it reaches] of each number, and the loss."""
+    cdef int8_t[::1] levels = np.empty(numbers.shape[0], dtype=np.int8)
+    cdef int32_t count = <int32_t>borders.shape[0]
+    cdef double loss = 0
     if borders.shape[0] > 127:
         raise ValueError("too many borders")
-    if numbers.shape[0] and borders.shape[0]:
+    if named.shape[0] != count + 1 or values.shape[0] != count + 1:
+        raise ValueError("borders and values do not fit together")
+    if weights.shape[0] != numbers.shape[0]:
+        raise ValueError("numbers and weights do not fit together")
+    if numbers.shape[0]:
         with nogil:
-            dcme_assign_levels(&numbers[0], numbers.shape[0], &borders[0],
-                               <int32_t>borders.shape[0], &levels[0])
-    return np.asarray(levels)
+            loss = dcme_assign_levels(
+                &numbers[0], &weights[0], numbers.shape[0], &borders[0] if count else NULL, count,
+                &named[0], &values[0], &levels[0])
+    return np.asarray(levels), loss
 
 
 def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
@@ -162,21 +174,25 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
 
 cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const float[::1] values,
                  int64_t width):
-    cdef int64_t i, row
+    cdef dcme_sparse_rows documents
+    cdef int64_t found, row
     if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != values.shape[0]:
         raise ValueError("starts and values do not fit together")
     if features.shape[0] != values.shape[0]:
         raise ValueError("features and values do not fit together")
-    for row in range(starts.shape[0] - 1):
-        if starts[row] > starts[row + 1]:
+    documents.starts = &starts[0]
+    documents.features = &features[0] if features.shape[0] else NULL
+    documents.values = &values[0] if values.shape[0] else NULL
+    documents.count = starts.shape[0] - 1
+    for row in range(documents.count):
+        if not (0 <= starts[row] <= starts[row + 1]):
             raise ValueError("starts do not ascend")
-        for i in range(starts[row], starts[row + 1]):
-            if features[i] < 0 or features[i] >= width:
-                raise ValueError("a feature is out of range")
-            if i > starts[row] and features[i] <= features[i - 1]:
-                raise ValueError("features of a row do not ascend")
-            if not (0 <= values[i] < 32768):
-                raise ValueError("a value is negative or too large")
+    found = dcme_check_statistics(&documents, width, LARGEST)
+    if found == -2:
+        raise ValueError("a value is negative or too large")
+    if found >= 0:
+        raise ValueError(f"features of row {found} do not ascend below {width}")
+
 
 def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
                 const uint8_t[::1] kinds, int64_t classes):

@@ -101,10 +101,9 @@ def _centres(
     numbers: Numbers, weights: Numbers, count: int, pinned: bool, bins: int = BINS
 ) -> Numbers:
     """Return the centres of the clusters that are not empty, ascending."""
-    used = weights > 0
-    if pinned:  # the nearest centre of a negative number is 0
-        used &= numbers > 0
-    if not used.all():
+    least = 0.0 if pinned else -np.inf  # the nearest centre of a negative number is 0
+    if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > least):
+        used = (weights > 0) & (numbers > least)
         numbers, weights = numbers[used], weights[used]
     if not len(numbers):
         return np.zeros(0)
@@ -143,12 +142,10 @@ def _clustered(
 def _assigned(numbers: Numbers, weights: Numbers, centres: Numbers, count: int) -> Levels:
     values = np.zeros(count)
     values[: len(centres)] = centres[::-1]
-    ascending = core.assign_levels(numbers, _borders(centres))
-    levels = np.where(ascending > 0, len(centres) - (ascending.astype(np.int64) - 1), 0).astype(
-        np.int8
-    )
-    nearest = np.append(0.0, values)[levels]
-    return Levels(values, levels, _loss(numbers, weights, nearest))
+    grid = np.append(0.0, centres)
+    named = np.append(0, np.arange(len(centres), 0, -1)).astype(np.int8)
+    levels, loss = core.assign_levels(numbers, weights, _borders(centres), named, grid)
+    return Levels(values, levels, 0.5 * loss)
 
 
 def _borders(centres: Numbers) -> Numbers:
@@ -160,7 +157,9 @@ def _borders(centres: Numbers) -> Numbers:
 
 def _nearest(numbers: Numbers, centres: Numbers) -> Numbers:
     grid = np.append(0.0, centres)
-    found: Numbers = grid[core.assign_levels(numbers, _borders(centres))]
+    named = np.arange(len(grid), dtype=np.int8)
+    places, _ = core.assign_levels(numbers, numbers, _borders(centres), named, grid)
+    found: Numbers = grid[places]
     return found
 
 
