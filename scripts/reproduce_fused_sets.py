@@ -20,7 +20,7 @@ import statistics
 import sysconfig
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import document_data as data
@@ -47,6 +47,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="keep the figures here, and continue from them")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--counts", nargs="+", type=int, default=COUNTS, help="labels a class")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--publish", action="store_true", help="write docs/results/")
     given = parser.parse_args()
     kept = data.Results(given.json)
@@ -56,8 +58,8 @@ def main() -> None:
         del made[name]
     for seed in range(given.seeds):
         for name, texts in made.items():
-            for count in COUNTS:
-                run(kept, name, texts, count, seed)
+            for count in given.counts:
+                run(kept, name, texts, count, seed, given.methods)
     rows = [row for name in SETS for row in table(kept, name)]
     print("\n".join(" | ".join(row) for row in rows))
     if given.publish:
@@ -71,7 +73,9 @@ def main() -> None:
         )
 
 
-def run(kept: data.Results, name: str, texts: Texts, count: int, seed: int) -> None:
+def run(
+    kept: data.Results, name: str, texts: Texts, count: int, seed: int, methods: Sequence[str]
+) -> None:
     """Make the figures of one set, number of labels and seed."""
     problem = problem_of(texts, count, seed)
 
@@ -86,7 +90,7 @@ def run(kept: data.Results, name: str, texts: Texts, count: int, seed: int) -> N
         seconds = round(time.monotonic() - start, 1)
         return {"right": figure, "seconds": seconds, "classes": problem.classes}
 
-    for method in METHODS:
+    for method in methods:
         kept.get(f"{name}: {count}: {method}", seed, functools.partial(right, method))
 
 
@@ -94,15 +98,18 @@ def table(kept: data.Results, name: str) -> list[list[str]]:
     """Return the rows of a set."""
     rows = []
     for count in COUNTS:
-        cells = []
+        cells, classes = [], 0
         for method in METHODS:
             own = list(kept.figures.get(f"{name}: {count}: {method}", {}).values())
             if not own:
-                return []
+                cells.append("-")
+                continue
+            classes = int(own[0]["classes"])
             values = [one["right"] for one in own]
             spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values):.1f}{spread}")
-        rows.append([name, str(int(own[0]["classes"])), str(count), *cells])
+        if set(cells) != {"-"}:
+            rows.append([name, str(classes), str(count), *cells])
     return rows
 
 
