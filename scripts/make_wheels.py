@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--python", nargs="*", help="Pythons to build with, by default this one")
     parser.add_argument("--machine", nargs="*", choices=MACHINES, default=[*MACHINES])
     given = parser.parse_args()
+    if not given.sdist.is_file():
+        sys.exit(f"error: {given.sdist}: no such file; `make sdist` builds it")
     pythons = {version_of(python): python for python in given.python or [sys.executable]}
     wanted = [(python, at, name) for at, python in pythons.items() for name in given.machine]
     with ThreadPoolExecutor(2) as pool:

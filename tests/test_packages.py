@@ -79,8 +79,12 @@ def test_faults_of_a_wheel_are_found(tmp_path):
 
 
 @LINUX
-def test_a_python_that_does_not_run_is_an_error(tmp_path):
+def test_a_file_or_python_that_is_missing_is_an_error(tmp_path):
     command = [sys.executable, ROOT / "scripts" / "make_wheels.py", "x.tar.gz", "--python", "no"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "error: x.tar.gz: no such file; `make sdist` builds it\n"
+    (tmp_path / "x.tar.gz").touch()
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "error: --python no: does not run\n")
 
