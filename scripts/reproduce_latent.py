@@ -5,9 +5,10 @@
 Tasks, each of which writes docs/results/latent-TASK.json: expansion (the quadratic (3) against the
 bound F), pairs (two newsgroups of 100 or 400 documents, the paper's Figure 2), starts (K 15 from
 the relaxation and at random), labels (20 labels, K 20 and 40), clusters (four and all groups
-without labels), bumps (Figure 3), few (few labelled documents of 11,314), rank (low rank on
-wikipara). The paper prints no table. Without TASK all are run, which takes hours on a busy machine.
-Needs the development data; see scripts/peers.py.
+without labels), bumps (Figure 3), few (few labelled documents of 11,314), balance
+(`--balance` on whole and short documents), rank (low rank on wikipara). The paper prints no table.
+Without TASK all are run, which takes hours on a busy machine. Needs the development data; see
+scripts/peers.py.
 """
 
 from __future__ import annotations
@@ -338,6 +339,43 @@ def few(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     return "20 Newsgroups, few labelled documents of 11,314, accuracy", columns, rows
 
 
+def balance(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
+    """Few labels of 3,000 documents, whole or cut to their first 15 words, by --balance."""
+    texts = Texts()
+    values = (1.0, 2.0, 4.0)
+    rows = []
+    for words in (None, 15):
+        raw = [[" ".join(one.split()[:words]) for one in half] for half in texts.raw]
+        text = TextFeatures(FeatureOptions())
+        train = text.fit_transform(one.encode() for one in raw[0])
+        test = text.transform(one.encode() for one in raw[1])
+        for count in (5, 20):
+            found: dict[str, list[float]] = {}
+            for seed in range(given.seeds):
+                random = np.random.default_rng(seed)
+                chosen = random.permutation(len(texts.y[0]))[:3000]
+                y, part = texts.y[0][chosen], csr_matrix(train[chosen])
+                given_y = np.full(len(y), -1)
+                for label in range(20):
+                    given_y[random.permutation(np.flatnonzero(y == label))[:count]] = label
+                has = given_y >= 0
+                alone = MaxentClassifier(solver="lbfgs", l2=1e-4, bias=1.0, threads=given.threads)
+                alone.fit(csr_matrix(part[has]), given_y[has])
+                found.setdefault("alone", []).append(alone.score(test, texts.y[1]))
+                for value in values:
+                    model = LatentClassModel(
+                        unlabelled="use", balance=value, threads=given.threads, random_state=seed
+                    ).fit(part, given_y)
+                    score = model.score(test, texts.y[1])
+                    found.setdefault(str(value), []).append(score)
+            length = "whole" if words is None else f"first {words} words"
+            rows.append([length, str(count), *map(shown, found.values())])
+            print(rows[-1], flush=True)
+    columns = ["documents", "labelled a class", "labelled documents alone"]
+    columns += [f"`--balance {value:g}`" for value in values]
+    return "Few labels of 3,000 documents, accuracy", columns, rows
+
+
 def rank(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     """Classifiers of low rank: the first 300 classes of wikipara, and all 1,236."""
     halves = data.load("wikipara")
@@ -384,7 +422,9 @@ def rank(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
 
 TASKS = {
     "expansion": expansion, "pairs": pairs, "starts": starts, "labels": labels,
-    "clusters": clusters, "bumps": bumps, "few": few, "rank": rank,
+    "clusters": clusters, "bumps": bumps, "few": few,
+    "balance": balance,
+    "rank": rank,
 }  # fmt: skip
 
 

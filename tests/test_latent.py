@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from dcme_w2v import LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.metrics import ClusterMeasures, cluster_measures
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.errors import DivergedError, FormatError, UsageError
+from dcme_w2v.errors import DivergedError, FormatError, OutOfMemoryError, UsageError
 from dcme_w2v.latent.fit import learn
 from dcme_w2v.latent.jobs import made_model
 from dcme_w2v.latent.model import LatentClassifier, through_alpha
@@ -286,6 +286,13 @@ def test_refused(params, y, message):
 def test_rows_that_are_not_finite():
     with pytest.raises(ValueError, match=r"NaN|finite"):
         quick(latent=2).fit(np.array([[1.0], [np.nan], [2.0]]))
+
+
+def test_memory_is_checked_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr("dcme_w2v.memory.memory_limit", lambda: 10_000)
+    X, y = blobs(40)
+    with pytest.raises(OutOfMemoryError, match="latent=6: fitting needs"):
+        quick().fit(X, y)
 
 
 def test_divergence_is_reported(monkeypatch):

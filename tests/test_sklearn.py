@@ -30,6 +30,7 @@ from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.documents import estimator as documents_estimator
 from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.latent import estimator as latent_estimator
 from dcme_w2v.latent.options import LatentOptions
 
 TEXTS = [text.decode() for text in make_texts()]
@@ -251,7 +252,7 @@ import sys, pickle
 sys.modules["sklearn"] = None
 from helpers import make_texts, word_vectors
 from joblib.externals.loky import get_reusable_executor
-from dcme_w2v import SCDV, MaxentClassifier
+from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
 X, y = [[1.0, 0], [0, 1]] * 9, ["a", "b"] * 9
 model = MaxentClassifier(epochs=20)
 try:
@@ -274,6 +275,9 @@ for wrong, said in (
         assert said in str(error), error
 rows = SCDV(word_vectors(), clusters=2, iterations=3).fit_transform(make_texts())
 assert rows.shape == (80, 14)
+clusters = LatentClassModel(latent=2, threads=1)
+assert clusters.fit_transform(X).shape == (18, 2) and len(set(clusters.labels_)) == 2
+assert LatentClassModel(threads=1).fit(X, y).score(X, y) == 1
 assert not [name for name in sys.modules if name.startswith("sklearn.")]
 """
 
@@ -284,11 +288,12 @@ def test_without_scikit_learn():
 
 def test_the_command_line_does_not_import_scikit_learn():
     code = "import sys, dcme_w2v.classify.pipeline, dcme_w2v.cli.classify, dcme_w2v.cli.scdv\n"
+    code += "import dcme_w2v.cli.latent, dcme_w2v.latent.jobs\n"
     code += "assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("module", [classify_estimator, documents_estimator])
+@pytest.mark.parametrize("module", [classify_estimator, documents_estimator, latent_estimator])
 def test_examples_of_the_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.lbfgs import minimise
+from dcme_w2v.classify.trainer import PAD, Weights, core_documents
+from dcme_w2v.lbfgs import HISTORY, minimise
+from dcme_w2v.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0, finite so that sums of it are
@@ -103,6 +104,7 @@ class Cost:
     ) -> None:
         self.data, self.latent, self.l2, self.threads = data, latent, l2, threads
         self.smoothing = smoothing
+        _require_memory(data, latent)
         self.weights = Weights(data.matrix.shape[1], latent, 1.0)
         self._documents = core_documents(data.matrix)
         count, total = data.count, data.matrix.shape[0]
@@ -260,3 +262,11 @@ class Cost:
         gradient[:-1] += self.l2 * point[:-1]
         inner = point[:-1].ravel()
         return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner), gradient
+
+
+def _require_memory(data: Observations, latent: int) -> None:
+    """Raise where the weights with L-BFGS's history, or xi, are larger than the memory."""
+    numbers = 2 * HISTORY + 5  # vectors of float64, as large as the weights
+    weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
+    rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
+    require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")
