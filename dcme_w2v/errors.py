@@ -12,6 +12,9 @@ Each class is also the built-in exception that callers expect: ValueError, OSErr
 from __future__ import annotations
 
 import re
+import sys
+import warnings
+from pathlib import Path
 
 _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
@@ -80,3 +83,26 @@ class OutOfMemoryError(ResourceError, MemoryError):
 
 class DivergedError(DcmeError, FloatingPointError):
     """Training diverged: a parameter is NaN or infinite."""
+
+
+class DcmeWarning(UserWarning):
+    """Something is done as asked, but is hardly what was meant; `message` is as of an error."""
+
+    @property
+    def message(self) -> str:
+        """The message with its options marked."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return in_python_terms(self.message)
+
+
+def warn(message: str) -> None:
+    """Warn on the line outside of this package that has called it.
+
+    The command line prints ``warning:`` and the message, see `dcme_w2v.cli.main`.
+    """
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(DcmeWarning(message), stacklevel=level)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v.errors import ResourceError, UsageError
+from dcme_w2v.packing import check_suffix, packing, packing_of
 
 STANDARD = "-"
 PART = ".part"
@@ -39,7 +40,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
     the end, and removed when the block raises; where a process was killed, by the next that writes
     the same target. A symbolic link stays: the file that it leads to is replaced. Devices, pipes
-    and sockets are not replaced but written to; ``-`` is standard output.
+    and sockets are not replaced but written to; ``-`` is standard output. A name that ends in .gz,
+    .bz2, .xz or .zst is that of a compressed file.
 
     Raises
     ------
@@ -47,8 +49,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         The file cannot be written; the target has not been touched.
     """
     if is_stream(path):
-        with _streaming(path) as stream:
-            yield stream
+        with _streaming(path) as stream, packing(path, stream) as packed:
+            yield packed
         return
     target = target_of(path)
     _remove_abandoned(target)
@@ -58,7 +60,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
         with io.BufferedWriter(Blaming(number, path)) as file:
-            yield cast(BinaryIO, file)
+            with packing(path, cast(BinaryIO, file)) as packed:
+                yield packed
             file.flush()
             with blaming(path):
                 os.fsync(number)
@@ -170,6 +173,10 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
 def check_log(path: str | os.PathLike[str]) -> None:
     """Raise now, before any work, if `open_log` could not write `path` later."""
     check_writable(path)
+    if packing_of(path) is not None:
+        raise UsageError(
+            f"{os.fspath(path)}: a log grows line by line and is not compressed; name a .jsonl file"
+        )
     if not is_stream(path) and Path(path).exists() and not _is_log(Path(path)):
         raise UsageError(
             f"{os.fspath(path)}: is not a log of JSON lines, which would be replaced; name another"
@@ -317,6 +324,7 @@ def _is_there(folder: Path) -> bool:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise now, before any work, if `replacing` could not write `path` later."""
+    check_suffix(path)
     if is_stream(path):
         _check_stream(path)
         return

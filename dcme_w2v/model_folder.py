@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v._core.vectors import check_words, find_duplicates
+from dcme_w2v.arrays import all_finite, without_warnings
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import blaming, target_of
-from dcme_w2v.finite import all_finite
 from dcme_w2v.folders import new_file, new_folder
 from dcme_w2v.options import Checked
 from dcme_w2v.text.words import Words
@@ -123,7 +123,7 @@ class Model:
         """Return a list of words that `words_arrays` made arrays of."""
         text = self.array(f"{name}_text", "uint8", None)
         offsets = self.array(f"{name}_offsets", "int64", None)
-        rising = len(offsets) and offsets[0] == 0 and (np.diff(offsets) > 0).all()
+        rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
             raise self.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
         return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), name)
@@ -140,16 +140,13 @@ class Model:
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:
-        """Return an entry of the JSON file that has to be there, of a type.
-
-        An integer is a float, too; a float is finite.
-        """
+        """Return an entry of the JSON file that has to be there, of a type."""
         if name not in self.description:
             raise self.fault(name, f"there is no such entry in {MODEL_FILE}")
         value: Any = self.description[name]
         if kind is float and type(value) is int and abs(value) < 1 << 53:
             value = float(value)
-        if isinstance(value, kind) and type(value) is kind and _is_finite(value):
+        if isinstance(value, kind) and type(value) is kind:
             return value
         raise self.fault(name, f"is {_shown(value)}, must be {_KINDS[kind]}")
 
@@ -188,10 +185,6 @@ class Model:
 def _shown(value: Any) -> str:
     """Return a value on one line, not too long."""
     return reprlib.repr(value).encode("unicode_escape").decode()
-
-
-def _is_finite(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _is_unicode(text: str) -> bool:
@@ -380,7 +373,7 @@ def _read_head(folder: Path) -> dict[str, Any]:
     file = folder / MODEL_FILE
     try:
         _check_regular(file, _LARGEST_JSON)
-        head = json.loads(file.read_bytes(), parse_constant=_refuse)
+        head = json.loads(file.read_bytes(), parse_constant=_finite, parse_float=_finite)
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"{folder}: is no model (has no {MODEL_FILE}); name a folder") from None
     except (ValueError, RecursionError) as error:
@@ -390,8 +383,11 @@ def _read_head(folder: Path) -> dict[str, Any]:
     return head
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
+def _finite(text: str) -> float:
+    """Return a number of a JSON text, which may have NaN, Infinity and 1e999."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return number
 
 
 def _check_regular(file: Path, largest: int | None = None) -> None:
@@ -412,7 +408,8 @@ def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
     file = folder / f"{name}.npy"
     try:
         _check_regular(file, _EMPTY_BYTES if _is_empty(listing) else None)
-        array = _read_empty(file) if _is_empty(listing) else open_memmap(file, mode="r")
+        with without_warnings():
+            array = _read_empty(file) if _is_empty(listing) else open_memmap(file, mode="r")
     except FileNotFoundError:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
     except OSError:

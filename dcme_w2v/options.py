@@ -10,24 +10,31 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 import numbers
 import os
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dcme_w2v.errors import UnknownOptionError, UsageError
+from dcme_w2v.errors import UnknownOptionError, UsageError, warn
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What one option is, beside its name, type and default."""
+    """What one option is, beside its name, type and default.
+
+    `only`, `needs` and `unless` are when it has an effect: all of these other options have one of
+    the values; one of them is given; none of them is. `sets` are the values of other options that
+    follow from one of its own; `usual` are the lowest and the highest value of a sensible number.
+    See `warn_of_options`.
+    """
 
     help: str
     minimum: float | None = None
@@ -36,6 +43,11 @@ class Declaration:
     choices: tuple[str, ...] = ()
     word2vec: str | None = None
     metavar: str | None = None
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    usual: tuple[float, float] | None = None
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -49,7 +61,8 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
         One line for ``--help`` and the reference.
     **declaration
         The other fields of `Declaration`: `minimum` and `maximum` (inclusive), `above`
-        (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`.
+        (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`, and
+        `only`, `needs`, `unless`, `usual`.
     """
     return field(default=default, metadata={"option": Declaration(help, **declaration)})
 
@@ -66,6 +79,7 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+@functools.cache
 def types_of(cls: type) -> dict[str, tuple[type, bool]]:
     """Return each option's type and whether ``None`` is allowed."""
     found = {}
@@ -90,7 +104,8 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        kinds = types_of(type(self))
+        cls: type = type(self)
+        kinds = types_of(cls)
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             kind, optional = kinds[item.name]
             value = getattr(self, item.name)
@@ -137,6 +152,59 @@ def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
     return value
 
 
+def warn_of_options(
+    classes: Iterable[type], given: Iterable[str], values: Mapping[str, Any]
+) -> None:
+    """Warn of options that were given and have no effect, or an unusual value.
+
+    Parameters
+    ----------
+    classes : iterable of type
+        Dataclasses of options.
+    given : iterable of str
+        The names of the options that somebody has given.
+    values : mapping
+        Options and other arguments by name: as given, or their defaults.
+    """
+    names = set(given)
+    for cls in classes:
+        for item in dataclasses.fields(cls):
+            if item.name in names:
+                for message in _objections(item, values):
+                    warn(message)
+
+
+def _objections(item: dataclasses.Field[Any], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why an option has no effect with the values of others, or is unusual."""
+    declared, flag, value = declaration_of(item), flag_of(item.name), values[item.name]
+    others = {name: values[name] for name in declared.only if name in values}
+    for name, other in others.items():
+        if other not in declared.only[name]:
+            wanted = " or ".join(f"{flag_of(name)}={one}" for one in declared.only[name])
+            yield f"{flag} has no effect with {flag_of(name)}={other}; it is for {wanted}"
+            return
+    if declared.needs and all(_is_absent(values.get(name)) for name in declared.needs):
+        wanted = " or ".join(map(flag_of, declared.needs))
+        yield f"{flag} has no effect without {wanted}"
+    for name in declared.unless:
+        if not _is_absent(values.get(name)):
+            yield f"{flag} has no effect with {flag_of(name)}"
+    objective = declared.sets.get(value, {}).get("objective")
+    if objective not in (None, values.get("objective")):
+        yield (
+            f"{flag}={value} is for --objective={objective}; only part of it has an effect with "
+            f"--objective={values['objective']}"
+        )
+    if declared.usual is not None and isinstance(value, int | float):
+        low, high = declared.usual
+        if 0 < value < low or high < value < math.inf:
+            yield f"{flag}={value:g} is unusual: {low:g} to {high:g} is the sensible range"
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is False
+
+
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
 
 
@@ -165,6 +233,9 @@ class VocabularyOptions(Checked):
     allow_binary: bool = option(
         False, "read files with NUL bytes; tokens with them are treated by --encoding-errors"
     )
+    strict: bool = option(
+        False, "fail on dangling links, pipes and binary files in folders instead of skipping them"
+    )
 
 
 @dataclass(frozen=True)
@@ -172,21 +243,30 @@ class PhraseOptions(Checked):
     """Which pairs of words are joined."""
 
     passes: int = option(
-        1, "number of passes: two give phrases of up to four words", minimum=1, maximum=9
+        1,
+        "number of passes: two give phrases of up to four words",
+        minimum=1,
+        maximum=9,
+        unless=("read_table",),
     )
     threshold: float | None = option(
-        None, "join pairs that score above this (default: 100; npmi: 0.5)", word2vec="threshold"
+        None,
+        "join pairs that score above this (default: 100; npmi: 0.5)",
+        word2vec="threshold",
+        unless=("read_table",),
     )
     scorer: str = option(
         "default",
         "word2phrase's score, or normalised pointwise mutual information",
         choices=("default", "npmi"),
+        unless=("read_table",),
     )
     min_count: int = option(
         5,
         "join only words and pairs that occur at least N times",
         minimum=1,
         word2vec="min-count",
+        unless=("read_table",),
     )
 
 
@@ -234,22 +314,27 @@ class TrainOptions(Checked):
         minimum=0.0,
         maximum=2.0,
     )
-    clusters: int = option(20, "number of dual clusters (dcme)", minimum=1, maximum=4096)
+    clusters: int = option(
+        20, "number of dual clusters (dcme)", minimum=1, maximum=4096, only={"objective": ("dcme",)}
+    )
     top_items: int = option(
         10,
         "most probable words of a cluster, updated at each target (dcme)",
         minimum=0,
         maximum=4096,
+        only={"objective": ("dcme",)},
     )
     beta: float = option(
         1.0,
         "update a cluster's centre after X times as many targets as there are words (dcme)",
         above=0.0,
+        only={"objective": ("dcme",)},
     )
     dcme_update: str = option(
         "robust",
         "robust: bounded weights and noise samples; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
+        only={"objective": ("dcme",)},
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float | None = option(
@@ -266,6 +351,7 @@ class TrainOptions(Checked):
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
+        usual=(1e-5, 1.0),
     )
     min_lr: float | None = option(
         None,
@@ -284,6 +370,7 @@ class TrainOptions(Checked):
         "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "
         "of context words (default: depends on the objective)",
         choices=("exact", "word2vec"),
+        only={"model": ("cbow",)},
     )
     threads: int | None = option(
         None,
@@ -325,6 +412,7 @@ class PresetOptions(Checked):
         "a set of defaults: word2vec: those of word2vec.c, also what -train gets; vectors, "
         "likelihood: for dcme; explicit options override it",
         choices=tuple(PRESETS),
+        sets=PRESETS,
     )
 
 
@@ -379,6 +467,7 @@ class CheckpointOptions(Checked):
         "10m",
         "interval of checkpoints: a number of epochs, or a time as 30s, 10m, 2h",
         metavar="N|Nm",
+        needs=("checkpoint", "resume"),
     )
     resume: str | None = option(
         None, "resume from the last checkpoint in this folder", metavar="FOLDER"

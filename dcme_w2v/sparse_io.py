@@ -22,15 +22,16 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
+from dcme_w2v.arrays import without_warnings
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
 from dcme_w2v.files import STANDARD, blaming, replacing
 from dcme_w2v.memory import require_memory
+from dcme_w2v.packing import unpacked_name
 from dcme_w2v.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
 from dcme_w2v.text.compression import read_lines, read_whole
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 # No array of numbers worth keeping shrinks to a 200th: what would become so much larger is no data.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
@@ -45,10 +46,7 @@ Labels = list[tuple[str, ...]]
 
 def is_vectors(path: str) -> bool:
     """Whether a file holds vectors, by its suffix; compressed files have a second one."""
-    name = path.lower()
-    for packed in PACKED:
-        name = name.removesuffix(packed)
-    return name.endswith(SVMLIGHT + NPZ)
+    return unpacked_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
 def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
@@ -65,7 +63,7 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
         rows = read_npz(path)
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
-    if path.lower().endswith(tuple(f"{npz}{packed}" for npz in NPZ for packed in PACKED)):
+    if unpacked_name(path).suffix.lower() in NPZ:
         raise UsageError(f"{path}: unpack it first; an .npz file is packed already")
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; {path} has its labels in it")
@@ -86,7 +84,7 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
     """
     name = os.fspath(path)
     try:
-        with zipfile.ZipFile(name) as archive:
+        with without_warnings(), zipfile.ZipFile(name) as archive:
             return checked_rows(_matrix_in(archive, name))
     except (DcmeError, MemoryError):
         raise
@@ -290,11 +288,10 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     """Return how rows are written to a path: "npz" or "svm", which is what stdout gets."""
     if os.fspath(path) == STANDARD:
         return "svm"
-    suffix = Path(path).suffix
-    if suffix in SVMLIGHT:
+    if unpacked_name(path).suffix in SVMLIGHT:
         return "svm"
-    if suffix not in NPZ:
-        raise UsageError(f"{os.fspath(path)}: name a file that ends in .npz or .svm, or -")
+    if Path(path).suffix not in NPZ:
+        raise UsageError(f"{os.fspath(path)}: name a file that ends in .npz, .svm or .svm.gz, or -")
     return "npz"
 
 

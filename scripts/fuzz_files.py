@@ -247,7 +247,10 @@ def fuzz(
 
 def fuzz_aside(name: str, path: Path, read: Reader, numbers: range, seed: int) -> bool:
     """Call `fuzz` in a process of its own, which may crash; tell what it found."""
-    at = mmap.mmap(-1, 8)
+    at, kept = (
+        mmap.mmap(-1, 8),
+        {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()},
+    )
     sys.stdout.flush()
     child = os.fork()
     if not child:
@@ -262,6 +265,8 @@ def fuzz_aside(name: str, path: Path, read: Reader, numbers: range, seed: int) -
     end = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an exception"
     place = Path(f"{name.replace(' ', '_')}.{number}.crash").absolute()
     shutil.copytree(path.parent, place, dirs_exist_ok=True)
+    for one, content in kept.items():
+        one.write_bytes(content)
     print(f"error: {name}: input {number} ended in {end}; it is in {place}", file=sys.stderr)
     return False
 

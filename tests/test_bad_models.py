@@ -41,6 +41,11 @@ def edit(folder, **values):
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+def rewrite(folder, old, new):
+    path = folder / "model.json"
+    path.write_text(path.read_text().replace(old, new))
+
+
 def replace(folder, name, array):
     """Put another array into a model, in its list of arrays, too."""
     np.save(folder / f"{name}.npy", array)
@@ -81,6 +86,9 @@ BAD_CLASSIFIERS = [
     ("text", "words_text: NUL byte", lambda f: with_number(f, "words_text", 0)),
     ("text", "words_offsets: does", lambda f: with_number(f, "words_offsets", -1)),
     ("text", "words_offsets: does", lambda f: replace(f, "words_offsets", np.arange(3))),
+    # differences of which wrap around
+    ("text", "words_offsets: does", lambda f: with_number(f, "words_offsets", -(2**63), at=2)),
+    ("text", "words_offsets: does", lambda f: with_number(f, "words_offsets", 2**62 + 2**61, at=2)),
     ("text", "weights: are of", lambda f: with_entry(f, "features", "hashing", 3)),
     ("hashed", "features: --hashing=109", lambda f: with_entry(f, "features", "hashing", 1 << 40)),
     ("hashed", "weights: are of", lambda f: with_entry(f, "features", "hashing", 65)),
@@ -100,7 +108,12 @@ BAD_CLASSIFIERS = [
     ("text", "classes: has 'a' twice", lambda f: edit(f, classes=["a", "a"])),
     ("text", "weights", lambda f: edit(f, classes=["a", "b", "c"])),
     ("text", "record: is []", lambda f: edit(f, record=[])),
-    ("text", "NaN is not a number", lambda f: edit(f, threshold=float("nan"))),
+    ("text", "NaN is not a finite number", lambda f: edit(f, threshold=float("nan"))),
+    (
+        "text",
+        "1e999 is not a finite number",
+        lambda f: rewrite(f, '"several_labels": false', '"x": 1e999'),
+    ),
     ("text", "arrays: is no object", lambda f: edit(f, arrays=None)),
     ("text", "idf.npy: is not the array", lambda f: with_entry(f, "arrays", "idf", {"shape": 5})),
 ]

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from helpers import refused, save
 
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import FormatError
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import FORMATS, save_vectors
 
 ONE = b" \0\0\x80\x3f"
@@ -138,3 +142,21 @@ def test_tolerated_variants_have_no_fault(tmp_path, name):
     }[name]
     (tmp_path / "v").write_bytes(content)
     assert check_vectors(tmp_path / "v").faults == []
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy"])
+def test_vectors_too_large_for_cosines_are_named_and_loaded(tmp_path, capsys, name):
+    matrix = np.ones((3, 4), dtype=np.float32)
+    matrix[1] = 3e38
+    path = save(tmp_path / name, ["a", "b", "c"], matrix)
+    report = check_vectors(path)
+    assert [(fault.kind, fault.count) for fault in report.faults] == [("length not finite", 1)]
+    assert report.format == {"x.txt": "text", "x.bin": "binary", "x.npy": "npy"}[name]
+    vectors = Vectors.load(path)
+    np.testing.assert_array_equal(vectors.vectors, matrix)
+    with pytest.raises(FormatError, match="vector 2 has a length that is not finite"):
+        vectors.most_similar("a")
+    assert "not finite" in refused(capsys, run(["neighbors", str(path), "a"]))
+    (tmp_path / "docs").write_text("a b c\n")
+    fit = ["scdv", "fit", str(tmp_path / "docs"), "--vectors", str(path), "--output"]
+    assert "not finite" in refused(capsys, run([*fit, str(tmp_path / "m"), "--clusters", "1"]))

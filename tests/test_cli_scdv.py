@@ -176,6 +176,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
         (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
         (["topics", "m", "--words", "0"], 2, "--words 0: must be at least 1"),
         (["search", "m", "x.npz"], 2, "no query; give one"),
+        (["search", "m", "x.npz", "unknown"], 1, "no query has a word that the model"),
         (["search", "m", "docs", "w1"], 1, "docs: is no sound sparse matrix"),
         (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "--lm 0.5: give 0 to 1, and --docu"),
         (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,

@@ -13,7 +13,9 @@ from helpers import write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import CorpusError, DcmeWarning
+from dcme_w2v.text import corpus as corpus_module
 from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.corpus import Corpus, expand
 
@@ -146,3 +148,70 @@ def test_bytes_read_are_those_of_the_stored_files(tmp_path, pack):
         (1, packed + len(TEXT)),
     ]
     assert corpus.bytes_total == packed + len(TEXT)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A folder with a text, a dangling link, a pipe and binary files."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    (folder / "text").write_bytes(b"a b c\n" * 9)
+    (folder / "packed").write_bytes(gzip.compress(b"d e\n"))
+    (folder / "link").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe")
+    (folder / "binary").write_bytes(b"\x7fELF\0\0")
+    (folder / "packed binary").write_bytes(gzip.compress(b"\0" * 99))
+    (folder / "archive").write_bytes(b"PK\x03\x04....")
+    return folder
+
+
+def test_what_is_no_text_in_a_folder_is_skipped_and_counted(mixed):
+    message = "3 binary files, 1 dangling link, 1 special file skipped; strict makes them errors"
+    with pytest.warns(DcmeWarning, match=message) as caught:
+        found = expand([str(mixed)])
+    assert [Path(path).name for path in found] == ["packed", "text"] and len(caught) == 1
+    (mixed / "text").unlink()
+    (mixed / "packed").unlink()
+    with pytest.warns(DcmeWarning), pytest.raises(CorpusError, match="has no files of text"):
+        expand([str(mixed)])
+
+
+def test_binary_files_in_a_folder_can_be_wanted(mixed):
+    with pytest.warns(DcmeWarning, match="1 binary file, 1 dangling link, 1 special file"):
+        assert len(expand([str(mixed)], binary=True)) == 4
+
+
+def test_strict_fails_on_what_would_be_skipped(mixed, capsys):
+    out = str(mixed.parent / "out")
+    commands = (
+        ["vocab", str(mixed), "--min-count", "1", "--output", out],
+        ["train", str(mixed), "--min-count", "1", "--output", out, "--holdout", "0.5"],
+        ["phrases", str(mixed), "--output", out],
+        ["scdv", "fit", str(mixed), "--vectors", str(mixed), "--output", out],
+        ["classify", "train", str(mixed), "--output", out],
+    )
+    for command in commands:
+        assert run([*command, "--strict"]) == 1
+        error = capsys.readouterr().err
+        assert "remove it, or leave out --strict" in error or "Is a directory" in error
+    assert run(commands[0]) == 0
+    assert capsys.readouterr().err.count("warning: ") == 1
+
+
+@pytest.mark.parametrize("name", ["zeros", "letters"])
+def test_an_endless_word_stops_early(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(corpus_module, "LINE_BYTES", 1 << 12)
+    path = tmp_path / name
+    path.write_bytes((b"\0" if name == "zeros" else b"x") * 100_000)
+    message = "NUL bytes" if name == "zeros" else "give text"
+    with pytest.raises(
+        CorpusError, match=f"byte 0: a word is longer than 4,096 bytes; .*{message}"
+    ):
+        list(Corpus([str(path)], block_bytes=1 << 10))
+
+
+def test_an_archive_is_to_be_unpacked(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"PK\x03\x04....")
+    with pytest.raises(CorpusError, match="is a zip archive; unpack it"):
+        list(Corpus([str(path)]))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, ResourceError
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.compression import PACKINGS
+from dcme_w2v.text.compression import ARCHIVES, PACKINGS
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.vocabulary import Vocabulary
 
@@ -31,7 +31,7 @@ GAPS = [b" ", b"\t", b"\n", b"\r\n", b"\v", b"\f", b"\n\n", b" \n ", b" " * 70]
 TEXTS = st.lists(st.sampled_from(PIECES + GAPS) | st.sampled_from(GAPS)).map(b"".join)
 PACKED = tuple(magic for packing in PACKINGS for magic in packing.magic)
 RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
-    lambda data: not data.startswith(PACKED)
+    lambda data: not data.startswith((*PACKED, *ARCHIVES))
 )
 FILES = st.lists(TEXTS, min_size=1, max_size=3)
 LIMITS = {"min_count": st.integers(1, 3), "max_vocab": st.none() | st.integers(1, 4)}

@@ -33,7 +33,10 @@ REFUSED = {
     "a program": (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, "looks binary"),
     "broken UTF-8": (TEXT + b"caf\xe9\n", "byte 403 (line 41) is not UTF-8"),
     "half a letter at the end": (TEXT + b"caf\xc3", "byte 403 (line 41) is not UTF-8"),
-    "zip": (b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500), "looks binary"),
+    "zip": (
+        b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500),
+        "is a zip archive; unpack it",
+    ),
     "lz4": (b"\x04\x22\x4d\x18" + random.Random(1).randbytes(500), "byte"),
     "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
     **{f"{name} cut": (pack(NOISE)[:-20], "truncated at byte") for name, pack in PACKERS.items()},

@@ -23,6 +23,8 @@ from dcme_w2v.options import (
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 
+pytestmark = pytest.mark.filterwarnings("ignore::dcme_w2v.errors.DcmeWarning")
+
 
 def parse(arguments, *classes):
     """Run a command that has the options of the classes, and return the objects it makes."""

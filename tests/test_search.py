@@ -14,6 +14,7 @@ from dcme_w2v.documents.search import (
     average_precision,
     sharing_labels,
 )
+from dcme_w2v.errors import DcmeWarning
 
 
 def test_language_model_is_dirichlet_smoothed_query_likelihood():
@@ -38,7 +39,10 @@ def test_scores_are_cosines_mixed_with_the_language_model():
     model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     documents, queries = make_texts(), [b"w1 w2", b"w5 w6 w5", b"unknown"]
     rows = transform(model, documents)
-    cosines = np.array(list(Finder(model, rows).scores(queries)))
+    with pytest.warns(DcmeWarning, match="query 3: none of its words is known"):
+        cosines = np.array(list(Finder(model, rows).scores(queries)))
+    with pytest.warns(DcmeWarning):
+        assert list(map(len, Finder(model, rows).answers(queries, 5))) == [5, 5, 0]
     dense, asked = rows.toarray(), transform(model, queries).toarray()
     norms = np.linalg.norm(dense, axis=1) * np.linalg.norm(asked, axis=1)[:, None]
     np.testing.assert_allclose(cosines, asked @ dense.T / np.maximum(norms, 1e-30), atol=1e-5)

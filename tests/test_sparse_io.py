@@ -252,3 +252,14 @@ def test_a_shape_that_the_file_cannot_have(tmp_path, shape, message):
     )  # fmt: skip
     with pytest.raises(FormatError, match=message):
         read_npz(path)
+
+
+def test_a_file_of_an_old_numpy_is_read_without_a_warning(tmp_path):
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_matrix(np.eye(3, dtype=np.float32)))
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz") as new,
+        zipfile.ZipFile(tmp_path / "old.npz", "w") as old,
+    ):
+        for name in new.namelist():  # Python 2 wrote long integers
+            old.writestr(name, new.read(name).replace(b"(3,), } ", b"(3L,), }"))
+    np.testing.assert_array_equal(read_npz(tmp_path / "old.npz").toarray(), np.eye(3))

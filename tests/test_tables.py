@@ -117,6 +117,7 @@ def starts(files, folder, tmp_path):
     }
 
 
+@pytest.mark.filterwarnings("ignore:lr=1e-12 is unusual")
 def test_training_goes_on_from_both_tables(files, folder, tmp_path):
     corpus, input, output = files
     for name, start in starts(files, folder, tmp_path).items():

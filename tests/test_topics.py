@@ -8,6 +8,7 @@ from helpers import SMALL_SCDV, make_texts, word_vectors
 
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.topics import coherences, senses, topics
+from dcme_w2v.errors import CorpusError
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,14 @@ def test_coherence_by_counting(model):
 
 
 def test_coherence_of_words_that_stand_nowhere(model):
-    assert coherences(model, [np.array([0, 1, 2])], [b"x"]) == [0.0]
+    lists = [np.array([0, 1, 2]), np.array([3])]
+    assert coherences(model, lists, [model.words[3].encode()]) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("texts", "message"), [([], "no documents"), ([b"x", b""], "none of")])
+def test_coherence_needs_documents_with_the_words(model, texts, message):
+    with pytest.raises(CorpusError, match=message):
+        topics(model, 5, texts)
 
 
 def test_senses_of_a_word(model):

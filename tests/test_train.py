@@ -13,7 +13,7 @@ import pytest
 from helpers import write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.errors import UnknownOptionError, UsageError
+from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
 from dcme_w2v.options import (
     PRESETS,
     CheckpointOptions,
@@ -183,7 +183,7 @@ def test_what_is_no_corpus(corpus, wrong, error, message):
 
 def test_tokens_that_are_not_utf8_can_be_skipped():
     tokens = [["a", "\ud800", b"\xff", "b"]] * 9
-    assert list(dw.train(tokens, encoding_errors="skip", **QUICK)) == ["a", "b"]
+    assert list(dw.train(tokens, encoding_errors="skip", sample=0, **QUICK)) == ["a", "b"]
 
 
 def test_what_a_generator_raises_comes_through():
@@ -197,10 +197,12 @@ def test_what_a_generator_raises_comes_through():
 
 def test_a_vocabulary_and_first_vectors_may_be_objects(corpus):
     words = ["fish1", "fish2", "nowhere"]
-    first = dw.train(corpus, read_vocab={"fish2": 5, "fish1": 9, "nowhere": 7}, **QUICK)
+    counts = {"fish2": 5, "fish1": 9, "nowhere": 7}
+    first = dw.train(corpus, read_vocab=counts, sample=0, **QUICK)
     assert list(first) == ["fish1", "nowhere", "fish2"]
     given = dw.Vectors(words, np.full((3, 8), 7))
-    v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
+    with pytest.warns(DcmeWarning, match="lr=1e-09 is unusual"):
+        v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
     assert np.allclose(v["fish2"], 7) and "nowhere" not in v
     with pytest.raises(ValueError, match="init: has 8 dimensions and dim is 4: give dim=8"):
         dw.train(corpus, init=given, **{**QUICK, "dim": 4})

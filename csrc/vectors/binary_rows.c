@@ -69,6 +69,8 @@ void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
         dcme_fault_kind kind = dcme_check_word(word, size);
         if (kind == DCME_NO_FAULT && !all_finite(values, block->dim))
             kind = DCME_FAULT_FINITE;
+        if (kind == DCME_NO_FAULT && !rows->step)
+            kind = dcme_check_length(values, block->dim);
         if (kind != DCME_NO_FAULT) {
             dcme_note_fault(rows->faults, kind, row, word - block->bytes);
             if (rows->step)

@@ -93,6 +93,8 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows) {
         int64_t size, row = rows->count;
         dcme_fault_kind kind =
             read_row(line, next ? next : stop, block->dim, rows->matrix + row * rows->step, &size);
+        if (kind == DCME_NO_FAULT && !rows->step)
+            kind = dcme_check_length(rows->matrix, block->dim);
         if (kind != DCME_NO_FAULT) {
             dcme_note_fault(rows->faults, kind, row, line - block->bytes);
             if (rows->step)

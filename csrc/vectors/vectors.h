@@ -25,6 +25,7 @@ typedef enum {
     DCME_FAULT_NUL,       /* a word with a NUL byte in it */
     DCME_FAULT_DUPLICATE, /* a word that an earlier row has */
     DCME_FAULT_COUNT,     /* a word's count that is not a whole number, or is missing */
+    DCME_FAULT_LENGTH,    /* a vector of finite numbers whose squared length is not finite */
     DCME_FAULTS,          /* how many kinds there are */
     DCME_NO_FAULT = -1
 } dcme_fault_kind;
@@ -83,11 +84,14 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted);
 
-/* Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
+/* dcme_check_length: whether the length of a vector can be computed (DCME_NO_FAULT). Reading checks
+ * it where no row is kept: only cosines need it.
+ * Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
  * the words of a list; find those that an earlier word equals (*earlier: the first one's equal).
  * Empty words are not compared. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
 dcme_fault_kind dcme_check_word(const char *word, int64_t size);
+dcme_fault_kind dcme_check_length(const float *row, int64_t dim);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
                                  dcme_fault *faults, int64_t *earlier, dcme_error *error);

@@ -1,6 +1,7 @@
 /* Words as bytes: what is wrong with one, which ones repeat, and the lines of a .vocab file. */
 #include "vectors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,13 @@ dcme_fault_kind dcme_check_word(const char *word, int64_t size) {
         c += step;
     }
     return DCME_NO_FAULT;
+}
+
+dcme_fault_kind dcme_check_length(const float *row, int64_t dim) {
+    float sum = 0;
+    for (int64_t i = 0; i < dim; i++)
+        sum += row[i] * row[i];
+    return isfinite(sum) ? DCME_NO_FAULT : DCME_FAULT_LENGTH;
 }
 
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults) {

@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
+from dcme_w2v.arrays import all_finite, without_warnings
 from dcme_w2v.checkpoints.record import FORMAT, RECORD, STATE, read_record
 from dcme_w2v.engine.task import Fingerprint, Task
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.finite import all_finite
 from dcme_w2v.options import Checked, CheckpointOptions, flag_of
 from dcme_w2v.parallel import blocks_of_rows
 from dcme_w2v.paths import Paths
@@ -167,7 +167,8 @@ class Checkpoint:
         if name not in self.record["files"]:
             raise self._damaged(RECORD, f"has no {name}")
         try:
-            found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+            with without_warnings():
+                found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy lets through whatever it makes of the header
             raise self._damaged(name, f"is no array ({error})") from error
         if found.dtype != np.float32 or found.shape != shape:

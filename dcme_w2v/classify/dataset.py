@@ -89,7 +89,8 @@ def read_text(
             raise CorpusError(f"{docs[0]}: no document has a label; {advice}")
 
     errors = text.options.encoding_errors
-    matrix = text.fit_transform(texts(read_documents(docs, encoding_errors=errors)))
+    documents = read_documents(docs, encoding_errors=errors, strict=text.options.strict)
+    matrix = text.fit_transform(texts(documents))
     held_matrix = text.transform(document.text for document in held)
     return Read(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
 

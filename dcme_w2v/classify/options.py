@@ -15,7 +15,11 @@ class FeatureOptions(Checked):
     """How text becomes a sparse vector."""
 
     features: int = option(
-        30000, "keep the N most frequent words or n-grams", minimum=1, maximum=2**31 - 2
+        30000,
+        "keep the N most frequent words or n-grams",
+        minimum=1,
+        maximum=2**31 - 2,
+        unless=("hashing",),
     )
     tokens: str = option(
         "words",
@@ -48,6 +52,9 @@ class FeatureOptions(Checked):
         "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
         choices=("strict", "replace", "skip"),
     )
+    strict: bool = option(
+        False, "fail on dangling links, pipes and binary files in folders instead of skipping them"
+    )
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class ClassifyOptions(Checked):
         "exact softmax (gd), dual-clustering maximum entropy, noise-contrastive estimation or "
         "negative sampling",
         choices=("gd", "dcme", "nce", "ns"),
+        only={"solver": ("sgd",)},
     )
     solver: str = option(
         "sgd",
@@ -72,42 +80,54 @@ class ClassifyOptions(Checked):
         minimum=1,
         maximum=16384,
     )
-    negative: int = option(20, "noise classes per example (nce, ns)", minimum=1, maximum=100000)
+    negative: int = option(
+        20,
+        "noise classes per example (nce, ns)",
+        minimum=1,
+        maximum=100000,
+        only={"objective": ("nce", "ns"), "solver": ("sgd",)},
+    )
     noise_power: float | None = option(
         None,
         "exponent of the counts in the noise distribution (default: 0.75; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
+        only={"objective": ("nce", "ns"), "solver": ("sgd",)},
     )
     class_clusters: int | None = option(
         None,
         "divide the classes into N clusters of similar ones, at most (dcme; default: 80)",
         minimum=1,
         maximum=4096,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     exact_clusters: int | None = option(
         None,
         "clusters whose classes are computed exactly for each document (dcme; default: 10)",
         minimum=0,
         maximum=4096,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     draws: int = option(
         4,
         "other clusters sampled for each document, to correct the bound (dcme)",
         minimum=0,
         maximum=1000,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     centre_interval: float | None = option(
         None,
         "update each cluster's centre once in X times as many documents as there are classes "
         "(dcme; default: 40)",
         above=0.0,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     clusters: int | None = option(
         None,
         "number of dual clusters (--dcme-update paper; default: 20)",
         minimum=1,
         maximum=4096,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     top_items: int | None = option(
         None,
@@ -115,23 +135,27 @@ class ClassifyOptions(Checked):
         "default: 10)",
         minimum=0,
         maximum=100000,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     beta: float | None = option(
         None,
         "update a cluster's centre after X times as many of its documents as there are classes "
         "(--dcme-update paper; default: 1)",
         above=0.0,
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     dcme_update: str = option(
         "robust",
         "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
+        only={"objective": ("dcme",), "solver": ("sgd",)},
     )
     batch: int | None = option(
         None,
         "size of a mini-batch (default: depends on the number of classes, at most 64)",
         minimum=1,
         maximum=65536,
+        only={"solver": ("sgd",)},
     )
     epochs: int | None = option(
         None,
@@ -148,12 +172,15 @@ class ClassifyOptions(Checked):
         "classes: 4; paper: 1; --rank: 0.2)",
         above=0.0,
         maximum=1e6,
+        only={"solver": ("sgd",)},
+        usual=(1e-4, 100.0),
     )
     min_lr: float | None = option(
         None,
         "final learning rate of the linear decay (default: lr / 10,000)",
         minimum=0.0,
         maximum=1e6,
+        only={"solver": ("sgd",)},
     )
     l2: float | None = option(
         None,
@@ -165,7 +192,10 @@ class ClassifyOptions(Checked):
         0.1, "value of the constant feature of every document; 0: no bias", minimum=0.0, maximum=1e3
     )
     tolerance: float = option(
-        1e-6, "stop when an iteration reduces the loss by less than this share (lbfgs)", minimum=0.0
+        1e-6,
+        "stop when an iteration reduces the loss by less than this share (lbfgs)",
+        minimum=0.0,
+        only={"solver": ("lbfgs",)},
     )
     threads: int | None = option(
         None,

@@ -37,6 +37,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
       separator in a word       space, tab, line end, vertical tab or form feed
       NUL byte in a word
       bad count                 in the .vocab of an npy file
+      length not finite         numbers that are finite, but too large for cosines
       trailing junk             bytes after the last row
       unreadable                not a file of word vectors; the reason is printed
     """

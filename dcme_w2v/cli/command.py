@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from dcme_w2v.cli.options import PATHS, Value
-from dcme_w2v.errors import UsageError
+from dcme_w2v.cli.options import PATHS, Declared, Value
+from dcme_w2v.errors import DcmeWarning, UsageError
+from dcme_w2v.options import warn_of_options
 
 # Heading of the help -> names of the parameters below it, for every command with many options.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Input": (
         "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
-        "allow_binary", "read_vocab", "init", "init_context", "holdout", "cache_dir",
+        "allow_binary", "strict", "read_vocab", "init", "init_context", "holdout", "cache_dir",
         "read_table", "queries", "documents", "judgements", "unlabelled", "reference",
         "resume_statistics",
     ),
@@ -57,11 +61,20 @@ class Command(click.Command):
     ----------
     example : str
         Command lines that `--help` shows.
+    settle : callable, optional
+        Changes the values in the context before anything else, where some follow from others.
     """
 
-    def __init__(self, *arguments: Any, example: str = "", **more: Any) -> None:
+    def __init__(
+        self,
+        *arguments: Any,
+        example: str = "",
+        settle: Callable[[click.Context], None] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
+        self._settle = settle
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
             _complete_values(param)
@@ -73,6 +86,18 @@ class Command(click.Command):
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with warnings of options that have no effect or an unusual value."""
+        if self._settle is not None:
+            self._settle(ctx)
+        if ctx.params.get("quiet"):
+            warnings.simplefilter("ignore", DcmeWarning)
+        default = ParameterSource.DEFAULT
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is not default]
+        classes = dict.fromkeys(one.declared for one in self.params if isinstance(one, Declared))
+        warn_of_options(classes, given, ctx.params)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options below their headings."""

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.signals import number_of, raise_on_signals
 from dcme_w2v.cli.streams import drop_output, prepare_streams
 from dcme_w2v.engine.interrupts import Interrupted
-from dcme_w2v.errors import DcmeError, UsageError, in_shell_terms
+from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 
 # Name of a command -> "module:object", which is imported only when the command is used.
 COMMANDS = {
@@ -106,8 +107,30 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
+@contextlib.contextmanager
+def _printed_warnings() -> Iterator[None]:
+    """Print each warning of this package as one line."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, *arguments: Any, **more: Any) -> None:
+            if isinstance(message, DcmeWarning):
+                click.echo(f"warning: {in_shell_terms(message.message)}", err=True)
+            else:
+                others(message, *arguments, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", DcmeWarning)
+        yield
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    with _printed_warnings():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -48,6 +48,14 @@ threads_option = click.option(
 )
 
 
+class Declared(click.Option):
+    """An option that is a field of the dataclass `declared`."""
+
+    def __init__(self, *arguments: Any, declared: type, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.declared = declared
+
+
 def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 
@@ -82,6 +90,8 @@ def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
     return click.option(
         *flags,
         item.name,
+        cls=Declared,
+        declared=cls,
         default=item.default,
         show_default=item.default is not None,
         help=declaration_of(item).help,

@@ -37,6 +37,7 @@ from dcme_w2v.paths import Paths
 @option_of(VocabularyOptions, "encoding_errors")
 @option_of(VocabularyOptions, "allow_truncated")
 @option_of(VocabularyOptions, "allow_binary")
+@option_of(VocabularyOptions, "strict")
 @click.option(
     "--cache-dir",
     metavar="FOLDER",

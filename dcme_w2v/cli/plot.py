@@ -15,7 +15,10 @@ from dcme_w2v.paths import Paths
 )
 @click.argument("rows")
 @click.option(
-    "--output", required=True, metavar="PNG", help="write the picture to this file; - is stdout"
+    "--output",
+    required=True,
+    metavar="PNG",
+    help="write the picture to this file (.png, .pdf or .svg); - is stdout",
 )
 @click.option(
     "--labels", metavar="FILE", help="labels of the rows, one line a row: a colour for each"
@@ -39,6 +42,7 @@ def plot(rows: str, output: str, labels: str | None, method: str, limit: int, se
     from dcme_w2v.sparse_io import read_labels, read_npz
 
     Paths().reads("ROWS", rows).reads("--labels", labels).writes("--output", output).check()
+    pictures.picture_format(output)
     loaded = read_npz(rows)
     names = read_labels(labels, loaded.shape[0]) if labels else None
     chosen, points = pictures.plane(loaded, method, limit, seed)

@@ -19,6 +19,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.paths import Paths
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
+strict_option = option_of(VocabularyOptions, "strict")
 
 
 @click.group(cls=Group)
@@ -32,6 +33,7 @@ def scdv() -> None:
 @click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @threads_option
 @encoding_option
+@strict_option
 @json_option
 @click.option("--quiet", is_flag=True, help="print only errors")
 @options_of(ScdvOptions)
@@ -41,6 +43,7 @@ def fit(
     output: str,
     threads: int | None,
     encoding_errors: str,
+    strict: bool,
     as_json: bool,
     quiet: bool,
     **kwargs: Any,
@@ -66,7 +69,7 @@ def fit(
         if not quiet:
             click.echo(f"iteration {number}: log-likelihood {likelihood:.5f}", err=True)
 
-    documents = read_documents(docs, encoding_errors=encoding_errors)
+    documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
     texts = (document.text for document in documents)
     room = partial(require_disk, output)
     loaded = Vectors.load(vectors)
@@ -92,6 +95,7 @@ def fit(
 @click.option("--compress", is_flag=True, help="compress the values, too: smaller, slower")
 @threads_option
 @encoding_option
+@strict_option
 @json_option
 def transform(
     model: str,
@@ -101,6 +105,7 @@ def transform(
     compress: bool,
     threads: int | None,
     encoding_errors: str,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Convert documents to sparse vectors.
@@ -119,7 +124,7 @@ def transform(
     paths.stdout("--json", as_json).check()
     suffix_of(output)
     outlive_reader(output, labels)
-    documents = read_documents(docs, encoding_errors=encoding_errors)
+    documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
     loaded = DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     if as_json:

@@ -11,7 +11,7 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 from dcme_w2v.documents.options import DIRICHLET_PRIOR
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UnknownWordError, UsageError
 
 if TYPE_CHECKING:
     from dcme_w2v.documents.search import Hit
@@ -87,7 +87,10 @@ def search(
         language = retrieval.QueryLikelihood((d.text for d in read_documents([documents])), prior)
     finder = retrieval.Finder(DocumentModel.load(model), rows, language, lm)
     if not score:
-        _print_answers(list(finder.answers(texts, k)), names, as_json)
+        answers = list(finder.answers(texts, k))
+        if not any(answers):
+            raise UnknownWordError("no query has a word that the model and the documents have")
+        _print_answers(answers, names, as_json)
         return
     if judgements:
         wanted = iter(retrieval.read_judgements(judgements, len(asked), rows.shape[0]))

@@ -36,8 +36,33 @@ SWITCHES = {
 ZERO_ONE = click.Choice(["0", "1"])
 
 
+def _settle(ctx: click.Context) -> None:
+    """Store the values of word2vec.c's flags under our options' names, and those of a preset."""
+    values = ctx.params
+    spelled = values.pop("corpus_too")
+    values["corpus"] += spelled
+    if spelled and values["preset"] is None:
+        values["preset"] = "word2vec"
+    if values.pop("hs") == "1":
+        raise UsageError("-hs 1: hierarchical softmax is not supported; use --objective ns")
+    for flag, (name, meanings) in SWITCHES.items():
+        given = values.pop(flag)
+        if given is None:
+            continue
+        said = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if said and values[name] != meanings[given]:
+            raise UsageError(f"-{flag} {given} and --{name} {values[name]} disagree; give one")
+        values[name] = meanings[given]
+    values["quiet"] |= values.pop("debug") == 0
+    preset = PresetOptions(values["preset"]).preset
+    for name, value in PRESETS[preset].items() if preset else ():
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            values[name] = value
+
+
 @click.command(
     cls=Command,
+    settle=_settle,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
 )
@@ -56,8 +81,7 @@ ZERO_ONE = click.Choice(["0", "1"])
     "-hs", type=ZERO_ONE, metavar="0", help="hierarchical softmax is not supported: only 0"
 )
 @click.option("-debug", type=int, metavar="N", help="0 is --quiet")
-@click.pass_context
-def train(ctx: click.Context, /, **values: Any) -> None:
+def train(quiet: bool, preset: str | None, **values: Any) -> None:
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
@@ -72,8 +96,6 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     from dcme_w2v.words.job import TrainJob, paths_of
     from dcme_w2v.words.manifest import audit_line
 
-    quiet = _read_word2vec(ctx, values)
-    _apply_preset(ctx, values)
     log_json, dry_run = values["log_json"], values.pop("dry_run")
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
@@ -93,34 +115,6 @@ def train(ctx: click.Context, /, **values: Any) -> None:
             reporter.talk(f"vectors: {job.output}")
     if dry_run:
         _show_plan(plan)
-
-
-def _read_word2vec(ctx: click.Context, values: dict[str, Any]) -> bool:
-    """Store the values of word2vec.c's flags under our options' names; return if it is quiet."""
-    spelled = values.pop("corpus_too")
-    values["corpus"] += spelled
-    if spelled and values["preset"] is None:
-        values["preset"] = "word2vec"
-    if values.pop("hs") == "1":
-        raise UsageError("-hs 1: hierarchical softmax is not supported; use --objective ns")
-    for flag, (name, meanings) in SWITCHES.items():
-        given = values.pop(flag)
-        if given is None:
-            continue
-        said = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
-        if said and values[name] != meanings[given]:
-            raise UsageError(f"-{flag} {given} and --{name} {values[name]} disagree; give one")
-        values[name] = meanings[given]
-    debug = values.pop("debug")
-    return bool(values.pop("quiet")) or debug == 0
-
-
-def _apply_preset(ctx: click.Context, values: dict[str, Any]) -> None:
-    """Set a preset's values where no value was given."""
-    preset = collect(PresetOptions, values).preset
-    for name, value in PRESETS[preset].items() if preset else ():
-        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
-            values[name] = value
 
 
 def _show_plan(plan: dict[str, Any]) -> None:

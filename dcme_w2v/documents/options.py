@@ -10,6 +10,7 @@ COVARIANCES = ("tied", "spherical", "diag")
 DIRICHLET_PRIOR = 2000.0  # of query likelihood
 
 FEATURES = ("scdv", "bowv", "weighted-average", "average", "bag-of-words", "tfidf")
+MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # for `option`'s `only`
 
 
 @dataclass(frozen=True)
@@ -26,42 +27,50 @@ class ScdvOptions(Checked):
         "components of the Gaussian mixture (scdv), or clusters (bowv)",
         minimum=1,
         maximum=65536,
+        only={"features": ("scdv", "bowv")},
     )
     covariance: str = option(
         "tied",
         "one covariance matrix for all components; one variance; a diagonal for each component",
         choices=COVARIANCES,
+        only=MIXTURE,
     )
     sparsity: float = option(
         4.0,
         "set entries below this percentage of the training documents' mean extremes to zero",
         minimum=0.0,
         maximum=100.0,
+        only=MIXTURE,
     )
     weighting: str = option(
         "idf",
         "weight of a word (scdv): smooth inverse document frequency (idf), smooth inverse "
         "frequency 0.001 / (0.001 + p(w)) (sif), or 1",
         choices=("idf", "sif", "none"),
+        only=MIXTURE,
     )
     term_frequency: str = option(
         "count",
         "a word that occurs n times in a document counts n, or 1 + ln n",
         choices=("count", "log"),
     )
-    centre: bool = option(False, "subtract the mean word vector, then rescale to unit length")
+    centre: bool = option(
+        False, "subtract the mean word vector, then rescale to unit length", only=COMPOSED
+    )
     power: float = option(
         1.0,
         "raise the absolute value of each entry to this power, then rescale to unit length; 0.5 "
         "reduces the weight of frequent words",
         minimum=0.0,
         maximum=1.0,
+        only=COMPOSED,
     )
     tfidf: float = option(
         0.0,
         "concatenate tf-idf vectors, X times as long, to the document vectors",
         minimum=0.0,
         maximum=1e6,
+        only=COMPOSED,
     )
     min_df: int = option(
         1,
@@ -69,9 +78,16 @@ class ScdvOptions(Checked):
         minimum=0,
     )
     tolerance: float = option(
-        1e-4, "stop when an iteration raises the mean log-likelihood by less", minimum=0.0
+        1e-4,
+        "stop when an iteration raises the mean log-likelihood by less",
+        minimum=0.0,
+        only=MIXTURE,
     )
     iterations: int = option(
-        100, "iterations of expectation maximisation, at most", minimum=1, maximum=100000
+        100,
+        "iterations of expectation maximisation, at most",
+        minimum=1,
+        maximum=100000,
+        only=MIXTURE,
     )
     seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dcme_w2v.errors import DcmeError, UsageError
 from dcme_w2v.files import replacing
 
 METHODS = ("tsne", "pca")
+PICTURES = (".png", ".pdf", ".svg")
 _DIMENSIONS = 50  # that t-SNE starts from
 
 
@@ -63,7 +65,7 @@ def plane(
 def draw(
     path: str, points: NDArray[np.float64], labels: Sequence[str] | None, size: float = 10.0
 ) -> None:
-    """Write a PNG of points, a colour a label.
+    """Write a picture of points, a colour a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
     ----------
@@ -75,6 +77,7 @@ def draw(
     size : float
         Width and height in inches, at 100 points an inch.
     """
+    format = picture_format(path)
     figure_class, colours = _matplotlib()
     figure = figure_class(figsize=(size, size), dpi=100)
     axes = figure.add_subplot()
@@ -91,7 +94,21 @@ def draw(
     axes.set_axis_off()
     with replacing(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label with letters that the font does not have
-        figure.savefig(file, format="png", bbox_inches="tight")
+        figure.savefig(file, format=format, bbox_inches="tight")
+
+
+def picture_format(path: str) -> str:
+    """Return the format of a picture by its file's suffix; PNG where it has none, as stdout.
+
+    Raises
+    ------
+    UsageError
+        The suffix is another.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in ("", *PICTURES):
+        raise UsageError(f"{path}: name a file that ends in .png, .pdf or .svg, or - for PNG")
+    return suffix.removeprefix(".") or "png"
 
 
 def _matplotlib() -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from dcme_w2v.documents.bow import count_rows, unit_rows
 from dcme_w2v.documents.options import DIRICHLET_PRIOR
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.words import Words
 
@@ -57,6 +57,11 @@ class QueryLikelihood:
 
     def __len__(self) -> int:
         return len(self._lengths)
+
+    def knows(self, query: bytes) -> bool:
+        """Whether a word of the query occurs in a document."""
+        ids = self._numbering.batch([query]).ids
+        return bool((ids < len(self._collection)).any())
 
     def scores(self, query: bytes) -> NDArray[np.float64]:
         """Return the mean log-probability of the query's words for each document.
@@ -119,22 +124,38 @@ class Finder:
         self._index = unit_rows(index.copy()).T.tocsr()
 
     def scores(self, queries: Sequence[bytes]) -> Iterator[NDArray[np.float64]]:
-        """Yield the documents' scores for each query, shape (documents,)."""
+        """Yield the documents' scores for each query, shape (documents,).
+
+        They are 0, with a warning, where no word of the query is known.
+        """
         if not queries:
             return
         number = 0
         for rows in self._model.transform(queries):
             for row in unit_rows(rows):
+                if not row.nnz and not self._is_known(queries[number]):
+                    warn(f"query {number + 1}: none of its words is known; it has no answers")
+                    yield np.zeros(self._index.shape[1])
+                    number += 1
+                    continue
                 cosines = (row @ self._index).toarray().ravel().astype(np.float64)
                 yield self._mixed(cosines, queries[number])
                 number += 1
 
+    def _is_known(self, query: bytes) -> bool:
+        """Whether the language model, if it counts, has a word of a query."""
+        return (
+            self._language_model is not None
+            and self._share > 0
+            and (self._language_model.knows(query))
+        )
+
     def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
-        """Yield the k best documents for each query, best first."""
+        """Yield the k best documents for each query, best first; none where all scores are 0."""
         if k < 1:
             raise UsageError(f"-k {k}: must be at least 1")
         for scores in self.scores(queries):
-            order = np.argsort(-scores, kind="stable")[:k]
+            order = np.argsort(-scores, kind="stable")[: k if scores.any() else 0]
             yield [Hit(int(i), float(scores[i])) for i in order]
 
     def mean_average_precision(

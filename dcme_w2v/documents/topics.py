@@ -15,7 +15,7 @@ from scipy import sparse
 from dcme_w2v.documents.bow import count_rows
 from dcme_w2v.documents.scdv import BAGS, DocumentModel
 from dcme_w2v.documents.token_ids import Numbering
-from dcme_w2v.errors import DcmeError, UnknownWordError, UsageError
+from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
 
 
 @dataclass(frozen=True)
@@ -116,15 +116,29 @@ def coherences(
     list and D counts the documents that words stand in (Mimno, Wallach, Talley, Leenders and
     McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
     counts as if it stood in one.
+
+    Raises
+    ------
+    CorpusError
+        There are no documents, or none has any of the words.
     """
     chosen = np.unique(np.concatenate(top_words))
     place = np.full(len(model.words), -1)
     place[chosen] = np.arange(len(chosen))
     together = np.zeros((len(chosen), len(chosen)))
+    documents = 0
     for batch in Numbering(model.words).batches(texts):
+        documents += len(batch)
         rows = count_rows(batch, len(model.words))[:, chosen]
         rows.data[:] = 1
         together += (rows.T @ rows).toarray()
+    if not documents:
+        raise CorpusError("there are no documents to measure coherence on; give one a line")
+    if not together.any():
+        raise CorpusError(
+            f"none of the {documents:,} documents has a word of the topics; give documents of the "
+            "same language and with the same tokenisation"
+        )
     result = []
     for words in top_words:
         own = together[np.ix_(place[words], place[words])]

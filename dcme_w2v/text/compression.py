@@ -49,6 +49,10 @@ class _Zstandard:
             raise ValueError(str(error)) from error
 
 
+class ArchiveError(CorpusError):
+    """A file is an archive, which may hold many files."""
+
+
 @dataclass(frozen=True)
 class _Packing:
     name: str
@@ -66,6 +70,7 @@ PACKINGS = (
     _Packing("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
     _Packing("zstd", ZSTD, _Zstandard),
 )
+ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
 HEAD_BYTES = max(len(magic) for packing in PACKINGS for magic in packing.magic)
 
 
@@ -104,6 +109,7 @@ class CorpusFile(io.RawIOBase):
         self._raw = _open_raw(path)
         try:
             self._head = self._take(HEAD_BYTES)
+            self._refuse_archive()
             self.packed = self._packing() is not None
             self._pieces = self._unpack() if self.packed else None
         except BaseException:
@@ -161,6 +167,11 @@ class CorpusFile(io.RawIOBase):
         while filled < size and (n := self._read_raw(buffer[filled:])):
             filled += n
         return bytes(buffer[:filled])
+
+    def _refuse_archive(self) -> None:
+        for magic, name in ARCHIVES.items():
+            if self._head.startswith(magic):
+                raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
 
     def _packing(self) -> _Packing | None:
         return next((p for p in PACKINGS if self._head.startswith(p.magic)), None)

@@ -8,26 +8,39 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcme_w2v.errors import CorpusError, NoSuchFileError
+from dcme_w2v.errors import CorpusError, NoSuchFileError, warn
 from dcme_w2v.files import STANDARD, standard_input
-from dcme_w2v.text.compression import BYTE_ORDER_MARK, CorpusFile, is_address
+from dcme_w2v.text.compression import (
+    BYTE_ORDER_MARK,
+    LINE_BYTES,
+    ArchiveError,
+    CorpusFile,
+    is_address,
+)
 
 BLOCK_BYTES = 4 << 20
+HEAD_BYTES = 4096  # of a file in a folder, looked at first
 SEPARATORS = b" \t\n\r\v\f"
 
 
-def expand(corpus: Sequence[str]) -> list[str]:
+def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) -> list[str]:
     """Return the files that a corpus stands for, in order.
 
     Parameters
     ----------
     corpus : sequence of str
         Files, ``-``, addresses, and folders, which stand for all files in them and below, sorted
-        by path; names that start with a dot are left out.
+        by path; names that start with a dot are left out. So are dangling links, pipes, devices
+        and binary files in a folder, with a warning that counts them.
+    strict : bool
+        Fail where a folder has such a file.
+    binary : bool
+        Take binary files, too.
 
     Raises
     ------
@@ -41,7 +54,7 @@ def expand(corpus: Sequence[str]) -> list[str]:
         if item == STANDARD or is_address(item) or not Path(item).is_dir():
             paths.append(item)
         else:
-            paths += _files_below(item)
+            paths += _text_files(item, strict, binary)
     for path in paths:
         if path == STANDARD:
             standard_input()
@@ -69,6 +82,46 @@ def _files_below(folder: str) -> list[str]:
     if not found:
         raise CorpusError(f"{folder}: the folder has no files; name one that has")
     return sorted(found)
+
+
+def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
+    """Return the files below a folder that can be text, with a warning of the others."""
+    kept, skipped = [], Counter[str]()
+    for path in _files_below(folder):
+        kind = _kind_of_other(path, binary)
+        if kind is None:
+            kept.append(path)
+        elif strict:
+            raise CorpusError(f"{path}: is a {kind}; remove it, or leave out --strict")
+        else:
+            skipped[kind] += 1
+    if skipped:
+        counts = ", ".join(
+            f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in skipped.items()
+        )
+        warn(f"{folder}: {counts} skipped; --strict makes them errors")
+        if not kept:
+            raise CorpusError(f"{folder}: the folder has no files of text; name one that has")
+    return kept
+
+
+def _kind_of_other(path: str, binary: bool) -> str | None:
+    """Return what a file is that cannot be read as text; None where it can."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return "dangling link"
+    if not stat.S_ISREG(mode):
+        return "special file"
+    try:
+        with CorpusFile(path, allow_truncated=True) as file:
+            head = bytearray(HEAD_BYTES)
+            filled = file.readinto(head)
+    except ArchiveError:
+        return "binary file"
+    except CorpusError:  # whoever reads it reports it
+        return None
+    return "binary file" if b"\0" in head[:filled] and not binary else None
 
 
 def stored_size(path: str) -> int | None:
@@ -118,6 +171,8 @@ class Corpus:
         Bytes to read at once. A block is longer where a word is.
     allow_truncated : bool
         Read a truncated compressed file as far as possible.
+    strict, allow_binary : bool
+        See `expand`.
 
     Attributes
     ----------
@@ -134,8 +189,10 @@ class Corpus:
         corpus: Sequence[str],
         block_bytes: int = BLOCK_BYTES,
         allow_truncated: bool = False,
+        strict: bool = False,
+        allow_binary: bool = False,
     ) -> None:
-        self.paths = expand(corpus)
+        self.paths = expand(corpus, strict, allow_binary)
         self._versions = [_version(path) for path in self.paths]
         self.sizes = [version and version[0] for version in self._versions]
         self.truncated: list[str] = []
@@ -182,6 +239,12 @@ class Corpus:
                 buffer[filled] = ord("\n")
                 filled += 1
             cut = filled if ended else _end_of_words(buffer, filled)
+            if not cut and filled > LINE_BYTES:
+                hint = (
+                    "it has NUL bytes and looks binary" if b"\0" in buffer[:filled] else "give text"
+                )
+                place = f"{file.path}: byte {offset}"
+                raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
             if cut:
                 text = memoryview(buffer)[:cut].toreadonly()
                 yield Block(number, offset, text, behind + file.bytes_read)

@@ -52,7 +52,11 @@ class Document(NamedTuple):
 
 
 def read_documents(
-    corpus: Sequence[str], *, form: str = "auto", encoding_errors: str = "strict"
+    corpus: Sequence[str],
+    *,
+    form: str = "auto",
+    encoding_errors: str = "strict",
+    strict: bool = False,
 ) -> Iterator[Document]:
     """Read documents one by one, in order; an empty line is a document without words.
 
@@ -65,6 +69,9 @@ def read_documents(
         before it; text alone. "auto" decides for each line, by its start, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
         Words that are not UTF-8: stop, replace their bytes by U+FFFD, or leave the word out.
+
+    strict : bool
+        See `dcme_w2v.text.corpus.expand`.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def read_documents(
     ):
         if value not in choices:
             raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
-    return _read(expand(corpus), form, encoding_errors)
+    return _read(expand(corpus, strict), form, encoding_errors)
 
 
 def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:

@@ -138,7 +138,7 @@ def count(
         A file cannot be read or is not text, or no word is kept.
     """
     started = time.perf_counter()
-    source = Corpus(corpus, _block_bytes, options.allow_truncated)
+    source = _opened(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
     reading.run(progress)
     total, _ = reading.merged(None)
@@ -184,7 +184,7 @@ def encode(
     if isinstance(corpus, Sentences):
         source = corpus
     else:
-        source = Corpus(corpus, _block_bytes, options.allow_truncated)
+        source = _opened(corpus, options, _block_bytes)
     given = vocabulary.pruned(options) if vocabulary is not None else None
     cache = IdCache(cache_dir)
     try:
@@ -203,6 +203,12 @@ def encode(
     except BaseException:
         cache.close()
         raise
+
+
+def _opened(corpus: Sequence[str], options: VocabularyOptions, block_bytes: int) -> Corpus:
+    return Corpus(
+        corpus, block_bytes, options.allow_truncated, options.strict, options.allow_binary
+    )
 
 
 class _Reading:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.arrays import without_warnings
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD
 from dcme_w2v.options import HoldoutOptions
@@ -70,8 +71,9 @@ def check_file(holdout: HoldoutOptions, corpus: Sequence[str]) -> None:
     """Raise, before any work, if the file is not there or is trained on, too."""
     if holdout.file is None:
         return
-    held = expand([holdout.file])
-    for path in expand(corpus):
+    with without_warnings():  # whoever reads the corpus has them
+        held, trained = expand([holdout.file]), expand(corpus)
+    for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):
             raise UsageError(f"--holdout={path}: is trained on, too; keep it out of that")

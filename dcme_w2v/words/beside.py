@@ -9,10 +9,9 @@ import json
 import re
 from pathlib import Path
 
-from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.paths import Beside
-from dcme_w2v.words.vectors_io import NPY_MAGIC, format_of, vocabulary_path
+from dcme_w2v.words.vectors_io import NPY_MAGIC, check_target, format_of, vocabulary_path
 
 MANIFEST = ".json"
 VOCABULARY = ".vocab"
@@ -26,11 +25,10 @@ def read_with(vectors: str | None) -> list[str]:
 
 
 def written_with(vectors: str, format: str | None) -> list[Beside]:
-    """Return the files that `save_vectors` writes beside its target."""
+    """Return the files that `save_vectors` writes beside its target, whose name it checks."""
+    check_target(vectors, format)
     if (format or format_of(vectors)) != "npy":
         return []
-    if is_stream(vectors):
-        raise UsageError(f"{vectors}: is no file, and npy is two; name a file")
     # The words alone are somebody's list of words.
     pair = Beside(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), NPY_MAGIC))
     return [pair]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.vectors_io import (
     blocks_of,
     is_npy,
@@ -24,7 +25,14 @@ from dcme_w2v.words.vectors_io import (
     map_npy,
     vocabulary_path,
 )
-from dcme_w2v.words.vectors_reader import DUPLICATE, FAULT_NAMES, RowReader, no_faults, open_rows
+from dcme_w2v.words.vectors_reader import (
+    DUPLICATE,
+    FAULT_NAMES,
+    LENGTH,
+    RowReader,
+    no_faults,
+    open_rows,
+)
 
 UNREADABLE = "unreadable"
 ROW_COUNT = "wrong number of rows"
@@ -68,8 +76,9 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     Returns
     -------
     Report
-        With no faults where `Vectors.load` would read the file and `save_vectors` could have
-        written it. A file that cannot be read as vectors at all has the one fault "unreadable".
+        With no faults where `Vectors.load` would read the file, `save_vectors` could have written
+        it, and cosines can be computed. A file that cannot be read as vectors at all has the one
+        fault "unreadable".
     """
     report = Report(os.fspath(path))
     try:
@@ -170,6 +179,10 @@ def _check_npy(report: Report, path: Path) -> None:
         if not good.all():
             place = f"{path}: row {first + int(np.argmin(good)) + 1}"
             tally.add(FINITE, int((~good).sum()), place)
+        long = good & ~np.isfinite(squared_lengths(block))
+        if long.any():
+            place = f"{path}: row {first + int(np.argmax(long)) + 1}"
+            tally.add(LENGTH, int(long.sum()), place)
     vocabulary = vocabulary_path(path)
     words, _, faults = load_vocabulary(vocabulary)
     earlier = find_duplicates(words.text, words.offsets, faults)

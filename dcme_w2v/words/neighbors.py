@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -82,9 +82,29 @@ def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
     return unit
 
 
+def squared_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the squared length of every row of a matrix (n, d), shape (n,)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares: NDArray[np.float32] = np.einsum("ij,ij->i", matrix, matrix)
+    return squares
+
+
 def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return 1 / length of every row of a matrix (n, d), shape (n,); 0 for a row of zeros."""
-    lengths: NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    """Return 1 / length of every row of a matrix (n, d), shape (n,); 0 for a row of zeros.
+
+    Raises
+    ------
+    FormatError
+        A squared length is not finite.
+    """
+    squares = squared_lengths(matrix)
+    if not np.isfinite(squares).all():
+        row = int(np.argmin(np.isfinite(squares))) + 1
+        raise FormatError(
+            f"vector {row} has a length that is not finite: cosines cannot be computed; run "
+            "dcme-w2v check on the vectors"
+        )
+    lengths = np.sqrt(squares)
     inverse = np.zeros_like(lengths)
     np.divide(1, lengths, out=inverse, where=lengths > 0)
     return inverse
@@ -99,7 +119,8 @@ def _nearest(
 ) -> list[Neighbor]:
     rows = vectors.vectors[:restrict]
     length = float(np.linalg.norm(query))
-    scores = (rows @ query) * vectors.inverse_lengths(restrict) / (length or 1.0)
+    inverse = vectors.inverse_lengths(restrict)
+    scores = (rows @ query) * inverse / (length or 1.0)
     excluded: Sequence[int] = [number for number in left_out if number < len(scores)]
     scores[excluded] = -np.inf
     k = min(topn, len(scores) - len(excluded))

@@ -18,7 +18,7 @@ from dcme_w2v.engine.interrupts import Noted
 from dcme_w2v.engine.run import interruptible, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
 from dcme_w2v.engine.trainer import Progress
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import (
     HoldoutOptions,
@@ -113,6 +113,7 @@ def train(
             start_from(job.init, job.init_context, training, corpus.vocabulary)
         with interruptible(task, signals) as noted:
             last = run_epochs(task, keeper, reporter, noted)
+            _check_trained(last)
             _save(job, training, corpus.vocabulary, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
@@ -136,6 +137,17 @@ def dry_run(
     with _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)))
         return {**plan, "refused": reason_against(plan)}
+
+
+def _check_trained(progress: Progress) -> None:
+    """Raise if nothing was learned from any token."""
+    if progress.trained:
+        return
+    raise CorpusError(
+        f"no token was trained: {progress.subsampled:,} were dropped by subsampling (raise "
+        f"--sample, or give --sample=0) and {progress.without_context:,} have no context in their "
+        "line (lower --min-count, or give longer lines)"
+    )
 
 
 def _vectors(

@@ -22,6 +22,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
     check_names,
     declaration_of,
+    warn_of_options,
 )
 from dcme_w2v.progress import ProgressUpdate, reporting_to
 from dcme_w2v.text.corpus import is_corpus_path
@@ -121,6 +122,8 @@ def train(
     if preset in PRESETS:
         given = {**PRESETS[preset], **given}
     made: dict[Any, Any] = {cls: _made(cls, given) for cls in OPTIONS}
+    defaults = {name: item.default for name, item in FIELDS.items()}
+    warn_of_options(OPTIONS, options, {**defaults, **given})
     files = {
         name: value
         for cls in (FileOptions, HoldoutOptions, OutputOptions)

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
+from dcme_w2v.arrays import without_warnings
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.packing import packing_of, unpacked_name
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "binary", "npy")
 NPY_MAGIC = b"\x93NUMPY"
+_NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = "NDArray[np.float32] | CombinedRows"
 Loaded = tuple[Words, NDArray[np.float32], "NDArray[np.int64] | None"]  # words, matrix, counts
@@ -74,10 +77,8 @@ def save_vectors(
         A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or a
         NUL byte in it. The target has not been touched.
     """
+    check_target(path, format)
     chosen = format or format_of(path)
-    check_format(chosen)
-    if chosen == "npy" and files.is_stream(path):
-        raise UsageError(f"{os.fspath(path)}: is no file, and npy is two; name a file")
     _check_shapes(words, matrix, counts)
     _check_before_writing(path, words, matrix)
     if chosen == "npy":
@@ -97,7 +98,28 @@ def check_format(format: str | None) -> None:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """Return the format that a target's suffix asks for."""
-    return {".bin": "binary", ".npy": "npy"}.get(Path(path).suffix, "text")
+    return {".bin": "binary", ".npy": "npy"}.get(unpacked_name(path).suffix, "text")
+
+
+def check_target(path: str | os.PathLike[str], format: str | None) -> None:
+    """Raise `UsageError` if vectors of a format cannot be written to a file of this name.
+
+    Parameters
+    ----------
+    path : path
+    format : str, optional
+        That of the suffix by default, which must then be one of vectors.
+    """
+    chosen = format or format_of(path)
+    check_format(chosen)
+    name = os.fspath(path)
+    if chosen == "npy" and files.is_stream(path):
+        raise UsageError(f"{name}: is no file, and npy is two; name a file")
+    if chosen == "npy" and packing_of(path) is not None:
+        raise UsageError(f"{name}: npy is mapped into memory, not compressed; name a .bin.gz file")
+    suffix = unpacked_name(path).suffix.lower()
+    if format is None and suffix in _NO_VECTORS:
+        raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
 
 
 def vocabulary_path(path: str | os.PathLike[str]) -> Path:
@@ -256,7 +278,8 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
 def map_npy(path: Path) -> NDArray[np.float32]:
     """Map the matrix of an npy file, or say what it is instead."""
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        with without_warnings():
+            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
         raise
     except Exception as error:  # numpy lets through whatever Python's parser makes of the header

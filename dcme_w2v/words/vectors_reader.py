@@ -39,10 +39,12 @@ FAULT_NAMES = (
     "NUL byte in a word",
     "duplicate word",
     "bad count",
+    "length not finite",
 )
 DUPLICATE = FAULT_NAMES.index("duplicate word")
 SEPARATOR = FAULT_NAMES.index("separator in a word")
 COUNT = FAULT_NAMES.index("bad count")
+LENGTH = FAULT_NAMES.index("length not finite")
 assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
@@ -146,7 +148,7 @@ class RowReader:
         faults = no_faults()
         if rows:
             read_rows(binary, data, self.dim, rows, None, faults)
-        return not (faults if binary else faults[:2])[:, 0].any()
+        return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return a new block: what was carried over, and as much of the file as fits."""

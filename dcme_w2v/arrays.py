@@ -1,10 +1,10 @@
-"""Whether arrays hold finite numbers only, without a copy of them.
-
-Called by whoever reads arrays from files.
-"""
+"""What whoever reads arrays from files needs: whether numbers are finite, and no warnings."""
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,3 +21,11 @@ def all_finite(array: NDArray[Any]) -> bool:
     with np.errstate(all="ignore"):
         total = array.sum(dtype=np.float64)
     return bool(np.isfinite(total)) or bool(np.isfinite(array).all())
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Ignore numpy's warnings of damaged and old headers: a file is read, or is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,103 @@
+"""Warnings of what is done as asked but hardly meant: in Python, and as a line of the program."""
+
+import dataclasses
+
+import pytest
+from helpers import ALL_COMMANDS, refused, train, write_corpus
+
+import dcme_w2v as dw
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.cli.main import run
+from dcme_w2v.cli.options import Declared
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.errors import CorpusError, DcmeWarning, warn
+from dcme_w2v.options import declaration_of
+from dcme_w2v.words.train import FIELDS
+
+SENTENCES = [["tea", "with", "milk"]] * 20
+SMALL = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clusters": 7}, "clusters has no effect with objective=ns; it is for objective=dcme"),
+        ({"clusters": 20}, "clusters has no effect"),
+        ({"checkpoint_every": 2}, "checkpoint_every has no effect without checkpoint or resume"),
+        (
+            {"preset": "vectors", "objective": "ns"},
+            "preset=vectors is for objective=dcme; only part",
+        ),
+        ({"model": "skipgram", "gradient": "exact"}, "gradient has no effect"),
+        ({"lr": 1.5}, "lr=1.5 is unusual: 1e-05 to 1 is the sensible range"),
+    ],
+)
+def test_train_warns_of_what_has_no_effect(options, message):
+    with pytest.warns(DcmeWarning, match=message) as caught:
+        dw.train(SENTENCES, **SMALL, **options)
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_nothing_is_said_of_what_has_an_effect(tmp_path):
+    dw.train(SENTENCES, **SMALL, preset="vectors", clusters=3, gradient="exact")
+    dw.train(SENTENCES, **SMALL, checkpoint=str(tmp_path / "k"), checkpoint_every=1, lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (["--clusters", "3"], "--clusters has no effect with --objective ns; it is for"),
+        (["--checkpoint-every", "1"], "--checkpoint-every has no effect without --checkpoint or"),
+        (
+            ["--preset", "vectors", "--objective", "ns"],
+            "--preset vectors is for --objective dcme; only part",
+        ),
+        (["-cbow", "0", "--gradient", "exact"], "--gradient has no effect with --model skipgram"),
+        (["--lr", "1e-06"], "--lr 1e-06 is unusual"),
+    ],
+)
+def test_the_program_prints_a_line(tmp_path, capsys, flags, line):
+    corpus = write_corpus(tmp_path / "corpus", lines=60)
+    assert train(corpus, tmp_path / "o", "--epochs", "1", *flags, quiet=False) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [one for one in lines if one.startswith(f"warning: {line}")]
+    assert train(corpus, tmp_path / "o", "--epochs", "1", *flags) == 0
+    assert capsys.readouterr().err == ""  # --quiet
+
+
+def test_other_commands_warn(tmp_path, capsys):
+    docs = tmp_path / "docs"
+    docs.write_text("a\tx y\nb\tz y\n" * 5)
+    flags = ["--hashing", "8", "--features", "5", "--objective", "gd", "--draws", "2"]
+    assert run(["classify", "train", str(docs), "--output", str(tmp_path / "m"), *flags]) == 0
+    found = capsys.readouterr().err
+    assert "warning: --features has no effect with --hashing\n" in found
+    assert "warning: --draws has no effect with --objective gd; it is for --objective dcme" in found
+
+
+def test_conditions_name_options_that_there_are():
+    known = set(FIELDS) | {"read_table"}
+    known |= {item.name for cls in (ClassifyOptions, FeatureOptions, ScdvOptions)
+              for item in dataclasses.fields(cls)}  # fmt: skip
+    for command in ALL_COMMANDS.values():
+        for param in command.params:
+            if isinstance(param, Declared):
+                declared = declaration_of(param.declared.__dataclass_fields__[param.name])
+                assert {*declared.only, *declared.needs, *declared.unless} <= known
+
+
+def test_a_warning_names_options_as_python_does():
+    with pytest.warns(DcmeWarning) as caught:
+        warn("--min-count=3 is odd")
+    assert str(caught[0].message) == "min_count=3 is odd"
+    assert caught[0].message.message == "--min-count=3 is odd"
+
+
+def test_a_run_that_trains_nothing_fails(tmp_path, capsys):
+    corpus = tmp_path / "corpus"
+    corpus.write_text("a b c d\ne f g h\n")
+    flags = ["--min-count", "1", "--sample", "1e-300"]
+    assert "no token was trained" in refused(capsys, train(corpus, tmp_path / "o", *flags))
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+    with pytest.raises(CorpusError, match="no token was trained"):
+        dw.train([["one"], ["two"]] * 9, dim=2, threads=1, sample=0)  # no context
