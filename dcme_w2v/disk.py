@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 from pathlib import Path
+from typing import Any
 
 from dcme_w2v.errors import ResourceError
 
@@ -23,6 +24,12 @@ def file_limit() -> int | None:
 def free_bytes(folder: str | os.PathLike[str]) -> int:
     """Return the free bytes of the file system that a folder is on."""
     return shutil.disk_usage(folder).free
+
+
+def disk_plan(path: str | os.PathLike[str], total: int) -> list[dict[str, Any]]:
+    """Return, for a plan, the folder that a target is in, the bytes needed and those free there."""
+    folder = Path(os.path.realpath(path)).parent
+    return [{"folder": str(folder), "bytes": total, "free_bytes": free_bytes(folder)}]
 
 
 def require_disk(path: str | os.PathLike[str], total: int, largest: int | None = None) -> None:

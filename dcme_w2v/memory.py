@@ -29,6 +29,16 @@ def memory_limit() -> int | None:
     return min(limits, default=None)
 
 
+def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
+    """Return the error if there is less memory than needed; see `require_memory`."""
+    limit = memory_limit()
+    if limit is None or needed <= limit:
+        return None
+    return OutOfMemoryError(
+        f"{what} needs {needed:,} bytes of memory and there are {limit:,}: {remedy}"
+    )
+
+
 def require_memory(needed: int, what: str, remedy: str) -> None:
     """Raise before anything is allocated if there is less memory than needed.
 
@@ -44,8 +54,5 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
     OutOfMemoryError
         There is less.
     """
-    limit = memory_limit()
-    if limit is not None and needed > limit:
-        raise OutOfMemoryError(
-            f"{what} needs {needed:,} bytes of memory and there are {limit:,}: {remedy}"
-        )
+    if error := shortage(needed, what, remedy):
+        raise error

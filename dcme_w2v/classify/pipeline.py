@@ -30,7 +30,8 @@ from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
-from dcme_w2v.disk import require_disk
+from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
+from dcme_w2v.disk import disk_plan, require_disk
 from dcme_w2v.engine.interrupts import Noted
 from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
@@ -128,7 +129,10 @@ def train(
         read, classes, text = _read_documents(job, features, options, reporter)
         holdout = _holdout(job, text, read, classes)
         options = resolved(options, len(classes))
-        table, names = _weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
+        plan = _plan(job, read, classes, options)
+        if refused := reason_against(plan):
+            raise refused
+        table, names = weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
         require_disk(job.output, table + names, max(table, names))
         task = _Fit(job, features, options, read, classes, text, holdout)
         keeper = None
@@ -147,6 +151,40 @@ def train(
                 model.threshold = _threshold(model, holdout)
             write_or_keep([Result(job.output, "model", model.save)])
     return model
+
+
+def dry_run(
+    job: TrainJob,
+    features: FeatureOptions,
+    options: ClassifyOptions,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """Read the documents and return what training would take; see `train`.
+
+    Returns
+    -------
+    dict
+        See `dcme_w2v.classify.resources.needs`; under "disk" the folder that is written to, and
+        under "refused" the error if the memory is not there.
+    """
+    paths_of(job).check()
+    check_file(job.holdout, job.docs)
+    _check_solver(options, job.checkpoints)
+    read, classes, _ = _read_documents(job, features, options, reporter or Quiet())
+    plan = _plan(job, read, classes, resolved(options, len(classes)))
+    return {
+        **plan,
+        "disk": disk_plan(job.output, plan["output_bytes"]),
+        "refused": reason_against(plan),
+    }
+
+
+def _plan(
+    job: TrainJob, read: Read, classes: Sequence[str], options: ClassifyOptions
+) -> dict[str, Any]:
+    labels = sum(map(len, read.labels))
+    holdout = job.holdout.holdout is not None
+    return needs(read.matrix, labels, len(classes), options, holdout)
 
 
 class _Fit(Fit):
@@ -304,12 +342,6 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
             f"{job.docs[0]}: all documents have the label {classes[0]!r}: nothing to tell apart; "
             "give documents of two classes or more"
         )
-
-
-def _weight_bytes(matrix: csr_matrix, classes: int) -> int:
-    """Return what the weights take on disk at most: only features that occur have weights."""
-    occurring = len(np.unique(matrix.indices))
-    return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes
 
 
 def _corpus_line(read: Read, classes: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
+from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.options import CheckpointOptions
 
 labels_option = click.option(
@@ -46,8 +47,17 @@ def classify() -> None:
 @click.option(
     "--log-json", metavar="FILE", help="log start, progress, epochs and end, one JSON object a line"
 )
+@dry_run_option
+@json_option
 @quiet_option
-def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
+def train(
+    docs: tuple[str, ...],
+    log_json: str | None,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> None:
     """Train a classifier on labelled documents.
 
     DOCS: files, folders or - for standard input, also compressed. SIGINT or SIGTERM saves the state
@@ -62,10 +72,17 @@ def train(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: An
     holdout = collect(DocumentHoldoutOptions, values)
     kept = collect(CheckpointOptions, values)
     job = pipeline.TrainJob(docs, log_json=log_json, holdout=holdout, checkpoints=kept, **values)
-    pipeline.paths_of(job).check()
+    pipeline.paths_of(job).stdout("--json", dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
-        pipeline.train(job, features, options, reporter, noting())
-        reporter.talk(f"model: {values['output']}")
+        if dry_run:
+            plan = pipeline.dry_run(job, features, options, reporter)
+        else:
+            model = pipeline.train(job, features, options, reporter, noting())
+            reporter.talk(f"model: {values['output']}")
+    if dry_run:
+        show_plan(plan, as_json)
+    elif as_json:
+        click.echo(json.dumps(model.record))
 
 
 @classify.command(example="dcme-w2v classify test model test.tsv")

@@ -10,6 +10,7 @@ import click
 
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, json_option, option_of, options_of, threads_option
+from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.plot import plot
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import outlive_reader
@@ -35,6 +36,7 @@ def scdv() -> None:
 @encoding_option
 @strict_option
 @json_option
+@dry_run_option
 @click.option("--quiet", is_flag=True, help="print only errors")
 @options_of(ScdvOptions)
 def fit(
@@ -45,6 +47,7 @@ def fit(
     encoding_errors: str,
     strict: bool,
     as_json: bool,
+    dry_run: bool,
     quiet: bool,
     **kwargs: Any,
 ) -> None:
@@ -54,8 +57,8 @@ def fit(
     "label TAB text", "__label__x text" or text alone. Labels are ignored.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.disk import require_disk
-    from dcme_w2v.documents.fit import fit_documents
+    from dcme_w2v.disk import disk_plan, require_disk
+    from dcme_w2v.documents.fit import fit_documents, needs, reason_against
     from dcme_w2v.documents.scdv import KIND
     from dcme_w2v.rescue import Result, write_or_keep
     from dcme_w2v.text.documents import read_documents
@@ -73,6 +76,11 @@ def fit(
     texts = (document.text for document in documents)
     room = partial(require_disk, output)
     loaded = Vectors.load(vectors)
+    if dry_run:
+        plan = needs(texts, loaded, options)
+        disk = disk_plan(output, plan["output_bytes"])
+        show_plan({**plan, "disk": disk, "refused": reason_against(plan)}, as_json)
+        return
     model = fit_documents(texts, loaded, options, threads=threads, report=report, room=room)
     write_or_keep([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}

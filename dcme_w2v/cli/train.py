@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import collect, options_of, quiet_option
+from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option
+from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import outlive_reader
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import check_standard_output
@@ -70,9 +72,8 @@ def _settle(ctx: click.Context) -> None:
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
 @options_of(CheckpointOptions)
-@click.option(
-    "--dry-run", is_flag=True, help="report the vocabulary, memory and disk needed, then stop"
-)
+@dry_run_option
+@json_option
 @quiet_option
 @click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="CORPUS")
 @click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="--model skipgram or cbow")
@@ -97,6 +98,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     from dcme_w2v.words.manifest import audit_line
 
     log_json, dry_run = values["log_json"], values.pop("dry_run")
+    as_json = values.pop("as_json")
     vocabulary = collect(VocabularyOptions, values)
     options = collect(TrainOptions, values)
     output = collect(OutputOptions, values)
@@ -105,7 +107,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     kept = collect(CheckpointOptions, values)
     job = TrainJob(**values, checkpoints=kept, holdout=holdout)
     _check(job, dry_run)
-    paths_of(job).check()
+    paths_of(job).stdout("--json", as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
             plan = run.dry_run(job, vocabulary, options, reporter)
@@ -114,19 +116,9 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
             reporter.talk(audit_line(manifest))
             reporter.talk(f"vectors: {job.output}")
     if dry_run:
-        _show_plan(plan)
-
-
-def _show_plan(plan: dict[str, Any]) -> None:
-    refused, disk = plan.pop("refused"), plan.pop("disk")
-    for name, value in plan.items():
-        if value is not None:
-            click.echo(f"{name.replace('_', ' ')}: {value:,}")
-    for one in disk:
-        figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
-        click.echo(f"disk of {one['folder']}: {figures}")
-    if refused:
-        raise refused
+        show_plan(plan, as_json)
+    elif as_json:
+        click.echo(json.dumps(manifest))
 
 
 def _check(job: TrainJob, dry_run: bool) -> None:

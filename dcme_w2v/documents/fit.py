@@ -21,7 +21,8 @@ from dcme_w2v.documents.mixture import Mixture, fit_mixture
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.scdv import BAGS, DocumentModel, Posteriors
 from dcme_w2v.documents.token_ids import Batch, Numbering, Spool
-from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
+from dcme_w2v.memory import memory_limit, shortage
 from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.neighbors import inverse_lengths
@@ -97,6 +98,37 @@ def fit_documents(
         return model
     finally:
         spool.close()
+
+
+def needs(texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
+    """Read the documents and return what `fit_documents` would take, in words and bytes.
+
+    The posteriors of the words, a number for each word and cluster, are counted in full, although
+    most of them are 0 in the end.
+    """
+    spool = Spool()
+    try:
+        counted = _count(texts, vectors.words, spool, _counts_all(options))
+    finally:
+        spool.close()
+    kept = np.flatnonzero(counted.documents_with >= options.min_df)
+    _check(counted, kept, options, len(vectors.words))
+    words = int(np.count_nonzero(kept < len(vectors.words)))
+    table, posteriors = 4 * words * vectors.dim, 8 * words * options.clusters
+    return {
+        "documents": counted.documents,
+        "tokens": counted.tokens,
+        "words": len(kept),
+        "memory_bytes": vectors.vectors.nbytes + 3 * table + 2 * posteriors,
+        "memory_available_bytes": memory_limit(),
+        "output_bytes": table + posteriors,
+    }
+
+
+def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
+    """Return the error if the memory of a plan is not there."""
+    remedy = "lower --clusters, raise --min-df, or use vectors of fewer words or dimensions"
+    return shortage(plan["memory_bytes"], "fitting", remedy)
 
 
 def _counts_all(options: ScdvOptions) -> bool:

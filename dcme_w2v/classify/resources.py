@@ -1,0 +1,66 @@
+"""What memory and disk space training a classifier takes, and whether it is there.
+
+Called by `dcme_w2v.classify.pipeline` before training.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.errors import OutOfMemoryError
+from dcme_w2v.lbfgs import HISTORY
+from dcme_w2v.memory import memory_limit, shortage
+
+PAD = 16  # columns of the table of weights are padded to a multiple
+
+
+def needs(
+    matrix: csr_matrix, labels: int, classes: int, options: ClassifyOptions, holdout: bool
+) -> dict[str, Any]:
+    """Return what training takes and what there is, in documents and bytes.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, shape (documents, features)
+        The documents to train on.
+    labels : int
+        Labels of all documents.
+    classes : int
+    options : ClassifyOptions
+        Resolved.
+    holdout : bool
+        Whether the best epoch's weights are kept beside the current ones.
+    """
+    features = matrix.shape[1]
+    rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
+    width = options.rank or -(-classes // PAD) * PAD
+    table = 4 * (features + 1) * width + 4 * (options.rank or 0) * classes
+    if options.solver == "lbfgs":  # in float64: point, gradient, direction, and pairs of each
+        memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 4)
+    else:
+        memory = table * (2 if holdout else 1)
+    return {
+        "documents": matrix.shape[0],
+        "classes": classes,
+        "features": features,
+        "memory_bytes": rows + memory,
+        "memory_available_bytes": memory_limit(),
+        "output_bytes": weight_bytes(matrix, classes) + 4 * features,
+    }
+
+
+def weight_bytes(matrix: csr_matrix, classes: int) -> int:
+    """Return what the weights take on disk at most: only features that occur have weights."""
+    occurring = len(np.unique(matrix.indices))
+    return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes
+
+
+def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
+    """Return the error if the memory of a plan is not there: better now than after hours."""
+    what = f"training {plan['features']:,} features and {plan['classes']:,} classes"
+    remedy = "lower --features or --hashing, or give --rank"
+    return shortage(plan["memory_bytes"], what, remedy)

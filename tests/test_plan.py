@@ -1,0 +1,68 @@
+"""--dry-run: what training, classification and SCDV would take; nothing is written."""
+
+import json
+
+import pytest
+
+from dcme_w2v import memory
+from dcme_w2v.cli.main import run
+
+DOCS = "".join(f"{'xyz'[i % 3]}\taa{i % 4} bb{i % 3} cc dd{i % 7}\n" for i in range(60))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.txt").write_text(DOCS)
+    words = ["cc", *(f"aa{i}" for i in range(4)), *(f"bb{i}" for i in range(3))]
+    (tmp_path / "v.txt").write_text("".join(f"{w} {i} 1 2\n" for i, w in enumerate(words)))
+    return tmp_path
+
+
+COMMANDS = {
+    "train": "train d.txt --output o --min-count 1 --dim 8",
+    "classify train": "classify train d.txt --output o --holdout 0.1",
+    "scdv fit": "scdv fit d.txt --vectors v.txt --output o --clusters 2",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_dry_run_reports_and_writes_nothing(files, capsys, name):
+    before = sorted(path.name for path in files.iterdir())
+    assert run([*COMMANDS[name].split(), "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("memory bytes: ") for line in lines)
+    assert any(line.startswith("disk of ") for line in lines)
+    assert sorted(path.name for path in files.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_dry_run_in_json(files, capsys, name):
+    assert run([*COMMANDS[name].split(), "--dry-run", "--json", "--quiet"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["memory_bytes"] > 0 and plan["refused"] is None
+    assert plan["disk"][0]["bytes"] > 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_does_not_fit_into_memory_is_refused(files, capsys, monkeypatch, name):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 100)
+    for module in ("dcme_w2v.words.resources", "dcme_w2v.classify.resources",
+                   "dcme_w2v.documents.fit"):  # fmt: skip
+        monkeypatch.setattr(f"{module}.memory_limit", lambda: 100)
+    assert run([*COMMANDS[name].split(), "--dry-run", "--json"]) == 1
+    said = capsys.readouterr()
+    plan = json.loads(said.out)
+    assert "bytes of memory and there are 100: lower" in plan["refused"]
+    assert plan["refused"] in said.err
+
+
+def test_a_hundred_million_hash_values_take_the_memory_of_those_that_occur(files, capsys):
+    line = "classify train d.txt --output o --hashing 100000000 --dry-run --json --quiet"
+    assert run(line.split()) == 0
+    assert json.loads(capsys.readouterr().out)["memory_bytes"] < 1e6
+
+
+def test_json_of_a_trained_classifier_is_its_record(files, capsys):
+    assert run([*COMMANDS["classify train"].split(), "--json", "--quiet", "--epochs", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"].keys() == {"x", "y", "z"}
