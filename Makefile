@@ -14,7 +14,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs tutorial \
+.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs man tutorial \
     bench ctest sdist wheel test-sdist test-wheel test-aarch64 clean
 
 help: ## show this list
@@ -69,7 +69,11 @@ lint: $(VENV)/.dev ## check style and types
 
 docs: $(VENV)/.docs $(VENV)/.built ## build the documentation into build/docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@$(BIN)/python scripts/check_docs.py build/docs
 	@echo "documentation: build/docs/index.html"
+
+man: $(VENV)/.built ## write a manual page for each command into build/man
+	@$(BIN)/python scripts/make_man.py build/man
 
 tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutorial
 	@mkdir -p build/tutorial

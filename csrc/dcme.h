@@ -1,8 +1,8 @@
 /* The C core's status codes and error record.
  *
- * The core knows nothing of Python: it never exits, prints or keeps state in globals. A function
+ * The core is independent of Python: it never exits, prints or keeps state in globals. A function
  * that can fail returns a dcme_status and, where a caller needs more than the code, fills a
- * dcme_error. Sizes and offsets are int64_t. Each room has its own header: text/text.h,
+ * dcme_error. Sizes and offsets are int64_t. Each part has its own header: text/text.h,
  * vectors/vectors.h, train/train.h.
  */
 #ifndef DCME_H
@@ -15,7 +15,7 @@ typedef enum {
     DCME_NO_MEMORY,    /* an allocation failed; dcme_error.where holds its size in bytes */
     DCME_IO,           /* a read or a write failed; dcme_error.where holds errno */
     DCME_BAD_ENCODING, /* bytes that are not UTF-8; where: their offset */
-    DCME_BAD_FORMAT,   /* a file is not what it says; where: row or offset */
+    DCME_BAD_FORMAT,   /* a file is corrupt; where: row or offset */
     DCME_BAD_ARGUMENT, /* the caller broke the function's contract */
     DCME_DIVERGED,     /* a number is not finite */
     DCME_STOPPED       /* the caller asked to stop */
@@ -30,12 +30,12 @@ typedef struct {
 /* Fill `error` (which may be NULL) from a printf-like format and return `code`. */
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...);
 
-/* DCME_NO_MEMORY, with a message of what takes how many bytes and what to do about it. */
+/* DCME_NO_MEMORY, with a message of the bytes needed, their purpose and a remedy. */
 dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
 
-/* Memory for `count` items of `size` bytes, NULL on overflow or want of memory; free with free().
- * It shares no cache line with other memory (processors fetch lines in pairs), so that what one
- * thread writes does not slow down another. */
+/* Memory for `count` items of `size` bytes, NULL on overflow or if there is not enough memory; free
+ * with free(). It shares no cache line with other memory (processors fetch lines in pairs), so that
+ * what one thread writes does not slow down another. */
 enum { DCME_LINE = 128 };
 void *dcme_allocate(int64_t count, int64_t size);
 

@@ -1,4 +1,4 @@
-/* Error records and checked allocation, used by every room of the core. */
+/* Error records and checked allocation, used by every part of the core. */
 #include "dcme.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-"""Telling how far training is: a bar on a terminal, lines in a file, JSON lines in a log.
+"""Progress of training: a bar on a terminal, lines in a file, JSON lines in a log.
 
-The trainer talks to one `Reporter` and never prints. `reporting` makes the right one; everything
-goes to stderr or to the log, because stdout is for data.
+The trainer calls one `Reporter` and never prints. `reporting` creates the right one; all output
+goes to stderr or to the log, because stdout is for results.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ Clock = Callable[[], float]
 
 
 class Reporter(Protocol):
-    """Hears from the trainer."""
+    """Interface that the trainer calls."""
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
-        """Hear that a stage begins: its name, its size where it is known, and the unit of both."""
+        """Start a stage: its name, its total (None if unknown), and the unit."""
 
     def advance(self, done: int, **fields: float) -> None:
-        """Hear how much of the stage is done so far, and fields such as `loss` and `lr`."""
+        """Report how much of the stage is done, and fields such as `loss` and `lr`."""
 
     def epoch(self, record: Mapping[str, Any]) -> None:
-        """Hear an epoch's figures: `epoch`, `seconds`, `loss` and others."""
+        """Report the figures of an epoch: `epoch`, `seconds`, `loss` and others."""
 
     def talk(self, message: str) -> None:
-        """Hear one line for people."""
+        """Report a message of one line."""
 
     def close(self, error: str | None = None) -> None:
-        """Hear that training is over, and the error that ended it, if one did."""
+        """End the report, with the error that ended the training, if any."""
 
 
 class Quiet:
-    """Says nothing."""
+    """Reports nothing."""
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """See `Reporter`."""
@@ -61,13 +61,13 @@ class Quiet:
 
 
 class Terminal(Quiet):
-    """Draws a bar, redrawn in place, with speed, loss, rate and time left.
+    """Draws a progress bar with speed, loss, learning rate and estimated time left.
 
     Parameters
     ----------
     stream : text file
     tqdm : class, optional
-        The kind of bar; ``tqdm.auto``'s draws one in a notebook, too.
+        Class of the bar; that of ``tqdm.auto`` also draws in a notebook.
     """
 
     def __init__(self, stream: TextIO, tqdm: Any = None) -> None:
@@ -75,7 +75,7 @@ class Terminal(Quiet):
             from tqdm import tqdm as plain
 
             tqdm = plain
-        # no thread of its own beside the training threads
+        # no monitor thread
         self._tqdm: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
         self._stream = stream
         self._bar: Any = None
@@ -89,7 +89,7 @@ class Terminal(Quiet):
         )  # fmt: skip
 
     def advance(self, done: int, **fields: float) -> None:
-        """Move the bar; tqdm measures the speed itself."""
+        """Update the bar; tqdm measures the speed."""
         if self._bar is not None:
             shown = {
                 name: f"{value:.4g}" for name, value in fields.items() if name in ("loss", "lr")
@@ -106,14 +106,14 @@ class Terminal(Quiet):
         self._tqdm.write(message, file=self._stream)
 
     def close(self, error: str | None = None) -> None:
-        """Leave the bar as it stands."""
+        """Close the bar; it remains visible."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
 
 class Lines(Quiet):
-    """Prints a line every few seconds: for a log file, where a bar would be noise."""
+    """Prints a line every few seconds, for log files."""
 
     def __init__(self, stream: TextIO, every: float = 10.0, clock: Clock = time.monotonic) -> None:
         self._stream = stream
@@ -123,12 +123,12 @@ class Lines(Quiet):
         self._start = self._last = clock()
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
-        """Start counting the seconds of a stage."""
+        """Start the clock of a stage."""
         self._name, self._total, self._unit = name, total, unit
         self._start = self._last = self._clock()
 
     def advance(self, done: int, **fields: float) -> None:
-        """Print a line when the last one is old enough."""
+        """Print a line if the interval since the last one has passed."""
         now = self._clock()
         if now - self._last >= self._every:
             self._last = now
@@ -155,11 +155,11 @@ class Lines(Quiet):
 class JsonLog(Quiet):
     """Writes one JSON object a line: events start, progress, epoch, message and end.
 
-    The log is opened for its first event, when everything that is read and written was checked.
-    Every object has `event` and, but for epochs, whose `seconds` are their own, the seconds since
-    the log was opened. A number that is not finite is null. A log that cannot be written any more,
-    on a full disk say, does not stop the training: `warn` is called with a line that says so, and
-    `close` raises, when the vectors are safe. A reader that goes away, as `head`, is no failure.
+    The log is opened at its first event, after all inputs and outputs have been checked. Every
+    object has `event` and `seconds` since the log was opened (for epochs, the duration of the
+    epoch). NaN and infinity are written as null. If the log cannot be written, for example on a
+    full disk, training continues: `warn` is called with a message, and `close` raises after the
+    vectors have been saved. A closed pipe, as after `head`, is not a failure.
     """
 
     def __init__(
@@ -209,18 +209,18 @@ class JsonLog(Quiet):
         Raises
         ------
         ResourceError
-            Training went well, but the log is not whole.
+            Training succeeded, but the log is incomplete.
         """
         if self._file is None and error is not None:
-            return  # nothing has begun: what is there is left alone
+            return  # no event yet: an existing log is kept
         self._write("end", **({"error": error} if error is not None else {}))
         if self._file is not None and self._file is not sys.stdout:
-            with self._noting_failure():  # some file systems find out here
+            with self._noting_failure():  # some file systems report errors only here
                 self._file.close()
         if self._failure is not None and error is None:
             raise ResourceError(
-                f"{self._name}: the log is incomplete ({self._failure}); what was trained is "
-                "saved; free some space, or log elsewhere next time"
+                f"{self._name}: the log is incomplete ({self._failure}); the vectors are "
+                "saved; free some space, or choose another log"
             )
 
     def _write(self, event: str, **fields: Any) -> None:
@@ -236,7 +236,7 @@ class JsonLog(Quiet):
 
     @contextlib.contextmanager
     def _noting_failure(self) -> Iterator[None]:
-        """Write no more after an error of the system, the first of which is noted."""
+        """Store the first OSError and write nothing after it."""
         try:
             yield
         except BrokenPipeError:
@@ -246,29 +246,29 @@ class JsonLog(Quiet):
                 cause = error.__cause__ or error
                 self._failure = getattr(cause, "strerror", None) or str(cause)
                 self._warn(
-                    f"warning: {self._name}: the log cannot be continued ({self._failure}); "
-                    "training goes on"
+                    f"warning: {self._name}: the log cannot be written ({self._failure}); "
+                    "training continues"
                 )
             self._ended = True
 
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """What a progress callback is told.
+    """The argument of a progress callback.
 
     Attributes
     ----------
     stage : str
         "reading" or "training".
     done, total : int, int or None
-        How much of the stage is done; bytes while reading, tokens while training. The total is
-        None where it is not known.
+        How much of the stage is done: bytes while reading, tokens while training. The total is None
+        if it is unknown.
     unit : str
         "bytes" or "words".
     loss, lr : float, optional
-        Mean loss of an instance since the epoch began; the learning rate.
+        Mean loss per instance since the start of the epoch; the learning rate.
     epoch : mapping, optional
-        At the end of an epoch its figures: "epoch" (from 1), "seconds", "loss", "lr" and, with
+        At the end of an epoch, its figures: "epoch" (from 1), "seconds", "loss", "lr" and, with
         held-out text, its scores.
     """
 
@@ -282,23 +282,23 @@ class ProgressUpdate:
 
 
 class Callback(Quiet):
-    """Calls a function with a `ProgressUpdate`; what it raises ends the training."""
+    """Calls a function with a `ProgressUpdate`; an exception from it ends the training."""
 
     def __init__(self, function: Callable[[ProgressUpdate], object]) -> None:
         self._function = function
         self._last = ProgressUpdate("", 0, None, "")
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
-        """Tell that a stage begins."""
+        """Report the start of a stage."""
         self._tell(ProgressUpdate(name, 0, total, unit))
 
     def advance(self, done: int, **fields: float) -> None:
-        """Tell how much is done."""
+        """Report how much is done."""
         loss, lr = (_finite(fields.get(name)) for name in ("loss", "lr"))
         self._tell(dataclasses.replace(self._last, done=done, loss=loss, lr=lr))
 
     def epoch(self, record: Mapping[str, Any]) -> None:
-        """Tell an epoch's figures."""
+        """Report the figures of an epoch."""
         plain = {name: _finite(value) for name, value in record.items()}
         self._function(dataclasses.replace(self._last, epoch=plain))
 
@@ -308,7 +308,7 @@ class Callback(Quiet):
 
 
 class Both:
-    """Passes everything on to two reporters."""
+    """Forwards every call to two reporters."""
 
     def __init__(self, first: Reporter, second: Reporter) -> None:
         self._all = (first, second)
@@ -343,21 +343,21 @@ class Both:
 def reporting(
     quiet: bool = False, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Make the reporter for where stderr goes, and close it at the end.
+    """Create the reporter that fits stderr, and close it at the end.
 
     Parameters
     ----------
     quiet : bool
-        Say nothing on stderr.
+        Write nothing to stderr.
     log_json : str, optional
         Also write JSON lines to this file; ``-`` is standard output.
     append : bool
-        Write them behind those of an earlier run.
+        Append them to those of an earlier run.
 
     Raises
     ------
     ResourceError
-        The block ended well, but the log is not whole.
+        The block succeeded, but the log is incomplete.
     """
     shown: Reporter = Quiet()
     if not quiet:
@@ -370,7 +370,7 @@ def reporting(
 def reporting_to(
     progress: bool | Callable[[ProgressUpdate], object], log_json: str | None, append: bool
 ) -> Iterator[Reporter]:
-    """Make the reporter for a call from Python: a bar for True, or a callback; see `reporting`."""
+    """Create the reporter for a call from Python: a bar for True, or a callback."""
     shown: Reporter = Quiet()
     if progress is True:
         from tqdm.auto import tqdm
@@ -401,17 +401,27 @@ def _told(error: BaseException) -> str:
     return in_shell_terms(error.message) if isinstance(error, DcmeError) else str(error)
 
 
-def epoch_line(record: Mapping[str, Any]) -> str:
-    """Return an epoch's figures as one line: "epoch 2: loss 1.234, 5.6 s".
+# Figures of held-out text in the line of an epoch.
+HELD_OUT_LABELS = {
+    "heldout_log_probability": "held-out log p",
+    "heldout_log_probability_with_noise": "with noise",
+    "heldout_gap": "gap",
+    "heldout_log_mean_probability": "log mean p",
+}
 
-    Without a loss where none was looked at, in an epoch of a few words.
+
+def epoch_line(record: Mapping[str, Any]) -> str:
+    """Return the figures of an epoch as one line: "epoch 2: loss 1.234, 5.6 s".
+
+    The loss is missing if none was sampled, in an epoch of a few tokens. The JSON log has all
+    figures of held-out text; this line has the main ones in 100 characters.
     """
     loss = _finite(record["loss"])
     parts = [f"epoch {record['epoch']}" + ("" if loss is None else f": loss {loss:.6g}")]
     parts += [
-        f"{name.replace('_', ' ')} {value:.6g}"
-        for name, value in record.items()
-        if name.startswith("heldout_") and value is not None
+        f"{label} {record[name]:.4f}"
+        for name, label in HELD_OUT_LABELS.items()
+        if record.get(name) is not None
     ]
     return ", ".join([*parts, f"{record['seconds']:.1f} s"])
 

@@ -2,12 +2,14 @@
 
 import io
 import json
+import runpy
 import shlex
+import sys
 
 import click
 import pytest
 from click.shell_completion import BashComplete
-from documentation import COMMANDS, parse
+from documentation import COMMANDS, ROOT, parse
 
 from dcme_w2v.cli.command import GROUPS, MANY
 from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
@@ -77,6 +79,7 @@ def test_other_commands_of_other_programs_have_an_answer(name, capsys):
     [
         (["--workers", "3"], "use --threads"),
         (["--vector-size", "50"], "use --dim"),
+        (["--learning-rate", "1"], "use --lr"),
         (["--vector_size", "50"], "use --dim"),
         (["--sg", "1"], "use --model skipgram"),
         (["-classes", "500"], "cluster the vectors"),
@@ -115,7 +118,7 @@ def test_a_shell_completes_commands_choices_and_files(arguments, incomplete, off
 
 
 def standard_input(monkeypatch, text):
-    """Give the program a text as standard input, which is no terminal."""
+    """Give the program a text as standard input, which is not a terminal."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
@@ -155,3 +158,15 @@ def test_a_command_line_of_word2phrase_works(tmp_path):
     line = f"-train {text} -output {joined} -threshold 0.5 -min-count 2 -debug 0".split()
     assert run(["phrases", *line]) == 0
     assert "new_york" in joined.read_text()
+
+
+def test_every_command_has_a_manual_page(tmp_path, monkeypatch, capsys):
+    script = runpy.run_path(str(ROOT / "scripts" / "make_man.py"))
+    monkeypatch.setattr(sys, "argv", ["make_man.py", str(tmp_path / "man")])
+    script["main"]()
+    for name, command in COMMANDS.items():
+        page = (tmp_path / "man" / f"{name.replace(' ', '-')}.1").read_text().replace("\\-", "-")
+        assert page.startswith('.TH "') and f".B {name}\n" in page
+        for param in command.params:
+            assert not isinstance(param, click.Option) or param.opts[0] in page, param.opts
+        assert "\b" not in page and "\\e" not in page

@@ -271,7 +271,7 @@ def test_standard_output_that_is_full(tmp_path, capsys, monkeypatch):
 def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
     output = tmp_path / "v.bin"
     code = train(write_corpus(tmp_path / "c.txt"), output, "--log-json", "/dev/full")
-    assert "the log is incomplete (No space left on device); what was trained is saved" in refused(
+    assert "the log is incomplete (No space left on device); the vectors are saved" in refused(
         capsys, code
     )
     assert len(Vectors.load(output)) == 43

@@ -64,10 +64,16 @@ def test_each_epoch_and_the_manifest_report(tmp_path, text, objective, capsys):
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 
 
-def test_the_epoch_line_tells_people(tmp_path, text, capsys):
-    output = str(tmp_path / "v.txt")
-    assert run(["train", text, "--output", output, "--epochs", "1", "--holdout", "0.2"]) == 0
-    assert "heldout log probability -" in capsys.readouterr().err
+@pytest.mark.parametrize("objective", ["ns", "dcme"])
+def test_the_epoch_line_has_the_main_figures_in_100_characters(tmp_path, text, capsys, objective):
+    flags = ["--epochs", "1", "--holdout", "0.2", "--objective", objective, "--clusters", "2"]
+    assert run(["train", text, "--output", str(tmp_path / "v.txt"), *flags, "--threads", "2"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in lines if line.startswith("epoch 1: ")]
+    assert "held-out log p -" in line and ", log mean p -" in line
+    assert (", gap " if objective == "dcme" else ", with noise -") in line
+    assert len(line) <= 100
+    assert any(line.startswith("training: 2 threads, ") for line in lines)
 
 
 def test_a_file_is_scored_and_not_trained_on(tmp_path, text):

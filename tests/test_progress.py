@@ -1,4 +1,4 @@
-"""What a training run tells: on a terminal, in a log file, as JSON lines, quietly."""
+"""The progress of a training run: on a terminal, in a log file, as JSON lines, quietly."""
 
 import io
 import json
@@ -71,7 +71,7 @@ def test_a_terminal_gets_a_bar_and_whole_lines_above_it():
     drawn = screen.getvalue()
     assert "counting: 100%" in drawn
     assert "training: 100%" in drawn
-    assert "epoch 1: loss 0.25, heldout log probability -3.5, 2.0 s\n" in drawn
+    assert "epoch 1: loss 0.25, held-out log p -3.5000, 2.0 s\n" in drawn
 
 
 def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):

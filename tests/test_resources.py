@@ -27,9 +27,9 @@ def plan_of(tmp_path, **more):
 def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
     corpus = write_corpus(tmp_path / "c.txt")
     monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
-    monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
+    monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     error = refused(capsys, train(corpus, tmp_path / "v.bin"))
-    assert "bytes of memory and there are 1,000: lower --dim" in error
+    assert "bytes of memory, 1,000 are available: lower --dim" in error
     assert run(["train", corpus, "--dry-run"]) == 1
     found = capsys.readouterr()
     assert "memory available bytes: 1,000" in found.out

@@ -215,8 +215,8 @@ def test_a_log_that_fails_warns_once_and_is_the_error_at_the_end(folder):
         assert ended.returncode == 1
         warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning: ")]
         assert warnings == [
-            "warning: /dev/full: the log cannot be continued (No space left on device); "
-            "training goes on"
+            "warning: /dev/full: the log cannot be written (No space left on device); "
+            "training continues"
         ]
         assert error_of(ended).startswith("error: /dev/full: the log is incomplete (No space left")
         assert (folder / output).exists()

@@ -149,7 +149,7 @@ void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real
 }
 
 double dcme_softmax(real *scores, const dcme_linear *model) {
-    static const real lowest = -87; /* next to nothing beside the largest, exp(0) */
+    static const real lowest = -87; /* negligible compared with the largest, exp(0) */
     real largest = scores[0];
     double total = 0;
     for (int64_t j = 1; j < model->classes; j++)

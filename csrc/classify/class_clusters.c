@@ -136,7 +136,7 @@ static void fold(dcme_class_clusters *clusters, int64_t k, real *scores) {
 
 void dcme_class_cluster_update(dcme_class_clusters *clusters, int64_t k, real *scratch) {
     if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
-        return; /* nothing is owed, or another thread is at it */
+        return; /* nothing is pending, or another thread holds the lock */
     fold(clusters, k, scratch);
     settle(clusters, k,
            dcme_soften(clusters->problem->model->kernels, clusters->alpha + k * clusters->width,

@@ -66,7 +66,7 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     return end;
 }
 
-/* Fisher and Yates. The order is made anew from the seed, so that an epoch can be repeated. */
+/* Fisher and Yates. The order is computed from the seed, so that an epoch can be repeated. */
 static void shuffle(void *job, int64_t epoch) {
     dcme_classifier *c = job;
     uint64_t stream = dcme_stream((uint64_t)c->options.seed, (uint64_t)epoch, 0, DCME_ORDER);
@@ -77,7 +77,7 @@ static void shuffle(void *job, int64_t epoch) {
     }
 }
 
-/* The decay that --l2 asks for, for a whole epoch at its end, as an implicit step: W + rate g =
+/* The decay of --l2 for a whole epoch, applied at its end as an implicit step: W + rate g =
  * W (1 + rate l2) holds where the gradient g of the loss is l2 W, at the optimum. */
 static void shrink(dcme_classifier *c, int64_t epoch) {
     const dcme_schedule *schedule = &c->engine.schedule;

@@ -2,8 +2,8 @@
  *
  * The model is linear: class j of C has the score s_j = w_j . x for a sparse vector x, and
  * the probability softmax(s)_j. Weights are held by feature: row f has the weights of feature f in
- * all classes, so that what a document moves is whole rows or pieces of
- * rows. x ends with a constant of its own, whose weights are the biases. The caller owns documents,
+ * all classes, so that a document updates whole rows or pieces of
+ * rows. x ends with a constant feature, whose weights are the biases. The caller owns documents,
  * weights and the epoch loop.
  */
 #ifndef DCME_CLASSIFY_H
@@ -22,12 +22,12 @@ typedef struct {
     int64_t count;
 } dcme_sparse_rows;
 
-/* What is learned: a document with several labels is an instance for each of them. */
+/* Training instances: a document with several labels is an instance for each of them. */
 typedef struct {
     const int64_t *documents; /* (count) */
     const int32_t *labels;    /* (count) */
     int64_t count;
-    const real *weights; /* (count) how much each counts, above 0; NULL: 1 each */
+    const real *weights; /* (count) positive weights of the instances; NULL: 1 each */
 } dcme_instances;
 
 typedef struct {

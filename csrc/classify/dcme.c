@@ -1,21 +1,21 @@
-/* Dual-clustering maximum entropy with a bound that is tight where it matters.
+/* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
- * In the paper one centre alpha_z stands for the dual distribution mu of a document in (5). Here
+ * In the paper one centre alpha_z approximates the dual distribution mu of a document in (5). Here
  * each cluster's centre is a distribution over some neighbouring classes of its own (clusters.h),
  * and mu is free to share itself out among the clusters; within the Q clusters of the greatest
  * bounds and the target's it is free altogether: the head. Only in the tail, the other clusters, it
  * is in proportion to the centre. Maximising (5) over these mu gives in closed form log Z >=
  * log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with the maximiser
  * p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes have beyond
- * their centre's bound, one of them a high score, say; left alone it grows, since nothing pushes
- * such a class down. So S clusters d are drawn from the T of the tail and scored, and (T / S) (sum
- * of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the sum: without bias, and
- * small where the bound is good. All C classes move at every document, by the gradient of s_i less
- * that logarithm:
+ * their centre's bound, one of them a high score, say; without a correction it grows, since nothing
+ * pushes such a class down. So S clusters d are drawn from the T of the tail and scored, and (T /
+ * S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the sum: without
+ * bias, and small where the bound is good. All C classes move at every document, by the gradient of
+ * s_i less that logarithm:
  *
  *     the head      w_j += rate (1[j = i] - p_j) x
  *     the tail      w_j -= rate p_k alpha_kj x, as one column owed_k a cluster
- *     those drawn   w_j -= rate (T / S) (p_j - p_d alpha_dj) x besides
+ *     those drawn   also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
  *
  * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
  * turn gets a new centre, once in I C documents (option centre_interval). With all clusters in the
@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const real LOWEST = -87; /* next to nothing beside the largest, exp(0) */
+static const real LOWEST = -87; /* negligible compared with the largest, exp(0) */
 
 typedef struct {
     dcme_class_clusters clusters;
@@ -276,7 +276,7 @@ static void list_shared_state(void *shared, dcme_state *state) {
     dcme_state_add(state, &s->turn, 1, sizeof s->turn);
 }
 
-/* The stream of random numbers is named anew for each batch. */
+/* The stream of random numbers is named for each batch. */
 static void list_thread_state(void *thread, dcme_state *state) {
     thread_state *me = thread;
     dcme_state_add(state, &me->instances, 1, sizeof me->instances);

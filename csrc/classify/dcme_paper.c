@@ -1,4 +1,4 @@
-/* Dual-clustering maximum entropy to the letter: Algorithm 1 of Wang, Wang & Zhai (AAAI 2017).
+/* Dual-clustering maximum entropy, exactly Algorithm 1 of Wang, Wang & Zhai (AAAI 2017).
  *
  * Online, for document x and target i:
  *     z = argmax_k u_k . x + H_k                                                 (9, 10)
@@ -6,7 +6,7 @@
  *     w_j -= rate alpha_zj x for the top Q classes j of z, and u_z moves along   (16b)
  * Offline, once z has seen beta C instances:
  *     w_j -= alpha_zj (sum of rate x) for all other classes j                    (16b)
- *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; start anew          (14)
+ *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; restart the sums          (14)
  */
 #include "classify/paper_clusters.h"
 

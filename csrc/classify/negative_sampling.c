@@ -2,10 +2,10 @@
  *
  * For target i and k classes j_1 .. j_k drawn from q, q_j in proportion to count_j^power, ascend
  *     log sigma(s_i - o_i) + sum_j log sigma(-(s_j - o_j)),
- * where a draw may be the target: left out, it would distort the noise of few classes. NCE has o_j
- * = log(k q_j) + log C: scores are w_j . x - log C, so that weights near zero give every class 1/C
- * and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j . x learn
- * log p_j - log(k q_j).
+ * where a draw may be the target: without these draws the noise of few classes would be biased. NCE
+ * has o_j = log(k q_j) + log C: scores are w_j . x - log C, so that weights near zero give every
+ * class 1/C and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j
+ * . x learn log p_j - log(k q_j).
  */
 #include "objectives/negative_sampling.h"
 #include "classify/objective.h"

@@ -6,7 +6,7 @@
 #include "classify/batch.h"
 #include "objectives/objective.h"
 
-/* One document in so many has its loss looked at: there are fewer of them than of words. */
+/* The loss of one document in DCME_LOSS_EVERY is sampled: there are fewer of them than of words. */
 enum { DCME_CLASS_LOSS_EVERY = 16 };
 
 /* What an objective may keep pointers to. */

@@ -54,7 +54,7 @@ void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *ba
                                 real *values);
 
 /* W -= (sum of rate x) weights' for the features in the sums, and scores (C's stride) = W' mean of
- * x thereafter. */
+ * x afterwards. */
 void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_clusters *paper,
                            const real *weights, real *scores);
 

@@ -1,4 +1,4 @@
-/* Sum of the losses of the instances that were looked at: computing logarithms for every instance
+/* Sum of the losses of sampled instances: computing logarithms for every instance
  * can cost more than learning from it. */
 #ifndef DCME_LOSS_H
 #define DCME_LOSS_H
@@ -11,7 +11,7 @@ typedef struct {
     int64_t seen;
 } dcme_loss;
 
-/* Whether this instance's loss is wanted, where one in `every` is. */
+/* Whether the loss of this instance is sampled; one in `every` is. */
 static inline int dcme_loss_wanted(dcme_loss *loss, int every) { return loss->seen++ % every == 0; }
 
 static inline void dcme_loss_add(dcme_loss *loss, double value) {

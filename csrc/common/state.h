@@ -1,5 +1,5 @@
-/* The memory that the rest of a run depends on, as a list of pieces that can be written to a file
- * and put back. One list serves both ways, so that what is saved is what is restored. */
+/* The memory that the rest of a run depends on, as a list of pieces that can be saved to a file
+ * and restored. The same list is used for both. */
 #ifndef DCME_STATE_H
 #define DCME_STATE_H
 

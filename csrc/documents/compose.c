@@ -30,7 +30,7 @@ static void end(composer *c) {
     free(c->counts);
 }
 
-/* Add a word that stands `count` times in the document. */
+/* Add a word that occurs `count` times in the document. */
 static void add(const composer *c, uint32_t id, int32_t count) {
     const dcme_composition *w = c->words;
     float frequency = w->log_counts ? 1 + logf((float)count) : (float)count;
@@ -40,7 +40,7 @@ static void add(const composer *c, uint32_t id, int32_t count) {
         c->kernels->axpy(c->row + w->topic[i] * w->stride, weight * w->share[i], vector, w->stride);
 }
 
-/* Make the row of a document, and return what brings it to unit length: 0 for a row of zeros. */
+/* Compute the row of a document, and return 1 / length: 0 for a row of zeros. */
 static float compose(const composer *c, const uint32_t *ids, int64_t n) {
     const dcme_composition *w = c->words;
     int64_t size = w->topics * w->stride;

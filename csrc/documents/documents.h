@@ -1,9 +1,9 @@
 /* Composite document vectors: word numbers in, sparse rows out.
  *
  * A document's vector has a part for each topic: the sum over its words of
- * frequency x weight x P(topic | word) x vector of the word. It is never made of a table words x
- * topics x dim: a document's own row is all that is in memory. Most posteriors are next to nothing,
- * and the caller leaves those out. Called by dcme_w2v/_core/documents.pyx.
+ * frequency x weight x P(topic | word) x vector of the word. No table words x topics x dim is
+ * needed: only the row of a document is in memory. The caller drops posteriors near zero. Called
+ * by dcme_w2v/_core/documents.pyx.
  */
 #ifndef DCME_DOCUMENTS_H
 #define DCME_DOCUMENTS_H
@@ -17,7 +17,7 @@ typedef struct {
     int64_t topics;
     int64_t dim;
     int64_t stride;
-    int32_t log_counts;    /* a word that stands n times counts 1 + ln n, not n */
+    int32_t log_counts;    /* frequency is 1 + ln n of the count n, not n */
     const float *vectors;  /* (words, stride) */
     const float *weights;  /* (words) */
     const int64_t *starts; /* (words + 1) */
@@ -25,8 +25,8 @@ typedef struct {
     const float *share;    /* (starts[words]) */
 } dcme_composition;
 
-/* Some documents: `ids` of one stand at starts[i] .. starts[i + 1] - 1. An id that is no word's is
- * left out. */
+/* Some documents: the `ids` of document i are at starts[i] .. starts[i + 1] - 1. An id that is not
+ * of a word is ignored. */
 typedef struct {
     int64_t count;
     const int64_t *starts; /* (count + 1) */

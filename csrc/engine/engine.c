@@ -31,7 +31,7 @@ static int is_stopped(const dcme_engine *e) {
     return atomic_load_explicit(&e->stop, memory_order_relaxed);
 }
 
-/* Learn step by step; where it is stopped, the thread can go on later. */
+/* Learn step by step; a stopped thread can be resumed. */
 static void learn_unit(dcme_thread *t) {
     dcme_engine *e = t->engine;
     while (t->position < t->end && !is_stopped(e)) {
@@ -44,7 +44,7 @@ static void learn_unit(dcme_thread *t) {
     }
 }
 
-/* Learn the unit at hand, then take others until there are none, or the engine stops. */
+/* Learn the current unit, then take others until there are none, or the engine stops. */
 static void *learn(void *argument) {
     dcme_thread *t = argument;
     dcme_engine *e = t->engine;
@@ -78,7 +78,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     e->epoch = -1;
     if (e->work->end)
         e->work->end(e->job, epoch);
-    /* few losses are looked at, and none after the last steps */
+    /* few losses are sampled, and none after the last steps */
     if (!dcme_engine_is_finite(e, 0, e->tables[0].count + e->tables[1].count))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
     return DCME_OK;

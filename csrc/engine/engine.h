@@ -1,4 +1,4 @@
-/* Runs training, of words and of classes alike: epochs, threads, work units, progress, stopping,
+/* Runs the training of words and of classes: epochs, threads, work units, progress, stopping,
  * divergence, the state of an unfinished run.
  *
  * An epoch is a number of units, cut and numbered by the caller; a unit is a range of positions (of
@@ -21,7 +21,7 @@
 
 #include <stdatomic.h>
 
-/* What one thread has done. */
+/* Counts of one thread. */
 typedef struct {
     int64_t trained;         /* tokens that were targets, or instances */
     int64_t subsampled;      /* tokens dropped because they are frequent */
@@ -30,15 +30,15 @@ typedef struct {
     double rate; /* learning rate of the last step */
 } dcme_done;
 
-/* The same of all threads. */
+/* Sums over all threads. */
 typedef struct {
     int64_t trained, subsampled, without_context;
-    double loss;    /* sum over the instances looked at */
-    int64_t losses; /* how many these are */
+    double loss;    /* sum over the sampled instances */
+    int64_t losses; /* number of sampled instances */
     double rate;    /* at the furthest position */
 } dcme_progress;
 
-/* What training brings along. A job is what its threads share, a worker what one thread has. Those
+/* Callbacks of a kind of training. A job is shared by threads, a worker is of one thread. Those
  * of the second half may be NULL. */
 typedef struct {
     /* The positions of a unit, which the worker is about to learn. */
@@ -46,10 +46,10 @@ typedef struct {
     /* Learn some of them, and return the position after. */
     int64_t (*step)(void *worker, int64_t position, int64_t end);
 
-    void (*flush)(void *worker);             /* the thread stops, perhaps to go on later */
-    void (*begin)(void *job, int64_t epoch); /* an epoch begins, or goes on after a stop */
-    void (*end)(void *job, int64_t epoch);   /* all of it is learned */
-    /* List what the rest of the run depends on. */
+    void (*flush)(void *worker);             /* the thread stops and may be resumed */
+    void (*begin)(void *job, int64_t epoch); /* an epoch begins or is resumed */
+    void (*end)(void *job, int64_t epoch);   /* an epoch is complete */
+    /* List the state that the rest of the run depends on. */
     void (*job_state)(void *job, dcme_state *state);
     void (*worker_state)(void *worker, dcme_state *state);
 } dcme_work;
@@ -60,9 +60,9 @@ typedef struct {
     _Alignas(DCME_LINE) dcme_handle handle; /* no other thread in its cache lines */
     dcme_engine *engine;
     void *worker;
-    int64_t position, end; /* what is left of the unit at hand */
+    int64_t position, end; /* the remainder of the current unit */
     dcme_done done;
-    /* published once a step; nobody else writes to these cache lines */
+    /* published once a step; no other thread writes to these cache lines */
     _Alignas(DCME_LINE) _Atomic int64_t trained;
     _Atomic int64_t subsampled, without_context, losses;
     _Atomic double loss, rate;
@@ -95,12 +95,12 @@ struct dcme_engine {
 dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
 void dcme_engine_close(dcme_engine *engine);
 
-/* Train one epoch, 0 <= epoch < epochs of the schedule, or go on with the one that was stopped.
+/* Train one epoch, 0 <= epoch < epochs of the schedule, or resume the one that was stopped.
  * DCME_STOPPED after dcme_engine_stop(), at the end of each thread's step; DCME_DIVERGED if a loss
- * that was looked at, or in the end a row, is not finite. */
+ * that was sampled, or at the end a row, is not finite. */
 dcme_status dcme_engine_epoch(dcme_engine *engine, int64_t epoch, dcme_error *error);
 
-/* What the threads have done since the engine was opened; may lag by a step. */
+/* Sums over the threads since the engine was opened; may lag by a step. */
 void dcme_engine_progress(const dcme_engine *engine, dcme_progress *progress);
 
 /* May come before the epoch has begun, which then ends at once. */
@@ -110,7 +110,7 @@ void dcme_engine_stop(dcme_engine *engine);
 int64_t dcme_engine_unfinished(const dcme_engine *engine);
 
 /* List all that a run depends on but its options, its data and the tables: put back into a run that
- * was opened alike, with the tables, it goes on as the other would have. Not while an epoch runs.
+ * was opened equally, with the tables, it continues identically. Not while an epoch runs.
  */
 void dcme_engine_state(dcme_engine *engine, dcme_state *state);
 

@@ -1,4 +1,4 @@
-/* The one place that starts threads. */
+/* All threads are started here. */
 #ifndef DCME_THREADS_H
 #define DCME_THREADS_H
 

@@ -25,7 +25,7 @@ static inline int64_t dcme_stride(int64_t dim) {
     return (dim + DCME_PAD - 1) / DCME_PAD * DCME_PAD;
 }
 
-/* The same for the rows of two large tables, which start anywhere where cache lines would cost
+/* The same for the rows of two large tables, which are not aligned if cache lines would cost
  * more than DCME_SPARE_BYTES. */
 enum { DCME_SPARE_BYTES = 1 << 25 };
 static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
@@ -69,7 +69,7 @@ typedef struct {
 
     /* out[i] = 1[i = 0] - sigma(x[i]), sigma(x) = 1 / (1 + exp(-x)): the weights of a target, which
      * comes first, and its noise. out may be x. Both have room for dcme_stride(count) numbers, and
-     * what lies beyond count is of no account. */
+     * values beyond count are undefined. */
     void (*residuals)(real *out, const real *x, int64_t count);
 
     /* sums[i] += x p[i], of any length: exact, so that all kernels give the same bits */
@@ -79,7 +79,7 @@ typedef struct {
 extern const dcme_kernels dcme_kernels_scalar;
 
 /* The kernels of a given name ("scalar", "avx2", "avx512", "neon"), or the fastest of this machine
- * for NULL; NULL if the machine has not got them. */
+ * for NULL; NULL if the machine does not support them. */
 const dcme_kernels *dcme_kernels_choose(const char *name);
 
 #endif

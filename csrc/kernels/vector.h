@@ -22,7 +22,7 @@ INLINE void put(float *p, int64_t n, vec v) {
         store_part(p, n, v);
 }
 
-/* Where a block of a row begins. The compiler is not told how it came about: it would work out the
+/* Where a block of a row begins. Its value is hidden from the compiler, which would compute the
  * offset of every chunk before the loop over rows, and run out of registers. */
 INLINE float *block_of(float *row, int64_t d) {
     row += d;
@@ -31,7 +31,7 @@ INLINE float *block_of(float *row, int64_t d) {
 }
 
 /* FOR_BLOCKS calls `block` with the arguments and d, chunks, n for each block of a row; it is
- * inlined, and knows `chunks`. */
+ * inlined with a constant `chunks`. */
 #define LAST_BLOCK(chunks, block, ...)                                                             \
     case chunks:                                                                                   \
         if (chunks < BLOCK)                                                                        \

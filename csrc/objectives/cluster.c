@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const real FAINT = -60; /* e^FAINT is nothing beside 1, and no float is denormal near it */
+static const real FAINT = -60; /* e^FAINT is negligible compared with 1, and not denormal */
 
 dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items) {
     cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);

@@ -1,4 +1,4 @@
-/* One dual cluster: its centre, a distribution over the items, and who is at work on it.
+/* One dual cluster: its centre, a distribution over the items, and its lock.
  *
  * What follows from a centre alone, whatever the model's layout: used by the clusters of word
  * vectors (clusters.c) and of classes (../classify/paper_clusters.c).

@@ -47,11 +47,11 @@ dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
                                const dcme_train_options *options);
 void dcme_clusters_close(dcme_clusters *clusters);
 
-/* Say that memory does not suffice for the clusters. */
+/* DCME_NO_MEMORY, with a message about the clusters. */
 dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
                                const dcme_train_options *options);
 
-/* Roughly what a thread has beside the clusters. */
+/* Approximate bytes of a thread in addition to the clusters. */
 int64_t dcme_thread_bytes(const dcme_clusters *clusters);
 
 dcme_status dcme_cluster_sums_open(dcme_cluster_sums **sums, int64_t clusters, int64_t stride);

@@ -1,25 +1,25 @@
-/* Dual-clustering maximum entropy that cannot run away: noise-contrastive estimation whose noise
- * comes from the dual cluster of the context.
+/* Robust dual-clustering maximum entropy: noise-contrastive estimation whose noise distribution
+ * comes from the dual cluster of the context. Derivation: docs/mathematics/dcme.md.
  *
- * Scores are s_j = v_j . h + prior_j, see prior.h. An instance in cluster z (9) is told from nu
- * virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part its
- * centre alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
+ * Scores are s_j = v_j . h + prior_j, see prior.h. An instance in cluster z (9) is distinguished
+ * from nu virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part
+ * its centre alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
  *
  *     of the target i           1 - sigma(v_i . h - b_zi)            (17a)
  *     of another j, expected    -nu q_zj sigma(v_j . h - b_zj)       (17b)
  *
- * where the paper has 1 and -alpha_zj: the logistic is the brake that the paper's rule lacks. Where
- * the model is right, s_j = log p_j, the expected gradient is zero; where an item scores low it is
- * not pushed further down. As in the paper,
+ * where the paper has 1 and -alpha_zj, which are not bounded. If the model is correct,
+ * s_j = log p_j, the expected gradient is zero; items with low scores get small updates. As in the
+ * paper,
  *
- *     online     the top Q items move by their whole weight;
+ *     online     the top Q items are updated by their full weight;
  *     others     by S draws j from q_z outside the top items, of weight
- *                -(nu / S) mass sigma(v_j . h - b_zj) each: in expectation all items move;
+ *                -(nu / S) mass sigma(v_j . h - b_zj) each: in expectation all items are updated;
  *     offline    a cluster that beta N instances have used gets a new centre at their mean,
  *                with a new proposal, top items and biases,
  *
- * and h moves by the sum of weight times row (18). Draws of the target are left out, as everywhere.
- * Steps along a long h are implicit, so that useful rates do not end in infinities.
+ * and h moves by the sum of weight times row (18). Samples equal to the target are dropped.
+ * Steps along a long h are implicit, so that training does not diverge at useful rates.
  *
  * One cluster, no top items, nu = S and rho = 1 is NCE. Without the logistic it is Algorithm 1 with
  * its offline half (17b) done by draws instead of sums, which is unbiased at every context and not
@@ -37,10 +37,10 @@
  *
  *     rho            share of the unigram distribution in every q_z. The centre, softmax at a mean
  *                    context, is close to the geometric mean of its contexts' distributions and has
- *                    next to nothing of the words that only some of them expect; a proposal must
- *                    have some of every word.
+ *                    near zero for words that only some of them expect; a proposal must
+ *                    be positive for every word.
  *     nu / S         virtual draws for each draw
- *     IDLE           a cluster unused for IDLE K beta N instances starts anew
+ *     IDLE           a cluster unused for IDLE K beta N instances is restarted
  *     IDLE_CHECK     instances of a thread from one search for such a cluster to the next
  *     CURVATURE      the greatest slope of sigma, for implicit steps
  */
@@ -62,7 +62,7 @@ typedef struct {
     dcme_proposals proposals;
     int32_t draws; /* S */
     int32_t threads;
-    double idle; /* instances after which an unused cluster starts anew */
+    double idle; /* instances after which an unused cluster is restarted */
 } shared_state;
 
 typedef struct {
@@ -189,7 +189,7 @@ static void update_offline(thread_state *me, int64_t k) {
     dcme_cluster_release(cluster);
 }
 
-/* A cluster that nobody has used for long starts anew at the context at hand. */
+/* An unused cluster is restarted at the current context. */
 static void revive(thread_state *me, const dcme_instance *instance) {
     dcme_proposals *proposals = &me->shared->proposals;
     const dcme_model *model = proposals->clusters.model;
@@ -212,7 +212,7 @@ static void add_row(thread_state *me, int64_t place, int32_t word) {
     me->rows[place] = model->output + word * model->stride;
 }
 
-/* Draw for the next instance of cluster z, and ask for what that will read. */
+/* Draw for the next instance of cluster z, and prefetch its rows. */
 static void prepare(thread_state *me, int64_t z) {
     const dcme_proposals *proposals = &me->shared->proposals;
     const dcme_model *model = proposals->clusters.model;
@@ -235,7 +235,7 @@ static void prepare(thread_state *me, int64_t z) {
     ready->count = me->shared->draws;
 }
 
-/* The rows of the top items from place `count` on; those that are the target are left out. */
+/* The rows of the top items from place `count` on; the target is skipped. */
 static int64_t gather_tops(thread_state *me, int64_t z, int32_t target, int64_t count) {
     const dcme_clusters *clusters = &me->shared->proposals.clusters;
     const int32_t *top = clusters->clusters[z].top;
@@ -255,7 +255,7 @@ static int64_t gather_tops(thread_state *me, int64_t z, int32_t target, int64_t 
 }
 
 /* The rows that an instance moves: its target, the top items, the draws. `tops` is how many of them
- * are top items. Draws of the target are left out. */
+ * are top items. Draws of the target are skipped. */
 static int64_t gather(thread_state *me, int64_t z, int32_t target, int64_t *tops) {
     const shared_state *shared = me->shared;
     const ready_draws *ready = &me->ready[z];
@@ -272,7 +272,7 @@ static int64_t gather(thread_state *me, int64_t z, int32_t target, int64_t *tops
     return count + *tops;
 }
 
-/* The weight of a draw, which stands for nu / S of the virtual draws. */
+/* The weight of a draw, which represents nu / S of the virtual draws. */
 static real draw_weight(const shared_state *shared, int64_t z) {
     const dcme_proposals *s = &shared->proposals;
     return shared->draws > 0 ? s->virtual_draws / (real)shared->draws * s->proposals[z].mass : 0;

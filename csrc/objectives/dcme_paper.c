@@ -1,4 +1,4 @@
-/* Dual-clustering maximum entropy to the letter: Algorithm 1 of Wang, Wang & Zhai (AAAI 2017).
+/* Dual-clustering maximum entropy, exactly Algorithm 1 of Wang, Wang & Zhai (AAAI 2017).
  *
  * Online, for context h and target i:
  *     z = argmax_k u_k . h + H_k                                                 (9, 11)
@@ -7,14 +7,14 @@
  *     v_j -= rate alpha_zj h for the top Q items j of z, and u_z moves along     (17b)
  * Offline, once z has seen beta N instances:
  *     v_j -= alpha_zj (sum of rate h) for all other items j                      (17b)
- *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; start anew           (15)
+ *     alpha_z = softmax(V mean of h), then u_z, H_z, top Q; restart the sums           (15)
  * where the mean weighs h by its rate, which hardly changes meanwhile: one sum does for both.
  *
  * Several threads defer the moves of top items and of u_z, see deferred_updates.h: the top items of
  * a cluster all move along its sum of rate h, so that there is one row to add to.
  *
- * Nothing holds the rows back in directions that no cluster mean has, so this form diverges at
- * rates above some thousandths; dcme.c is the form to use.
+ * Rows are not bounded in directions that no cluster mean has, so this form diverges at
+ * rates above a few thousandths; dcme.c is the default.
  */
 #include "objectives/deferred_updates.h"
 
@@ -105,7 +105,8 @@ static void update_offline(thread_state *me, int64_t z) {
     dcme_cluster *cluster = &clusters->clusters[z];
     dcme_cluster_sums *sums = &me->sums[z];
     if (!(sums->weight > 0) || !dcme_cluster_take(cluster))
-        return; /* nothing is owed, or another thread is at it: try again with the next instance */
+        return; /* nothing is pending, or another thread holds the lock: try again with the next
+                   instance */
     dcme_cluster_move(clusters, z, sums, sums->h, &me->scratch);
     dcme_cluster_release(cluster);
     dcme_cluster_sums_clear(sums, clusters->model);

@@ -1,10 +1,10 @@
-/* Updates of a cluster's top items that a thread has yet to make.
+/* Deferred updates of a cluster's top items by a thread.
  *
- * Every instance of a cluster moves its top items by their whole weight. Where several threads do
- * so at once, each waits for rows that another has just written: two of them were half as fast as
- * one. So each thread sums up the updates of DEFERRED instances of a cluster and makes them
- * together. The scores of an instance then lack what the last few of its cluster have moved, as
- * they lack what other threads are at.
+ * Every instance of a cluster updates its top items by their full weight. If several threads do
+ * so at once, each waits for rows that another has just written: two were half as fast as
+ * one. So each thread sums up the updates of DEFERRED instances of a cluster and applies them
+ * together. The scores of an instance then do not include the last few updates of its cluster, as
+ * they do not include pending updates of other threads.
  *
  * Either each top item has a sum of its own (robust DCME), or all of them move along one sum, by
  * minus their shares of the centre (alpha), and the cluster's u has another (DCME of the paper).

@@ -1,7 +1,7 @@
 /* Negative sampling (Mikolov et al. 2013) and noise-contrastive estimation (Gutmann & Hyvarinen
- * 2010; Mnih & Teh 2012): a target is told from noise words drawn from q.
+ * 2010; Mnih & Teh 2012): a target is distinguished from samples drawn from q.
  *
- * For context h, target i and noise words j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
+ * For context h, target i and samples j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
  *     log sigma(s_i) + sum_j log sigma(-s_j):
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
@@ -10,12 +10,12 @@
  * v_j . h + prior_j, see prior.h, and the partition function is taken as 1; with v_j . h alone,
  * whose partition function starts at N, NCE first spends an epoch finding it.
  *
- * Waiting for rows from memory is what this loop costs. A pool spares most of it: it holds the last
+ * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
  * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
- * word that a target meets has the distribution q, and all rows but two are in the cache already.
- * A word is met again some targets later, in other company; for negative sampling that costs no
- * quality, unlike words shared by a block of neighbouring targets (figures in the README). For NCE
- * it costs likelihood, 0.04 nats and more: there all k words are drawn afresh.
+ * sample of a target has the distribution q, and all rows but two are in the cache already.
+ * A sample is reused some targets later with other samples; for negative sampling there is no loss
+ * of quality, unlike for samples shared by a block of targets (docs/results/speed.md). For NCE
+ * it costs 0.04 nats of likelihood or more: there all k samples are drawn for each target.
  */
 #include "objectives/negative_sampling.h"
 
@@ -32,13 +32,13 @@ enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power
 
 typedef struct {
     const dcme_model *model;
-    int32_t draws; /* k noise words a target */
+    int32_t draws; /* k samples per target */
     int32_t threads;
     dcme_alias *alias; /* (items) the noise distribution q, in proportion to count^power */
     real *offset;      /* (items) taken off the scores, or NULL for none */
 } noise_state;
 
-/* A target and its noise words, drawn ahead so that their rows can be fetched. */
+/* A target and its samples, drawn ahead so that their rows can be prefetched. */
 typedef struct {
     int64_t count;
     int32_t *words; /* (draws + 1), the target first */
@@ -157,14 +157,13 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
         thread_close(me);
         int64_t samples = SAMPLES * n * (int64_t)(sizeof(real *) + sizeof(int32_t));
         int64_t bytes = (int64_t)sizeof *me + samples + dcme_replicas_bytes(noise->model);
-        return dcme_no_memory(error, bytes, "a thread's noise words",
-                              "lower --threads or --negative");
+        return dcme_no_memory(error, bytes, "a thread's samples", "lower --threads or --negative");
     }
     *thread = me;
     return DCME_OK;
 }
 
-/* The word whose cell was asked for last time; asks for the next one's. */
+/* The word whose cell was prefetched by the last call; prefetches that of the next one. */
 static int32_t draw(thread_state *me) {
     const noise_state *noise = me->noise;
     int64_t items = noise->model->items;
@@ -209,7 +208,7 @@ static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word) 
     add(s, replicas, word);
 }
 
-/* The sample of a target that is prefetched, with nothing but the target in it. */
+/* The sample of a target that is prefetched, which has only the target yet. */
 static sample *new_sample(thread_state *me, int32_t target) {
     sample *s = &me->samples[me->prefetched++ % SAMPLES];
     s->count = 0;
@@ -240,7 +239,7 @@ static void prefetch_pooled(void *thread, int32_t target) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
-        if (word != target) /* its row is in the cache: to ask for it again costs 6 % */
+        if (word != target) /* its row is in the cache: prefetching it again takes 6 % longer */
             add(s, &me->replicas, word);
     }
 }

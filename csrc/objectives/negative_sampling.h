@@ -1,11 +1,11 @@
-/* What learning against noise has in common, for words (negative_sampling.c) and for classes
+/* Shared by noise-based objectives of words (negative_sampling.c) and of classes
  * (../classify/negative_sampling.c). */
 #ifndef DCME_NEGATIVE_SAMPLING_H
 #define DCME_NEGATIVE_SAMPLING_H
 
 #include "kernels/kernels.h"
 
-/* weights[j] = counts[j]^power, what noise is drawn in proportion to; returns their sum. */
+/* weights[j] = counts[j]^power, the unnormalised noise distribution; returns their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
 
 /* The loss of a target, which comes first, and its noise, by their scores:

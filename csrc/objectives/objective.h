@@ -21,7 +21,7 @@ typedef struct {
     real *gradient; /* (stride) out: ascent direction for h, not scaled by a rate */
 } dcme_instance;
 
-/* One word in so many has its loss looked at. */
+/* The loss of one word in so many is sampled. */
 enum { DCME_LOSS_EVERY = 64 };
 
 /* Targets that may be prefetched and not learned yet. */
@@ -46,10 +46,10 @@ typedef struct dcme_objective {
     void (*prefetch)(void *thread, int32_t target);
     void (*step)(void *thread, const dcme_instance *instance, dcme_loss *loss);
 
-    /* The thread stops, perhaps to go on later: make all deferred updates. NULL where none do. */
+    /* The thread stops and may be resumed: apply all deferred updates. NULL if there are none. */
     void (*flush)(void *thread);
 
-    /* List what steps have changed, beside the model's tables. NULL where there is nothing. */
+    /* List the state other than the model's tables. NULL if there is none. */
     void (*shared_state)(void *shared, dcme_state *state);
     void (*thread_state)(void *thread, dcme_state *state);
 
@@ -60,7 +60,7 @@ typedef struct dcme_objective {
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,
     dcme_objective_dcme_paper;
 
-/* The objective that the options ask for. */
+/* The objective of the options. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of objectives: the one place that knows them all. */
+/* The table of all objectives. */
 #include "objectives/objective.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* A given vocabulary may have words that the corpus has not. */
+/* A given vocabulary may have words that do not occur in the corpus. */
 static double count_of(const dcme_model *model, int64_t j) {
     return model->counts[j] > 0 ? (double)model->counts[j] : 1;
 }

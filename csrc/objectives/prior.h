@@ -1,8 +1,8 @@
-/* What scores have beside v_j . h: the log of the words' shares to a power.
+/* The log prior, added to v_j . h: log of the unigram probability to a power.
  *
- * With power 1 rows near zero give every word its share of the text, and rows learn only what a
- * context changes; with power 0 all words start alike, at 1/N. Either way the partition function
- * starts at 1, which noise-contrastive learning takes it to be.
+ * With power 1, rows near zero give every word its unigram probability, and rows learn only the
+ * effect of a context; with power 0 all words start at 1/N. In both cases the partition function
+ * starts at 1, as noise-contrastive estimation assumes.
  */
 #ifndef DCME_PRIOR_H
 #define DCME_PRIOR_H

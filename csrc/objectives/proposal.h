@@ -1,4 +1,4 @@
-/* Proposal distributions, for the robust DCME: what each dual cluster draws negative samples from,
+/* Proposal distributions, for the robust DCME: the distributions of each dual cluster's samples,
  * and its offline update; see dcme.c.
  *
  * Legend: N items, K clusters, alpha_z centre of cluster z, q_z its proposal, b_z biases, nu
@@ -10,7 +10,7 @@
 #include "common/alias.h"
 #include "objectives/clusters.h"
 
-/* What a cluster has beside its centre. */
+/* Data of a cluster in addition to its centre. */
 typedef struct {
     dcme_alias *cells; /* (N) q_z outside the top items */
     real *bias;        /* (N) b_zj = log(nu q_zj) - prior_j */

@@ -1,10 +1,10 @@
 /* Each thread's own copies of the output rows of the most frequent words.
  *
- * All threads meet these words all the time. Were their rows shared like all others, each thread
- * would wait for cache lines that another has just written; where processors are far from one
- * another, two threads were no faster than one. So each thread moves its own copies, and
- * synchronises them with the table, one row after the other: what it moved is added to the table's
- * row, which then is its copy. What others moved it learns up to some thousand instances late.
+ * All threads update these words continually. With shared rows, each thread would wait for cache
+ * lines that another has just written; on CPUs that do not share a cache, two threads were no
+ * faster than one. So each thread updates its own copies, and synchronises them with the table,
+ * one row after the other: its updates are added to the table's row, which is then copied. Updates
+ * of other threads arrive up to some thousand instances late.
  */
 #ifndef DCME_ROW_REPLICAS_H
 #define DCME_ROW_REPLICAS_H
@@ -17,7 +17,7 @@ typedef struct {
     int64_t count;   /* rows: those of the words below; 0 for a single thread */
     int64_t every;   /* instances from one synchronised row to the next */
     int64_t seen;    /* instances */
-    int copied;      /* whether the copies are of use */
+    int copied;      /* whether the copies are valid */
     real *tables[2]; /* the output table, and (count, stride) the copies */
     real *base;      /* (count, stride) what was copied */
 } dcme_row_replicas;
@@ -29,15 +29,15 @@ void dcme_replicas_close(dcme_row_replicas *replicas);
 /* Bytes of a thread's copies. */
 int64_t dcme_replicas_bytes(const dcme_model *model);
 
-/* Go on with a row that a random number names: if two threads synchronise one at
- * once, moves are lost. */
+/* Continue at a random row: if two threads synchronise the same row at once,
+ * updates are lost. */
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 
 /* Copy the table's rows, unless that was done. */
 void dcme_replicas_begin(dcme_row_replicas *replicas);
 /* An instance has been learned: it may be time to synchronise a row. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
-/* Synchronise all rows; the copies are of no use from then on. */
+/* Synchronise all rows; the copies are invalid afterwards. */
 void dcme_replicas_end(dcme_row_replicas *replicas);
 
 /* The row of a word to score and to move. */

@@ -30,7 +30,7 @@ typedef struct {
 
 static inline uint64_t every(uint8_t byte) { return UINT64_C(0x0101010101010101) * byte; }
 
-/* Bit 7 of each byte tells whether the low seven bits of x, in `low`, are at least `least`. */
+/* Bit 7 of each byte: whether the low seven bits of x, in `low`, are at least `least`. */
 static inline uint64_t at_least(uint64_t low, uint8_t least) {
     return low + every((uint8_t)(0x80 - least));
 }
@@ -53,7 +53,7 @@ static inline void classify(const char *text, uint64_t *separators, uint64_t *ne
     }
 }
 
-/* A new word may have to be refused: sets block->bad. */
+/* Check the encoding of a new word: sets block->bad if it is rejected. */
 static dcme_status check_word(encoder *e, int64_t start, int64_t length) {
     const char *word = e->text + start;
     const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, (size_t)length) : NULL;
@@ -117,7 +117,7 @@ static void end_line(encoder *e, int64_t words) {
         e->ids[block->tokens - 1] |= DCME_SENTENCE_END;
 }
 
-/* Add the borders of words in the 64 bytes at `base`, of which the masks tell. */
+/* Add the borders of words in the 64 bytes at `base`, which the masks describe. */
 static void add_borders(encoder *e, int64_t base, uint64_t changes, uint64_t newlines) {
     batch *b = &e->batch;
     for (; newlines; newlines &= newlines - 1) {

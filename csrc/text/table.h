@@ -2,7 +2,7 @@
  *
  * Open addressing with linear probing. A slot is 16 bytes: the whole hash, the id, the length. The
  * hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes and
- * lengths mean equal words and the spelling is not looked at; longer words are compared.
+ * lengths mean equal words without comparing the bytes; longer words are compared.
  */
 #ifndef DCME_TEXT_TABLE_H
 #define DCME_TEXT_TABLE_H

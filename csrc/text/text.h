@@ -10,7 +10,7 @@
 #include "common/token.h"
 #include "dcme.h"
 
-/* In a map of ids: the word has none. */
+/* In a map of ids: the word has no id. */
 #define DCME_NONE UINT32_MAX
 /* Ids have 31 bits. */
 #define DCME_TYPES_MAX INT64_C(0x7fffffff)
@@ -18,7 +18,7 @@
 /* Distinct words with their counts; a word's id is its place in the order of first appearance. */
 typedef struct dcme_vocabulary dcme_vocabulary;
 
-/* What is opened is to be closed, also when opening failed. */
+/* Must be closed, also if opening failed. */
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
@@ -28,20 +28,20 @@ const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
 dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, int64_t length,
                                 int64_t count, uint32_t *id, dcme_error *error);
 
-/* Where the words numbered `order` (n) start when laid end to end: `offsets` (n + 1). */
+/* Where the words numbered `order` (n) start when concatenated: `offsets` (n + 1). */
 void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                              int64_t *offsets);
 
-/* Lay the words numbered `order` (n) end to end: `text` (offsets[n]). */
+/* Concatenate the words numbered `order` (n): `text` (offsets[n]). */
 void dcme_vocabulary_copy(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                           char *text);
 
-/* What becomes of words that are not UTF-8; the order is that of --encoding-errors. */
+/* Handling of words that are not UTF-8, in the order of the choices of --encoding-errors. */
 typedef enum { DCME_STRICT = 0, DCME_REPLACE, DCME_SKIP } dcme_encoding_errors;
 
 typedef struct {
-    int64_t replaced; /* tokens spelt anew with U+FFFD */
-    int64_t skipped;  /* tokens left out */
+    int64_t replaced; /* tokens with replaced bytes */
+    int64_t skipped;  /* tokens skipped */
 } dcme_repairs;
 
 /* Add the words `first` to `last` - 1 of another vocabulary with their counts. map[i] becomes the
@@ -50,15 +50,15 @@ dcme_status dcme_vocabulary_absorb(dcme_vocabulary *vocabulary, const dcme_vocab
                                    int64_t first, int64_t last, dcme_encoding_errors errors,
                                    uint32_t *map, dcme_repairs *repairs, dcme_error *error);
 
-/* What dcme_encode() has found in a block of text. */
+/* Result of dcme_encode() for a block of text. */
 typedef struct {
     int64_t tokens;
     int64_t newlines;
     int32_t newline_first; /* a line ends before the first token */
-    int64_t bad;           /* offset of the byte that is refused, or -1 */
+    int64_t bad;           /* offset of the rejected byte, or -1 */
 } dcme_encoded;
 
-/* Which words an encoder refuses: none, those with a NUL, and those that are not UTF-8, too. */
+/* Words that an encoder rejects: none, those with NUL, or also those that are not UTF-8. */
 typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
 
 /* Count the words of a block that starts and ends outside of words, and write their ids, the last
@@ -77,13 +77,13 @@ typedef struct {
 
 void dcme_renumber_start(dcme_renumbering *state);
 
-/* Go on with the ids `from` (n): write map[id] to `to` (n + 1), leave out where that is DCME_NONE;
- * returns how many were written. `newline` tells that a line ends before `from`. A word is written
+/* Continue with the ids `from` (n): write map[id] to `to` (n + 1), dropping those mapped to
+ * DCME_NONE; returns how many were written. `newline`: a line ends before `from`. A word is written
  * once it is known whether it ends its line, so what is written lags behind by one. */
 int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
                       const uint32_t *map, int32_t newline);
 
-/* Read lines "word count" into a vocabulary; a row </s> is left out. DCME_BAD_FORMAT: the message
+/* Read lines "word count" into a vocabulary; a row </s> is skipped. DCME_BAD_FORMAT: the message
  * starts with the line's number. */
 dcme_status dcme_counts_parse(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                               dcme_error *error);

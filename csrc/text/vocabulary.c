@@ -77,7 +77,7 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
                      (long long)v->types, (long long)(bytes >> 20));
 }
 
-/* Return a lasting copy of a spelling, NULL for want of memory. */
+/* Return a lasting copy of a spelling, NULL if there is not enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
         int64_t bytes = length > CHUNK_BYTES ? length : CHUNK_BYTES;

@@ -1,14 +1,14 @@
 /* Continuous bag of words: a word is predicted from the mean of its context (Mikolov et al. 2013).
  *
- * h_t = (1 / m_t) sum of the m_t context rows; the objective answers with g_t, the direction of
- * ascent for h_t. The gradient of each context row is g_t / m_t (equation 18 of the DCME paper);
- * word2vec.c leaves the division out.
+ * h_t = (1 / m_t) sum of the m_t input rows; the objective returns g_t, the direction of
+ * ascent for h_t. The gradient of each input row is g_t / m_t (equation 18 of the DCME paper);
+ * word2vec.c omits the division.
  */
 #include "train/internal.h"
 
 #include <stddef.h>
 
-/* Share of g_t that goes to each context row whose weights sum to `total`. */
+/* Share of g_t for each input row if the weights sum to `total`. */
 static real share(const dcme_train_options *options, real total) {
     return options->gradient == DCME_EXACT ? 1 / total : 1;
 }
@@ -64,7 +64,7 @@ static int64_t side_weight(int64_t count, int64_t window, int linear) {
     return linear ? count * (window + 1) - count * (count + 1) / 2 : count;
 }
 
-/* The row that left the window last gets the sum of the directions it is owed. */
+/* The row that left the window last gets the sum of its pending directions. */
 static void settle(dcme_worker *worker, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;

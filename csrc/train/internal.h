@@ -7,7 +7,7 @@
 #include "train/sliding.h"
 #include "train/train.h"
 
-/* Words that a shard has at least, but for the last one, and a sentence at most: a longer line is
+/* Minimum length of a shard other than the last, and maximum length of a sentence: a longer line is
  * cut for training. Small corpora have smaller shards, so that every thread has some. */
 enum { DCME_SHARD_MAX = 32768, DCME_SHARD_MIN = 512, DCME_SHARDS_WANTED = 64 };
 

@@ -1,4 +1,4 @@
-/* Reads sentences, drops frequent words at random, and lays out what is left for learning. */
+/* Reads sentences, drops frequent words at random, and stores the rest for learning. */
 #include "train/internal.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Skip-gram: a word's row predicts each word of its context (Mikolov et al. 2013). */
 #include "train/internal.h"
 
-/* The pairs are learned one behind the pair that was prefetched, so that rows have time to come. */
+/* The pairs are learned one behind the pair that was prefetched, so that rows are in the cache. */
 typedef struct {
     int32_t word, target;
     real weight; /* 1, or less for a distant word of a linear window */

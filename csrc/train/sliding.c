@@ -2,8 +2,8 @@
  * sums of the linear window move on by
  *     L_(t+1) = L_t - P_t + c x_t,  R_(t+1) = R_t + Q_t + x_(t+c+1) - (c + 1) x_(t+1).
  * Differences of sums keep the rounding of all that was ever in them, and L and R add it up once
- * more, so all sums are made anew from the ring every RENEW positions; at first at position 0, when
- * the first c vectors have only been put into the ring.
+ * more, so all sums are recomputed from the ring every RENEW positions; at first at position 0,
+ * when the first c vectors have only been put into the ring.
  */
 #include "train/sliding.h"
 
@@ -12,7 +12,7 @@
 
 enum { RENEW = 256 };
 
-/* The vector at a position, one of the last 2c + 2; no division, as a step asks for it often. */
+/* The vector at a position, one of the last 2c + 2; no division, as it is used often. */
 static real *slot(const dcme_sliding *s, int64_t position) {
     if (position < 0)
         return s->zeros;

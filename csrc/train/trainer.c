@@ -70,7 +70,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
     t->options = *options;
     if (options->deterministic)
-        t->options.threads = 1; /* what several do at once depends on time */
+        t->options.threads = 1; /* the result of several depends on timing */
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
     int64_t items = corpus->items, stride = dcme_row_stride(items, options->dim);

@@ -1,5 +1,5 @@
-/* Rows of word2vec's binary format: a word, a space, little-endian floats and, but for some
- * writers, a line end. */
+/* Rows of word2vec's binary format: a word, a space, little-endian floats and,
+ * with most writers, a line end. */
 #include "vectors.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Decimal text to the nearest float, ties to even, whatever the locale.
  *
  * The first 19 digits and a power of ten give a double within a few units in its last place. It
- * rounds to the same float as the decimal does, unless the middle between two floats is as near to
- * it as its own error. Those few, and subnormals, are compared with the middle exactly, in big
+ * rounds to the same float as the decimal does, unless the midpoint between two floats is as near
+ * to it as its own error. Those few, and subnormals, are compared with the middle exactly, in big
  * integers (see W. Clinger, "How to read floating point numbers accurately", 1990).
  */
 #include "vectors.h"
@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Digits that count exactly: the middle between two floats has 113 at most. Digits beyond these
- * only tell that the number is a little more than the kept ones say. */
+/* Exact digits: the midpoint between two floats has at most 113. Further digits only
+ * round the kept ones up. */
 #define KEPT_DIGITS 128
 #define LIMBS 32
 
@@ -19,7 +19,7 @@ typedef struct {
     const char *digits, *end; /* the digits, with a point among them */
     uint64_t lead;            /* the first 19 digits */
     int64_t lead_power;       /* the value is about lead x 10^lead_power */
-    int64_t last_power;       /* the power of ten that the last digit stands for */
+    int64_t last_power;       /* the power of ten of the last digit */
 } decimal;
 
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -177,7 +177,7 @@ static const char *read_not_finite(const char *c, const char *end, float *value)
     return after ? after : read_name(c, end, "inf");
 }
 
-/* Read what follows e or E; NULL where it is no exponent. */
+/* Read what follows e or E; NULL if it is not an exponent. */
 static const char *read_exponent(const char *c, const char *end, int64_t *exponent) {
     bool negative = c < end && *c == '-';
     int64_t value = 0;

@@ -11,7 +11,7 @@
 
 #include "dcme.h"
 
-/* The most bytes that one number takes in text, with the separator before it. */
+/* Maximum bytes of a number in text, with its separator. */
 #define DCME_NUMBER_BYTES 20
 
 /* What can be wrong with a row; the names are in dcme_w2v/words/vectors_reader.py. */

@@ -76,7 +76,8 @@ static decimal shortest(uint32_t fraction, uint32_t biased_exponent) {
     uint32_t low = multiply_to_odd(power, (4 * c - (narrow ? 1 : 2)) << shift) + odd;
     uint32_t high = multiply_to_odd(power, (4 * c + 2) << shift) - odd;
 
-    /* Both candidates are worked out, and one is chosen without a branch that none could predict.
+    /* Both candidates are computed, and one is chosen without a branch, which would be
+     * unpredictable.
      */
     uint32_t tens = value / 40, ones = value / 4, middle = 4 * ones + 2;
     bool ten_below = low <= 40 * tens, ten_above = 40 * tens + 40 <= high;

@@ -1,4 +1,4 @@
-"""`dcme-w2v eval`: score vectors on test sets, or by the likelihood of text."""
+"""`dcme-w2v eval`: evaluate vectors on test sets or by the likelihood of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RESTRICT = click.IntRange(1, sys.maxsize)
 
 
-@click.group(cls=Group)
+@click.group("eval", cls=Group)
 def evaluate() -> None:
     """Evaluate word vectors on analogies, word similarity or held-out text."""
 
@@ -33,7 +33,7 @@ def evaluate() -> None:
     default=30_000,
     show_default=True,
     metavar="N",
-    help="only the N most frequent words can be asked for or be an answer",
+    help="use only the N most frequent words, in questions and as answers",
 )
 @click.option(
     "--method",

@@ -1,4 +1,4 @@
-"""The class of every group of commands: an unknown option or command is one line with a hint."""
+"""Base class of command groups: errors with a hint for unknown options and commands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import UsageError
 
-NEAR = 0.7  # how similar a name must be to be suggested; 1 is the same
+NEAR = 0.7  # minimum similarity of suggested names, from 0 to 1
 
-# Commands of other programs: run as ours, or a hint at what to give instead.
+# Commands of other programs: run as ours, or answered with a hint.
 ALIASES = {
     "nn": "neighbors",
     "most-similar": "neighbors",
@@ -36,7 +36,7 @@ COMMAND_HINTS = {
     "test": "dcme-w2v classify test",
 }
 
-# Options of other programs, spelled as by `_plain_name`, and what to use instead.
+# Options of other programs, in the form of `_plain_name`, and what to use instead.
 OPTION_HINTS = {
     "workers": "--threads",
     "thread": "--threads",
@@ -51,6 +51,12 @@ OPTION_HINTS = {
     "min-alpha": "--min-lr",
     "step-size": "--lr",
     "eta": "--lr",
+    "learning-rate": "--lr",
+    "embedding-size": "--dim",
+    "num-threads": "--threads",
+    "negative-samples": "--negative",
+    "negatives": "--negative",
+    "subsample": "--sample",
     "t": "--sample",
     "loss": "--objective",
     "max-final-vocab": "--max-vocab",
@@ -70,23 +76,23 @@ NOT_OFFERED = {
 
 
 class Group(click.Group):
-    """A group that hints at the right name for an unknown command, or option of a command.
+    """A group that suggests a name for an unknown command or option.
 
-    It checks the flags before click does, which would read ``-hx`` as ``-h -x``.
+    Flags are checked before click parses them, which would read ``-hx`` as ``-h -x``.
     """
 
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with the whole first sentence of their help."""
+        """Write the commands with the complete first sentence of their help."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, or where there is nothing to parse show the help, which is wrong usage."""
-        if ctx.resilient_parsing:  # by a shell that completes: nothing is wrong yet
+        """Parse; without arguments, show the help and exit with the code of a usage error."""
+        if ctx.resilient_parsing:  # shell completion: not an error yet
             return super().parse_args(ctx, args)
         if not args:
             click.echo(ctx.get_help(), err=True)
@@ -97,7 +103,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names, and check its flags."""
+        """Find the command of the first argument and check its flags."""
         known = self.list_commands(ctx)
         if args[0] not in known and ALIASES.get(args[0]) in known:
             args = [ALIASES[args[0]], *args[1:]]
@@ -142,7 +148,7 @@ def _option_hint(flag: str, known: Iterable[str], ctx: click.Context) -> str:
 
 
 def _hint(name: str, known: Iterable[str], ctx: click.Context) -> str:
-    """Return which name is nearest, if any is near; the same number of dashes is nearer."""
+    """Return a hint with the nearest name; names with as many dashes are preferred."""
     dashes = len(name) - len(name.lstrip("-"))
     ordered = sorted(known, key=lambda flag: flag.startswith("-" * dashes + "-"))
     spelled = {_plain_name(flag): flag for flag in reversed(ordered)}

@@ -1,4 +1,4 @@
-"""What memory and disk a training run takes, and whether there is as much; for the trainer."""
+"""Memory and disk space required and available for a training run; for the trainer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.vectors_io import format_of
 
-TEXT_BYTES_A_NUMBER = 13  # a sign, nine digits, a point and a space, roughly
+TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
 
 
 def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
-    """Return what a run takes and what there is, in tokens and bytes.
+    """Return the required and available resources of a run, in tokens and bytes.
 
-    ``disk`` lists the folders that are written to, each with the bytes needed and free there;
-    folders of one file system share an entry.
+    ``disk`` lists the output folders with the bytes needed and free; folders on one file system
+    share an entry.
     """
     words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
     state = 0
@@ -38,6 +38,7 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
         largest += [words * options.dim * 4, state]
         folders.append((Path(job.checkpoints.folder), (KEPT + 1) * checkpoint))
     return {
+        "threads": options.threads,
         "vocabulary": words,
         "tokens": corpus.tokens,
         "out_of_vocabulary": corpus.out_of_vocabulary,
@@ -53,33 +54,34 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
 
 
 def reason_against(plan: dict[str, Any]) -> ResourceError | None:
-    """Return the error if memory or disk does not suffice: better now than after hours."""
+    """Return an error if there is not enough memory or disk space, otherwise None."""
     memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
     if limit is not None and memory > limit:
         return OutOfMemoryError(
-            f"training needs {memory:,} bytes of memory and there are {limit:,}: lower --dim, "
+            f"training needs {memory:,} bytes of memory, {limit:,} are available: lower --dim, "
             "--max-vocab or --clusters, or raise --min-count"
         )
     longest, limit = plan["largest_file_bytes"], plan["file_limit_bytes"]
     if limit is not None and longest > limit:
         return ResourceError(
-            f"vectors or checkpoints need a file of about {longest:,} bytes and the limit of this "
-            f"process is {limit:,}: raise it with ulimit -f, or lower --dim"
+            f"vectors or checkpoints need a file of about {longest:,} bytes and the limit of "
+            f"this process is {limit:,}: raise it with ulimit -f, or lower --dim"
         )
     for one in plan["disk"]:
         if one["bytes"] > one["free_bytes"]:
             return ResourceError(
-                f"{one['folder']}: vectors and checkpoints need about {one['bytes']:,} bytes and "
-                f"{one['free_bytes']:,} are free: make room or choose another folder"
+                f"{one['folder']}: vectors and checkpoints need about {one['bytes']:,} bytes, "
+                f"{one['free_bytes']:,} are free: free some space or choose another folder"
             )
     return None
 
 
 def plan_line(plan: dict[str, Any]) -> str:
-    """Return what a run will take as one line."""
+    """Return the required resources as one line."""
     disk = sum(one["bytes"] for one in plan["disk"])
-    return f"training takes {plan['memory_bytes'] / 1e6:,.0f} MB of memory and writes up to " + (
-        f"{disk / 1e6:,.0f} MB"
+    return (
+        f"training: {plan['threads']} threads, {plan['memory_bytes'] / 1e6:,.0f} MB of memory, "
+        f"up to {disk / 1e6:,.0f} MB of disk"
     )
 
 

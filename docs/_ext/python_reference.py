@@ -49,8 +49,16 @@ def escape_names(
     lines[:] = [line if ATTRIBUTE.match(line) else NAME.sub(r"\1\\_", line) for line in lines]
 
 
+def skip_inherited(
+    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
+    """Skip methods that scikit-learn adds to estimators; they refer to its documentation."""
+    return str(getattr(obj, "__module__", "")).startswith("sklearn") or None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive."""
     app.connect("autodoc-process-docstring", escape_names, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", skip_inherited)
     app.add_directive("python-reference", PythonReference)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

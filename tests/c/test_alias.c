@@ -24,7 +24,7 @@ static void expect(int right, const char *what, int64_t detail) {
 
 static double unit(void) { return (double)(dcme_random(&stream) >> 11) / (1ull << 53); }
 
-/* Of every kind: alike, of many magnitudes, mostly zero, one that has all. */
+/* Of every kind: equal, of many magnitudes, mostly zero, one that has all. */
 static void make_weights(double *weights, int64_t count, int kind) {
     for (int64_t i = 0; i < count; i++)
         switch (kind) {

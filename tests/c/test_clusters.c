@@ -55,8 +55,8 @@ static void make_rows(real *output, real slope) {
             output[j * STRIDE + d] = number() + (d == 0) * slope * (real)j / ITEMS;
 }
 
-/* What a new centre is made of, in double: first the moves that rows are owed, if any, then the
- * softmax at the mean, whose likeliest items are the top ones. */
+/* What a new centre is made of, in double: first the moves that rows have pending, if any, then the
+ * softmax at the mean, whose most probable items are the top ones. */
 static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums,
                        const real *owed, double *rows, double *alpha, double *u) {
     const dcme_cluster *cluster = &clusters->clusters[0];

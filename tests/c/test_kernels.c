@@ -165,7 +165,7 @@ static void check_residuals(const dcme_kernels *kernels) {
     check_residuals_of(kernels, sweep, STEPS, 1);
 }
 
-/* exp(x) to 4 units in the last place within its range, far below it next to nothing. */
+/* exp(x) to 4 units in the last place within its range, far below it near zero. */
 static void check_exponential(const dcme_kernels *kernels) {
     enum { STEPS = 3500 };
     static float x[STEPS + DCME_PAD], out[STEPS + DCME_PAD];

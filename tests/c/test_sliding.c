@@ -1,7 +1,7 @@
-/* Running sums of a window against sums added up anew at every position.
+/* Running sums of a window against sums recomputed at every position.
  *
  * A running sum keeps the rounding of all that was added and subtracted since it was last made
- * anew, at most 256 positions ago; a linear window's sums hold sums that do the same. So the error
+ * again, at most 256 positions ago; a linear window's sums hold sums that do the same. So the error
  * is in relation to the largest vectors since then, not to those of the window.
  */
 #include "common/random.h"
@@ -14,7 +14,7 @@
 enum { SIZE = DCME_PAD, LONGEST = 600, WINDOWS = 12, RENEWED = 256, HUGER = 1000000 };
 static int failures;
 
-/* x_0 .. x_(length - 1) in -1 .. 1, but for the first ones, which are HUGER times that. */
+/* x_0 .. x_(length - 1) in -1 .. 1, except the first ones, which are HUGER times that. */
 typedef struct {
     int64_t length, huge;
     float x[LONGEST][SIZE];

@@ -1,4 +1,4 @@
-/* The encoder against one that looks at a byte at a time, on random blocks of exact size.
+/* The encoder against one that processes single bytes, on random blocks of exact size.
  *
  * Compile it with all of csrc; include path csrc. Meant for the sanitizers, which see a read or a
  * write beyond the block. Returns 0 on success.
@@ -44,12 +44,12 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
     char *text = dcme_allocate(length, 1);
     uint32_t *ids = dcme_allocate(room, sizeof *ids), *expected = dcme_allocate(room, sizeof *ids);
     dcme_encoded block = {0};
-    int alike = text && ids && expected;
-    for (int64_t i = 0; alike && i < length; i++)
+    int equal = text && ids && expected;
+    for (int64_t i = 0; equal && i < length; i++)
         text[i] = ALPHABET[BYTES - 1 - next_random(random) % density];
-    if (alike) {
+    if (equal) {
         int64_t tokens = encode_slowly(slow, text, length, expected);
-        alike = dcme_encode(fast, text, length, DCME_REFUSE_NUL, ids, &block, NULL) == DCME_OK &&
+        equal = dcme_encode(fast, text, length, DCME_REFUSE_NUL, ids, &block, NULL) == DCME_OK &&
                 block.tokens == tokens &&
                 memcmp(ids, expected, (size_t)tokens * sizeof *ids) == 0 &&
                 dcme_vocabulary_types(fast) == dcme_vocabulary_types(slow);
@@ -57,23 +57,23 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
     free(text);
     free(ids);
     free(expected);
-    return alike;
+    return equal;
 }
 
 int main(void) {
     dcme_vocabulary *fast = NULL, *slow = NULL;
     uint64_t random = 1;
-    int blocks = 0, alike = dcme_vocabulary_open(&fast, NULL) == DCME_OK &&
+    int blocks = 0, equal = dcme_vocabulary_open(&fast, NULL) == DCME_OK &&
                             dcme_vocabulary_open(&slow, NULL) == DCME_OK;
-    while (alike && blocks < BLOCKS) {
-        alike = same(fast, slow, &random);
-        blocks += alike;
+    while (equal && blocks < BLOCKS) {
+        equal = same(fast, slow, &random);
+        blocks += equal;
     }
-    if (alike)
-        alike = memcmp(dcme_vocabulary_counts(fast), dcme_vocabulary_counts(slow),
+    if (equal)
+        equal = memcmp(dcme_vocabulary_counts(fast), dcme_vocabulary_counts(slow),
                        (size_t)dcme_vocabulary_types(fast) * sizeof(int64_t)) == 0;
-    printf("encoder: %d of %d blocks, %s\n", blocks, BLOCKS, alike ? "alike" : "differs");
+    printf("encoder: %d of %d blocks, %s\n", blocks, BLOCKS, equal ? "equal" : "differs");
     dcme_vocabulary_close(fast);
     dcme_vocabulary_close(slow);
-    return !alike;
+    return !equal;
 }

@@ -1,0 +1,88 @@
+"""Fail if the built documentation has no entry for a command, an option or a public Python name.
+
+    python scripts/check_docs.py build/docs
+
+`make docs` runs it after Sphinx.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import dcme_w2v
+from dcme_w2v.cli.main import program
+
+
+def main() -> None:
+    """Print what is missing, and fail if anything is."""
+    folder = Path(sys.argv[1])
+    missing = [*missing_options(text_of(folder / "reference" / "cli.html")),
+               *missing_names(text_of(folder / "reference" / "python.html"))]  # fmt: skip
+    for line in missing:
+        print(line)
+    if missing:
+        sys.exit(f"error: {len(missing)} entries are missing in {folder}")
+
+
+def text_of(page: Path) -> str:
+    """Return the text and the anchors of a page, without markup."""
+    source = page.read_text(encoding="utf-8")
+    anchors = " ".join(re.findall(r'id="([^"]+)"', source))
+    return html.unescape(re.sub(r"<[^>]*>", "", source)) + anchors
+
+
+def missing_options(page: str) -> Iterator[str]:
+    """Yield the commands and options that are not in the reference of the command line."""
+    for name, command in leaves(program, "dcme-w2v"):
+        heading = name.rpartition(" ")[2]
+        section = re.search(rf"\n{re.escape(name)} \[OPTIONS\].*?(?=\ndcme-w2v |\Z)", page, re.S)
+        if section is None:
+            yield f"command {name} ({heading})"
+            continue
+        for param in command.params:
+            for flag in param.opts if isinstance(param, click.Option) else ():
+                if not re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", section[0]):
+                    yield f"option {flag} of {name}"
+
+
+def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield the full name of every command that is not a group, and the command."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    context = click.Context(command)
+    for child in command.list_commands(context):
+        found = command.get_command(context, child)
+        assert found is not None
+        yield from leaves(found, f"{name} {child}")
+
+
+def missing_names(page: str) -> Iterator[str]:
+    """Yield the public classes, methods and functions that are not in the Python reference."""
+    for found in pkgutil.walk_packages(dcme_w2v.__path__, "dcme_w2v."):
+        if found.name.startswith(("dcme_w2v.cli", "dcme_w2v.__main__", "dcme_w2v._")):
+            continue
+        for name, value in vars(importlib.import_module(found.name)).items():
+            own = getattr(value, "__module__", None) == found.name
+            if (
+                name.startswith("_")
+                or not own
+                or not (inspect.isclass(value) or inspect.isfunction(value))
+            ):
+                continue
+            full = f"{found.name}.{name}"
+            if full not in page:
+                yield f"{full} in the Python reference"
+
+
+if __name__ == "__main__":
+    main()
