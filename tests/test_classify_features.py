@@ -79,3 +79,14 @@ def test_unit_rows_with_empty_ones_at_both_ends():
 def test_no_words_at_all():
     with pytest.raises(CorpusError, match="no words"):
         TextFeatures(FeatureOptions()).fit_transform([b"", b" . "])
+
+
+def test_words_of_too_few_or_too_many_documents_are_dropped():
+    documents = [b"the cat sat", b"the dog sat", b"the bird", b"the the fish sat"]
+    options = FeatureOptions(min_df=2, max_df=0.8)
+    features = TextFeatures(options)
+    rows = features.fit_transform(documents)
+    assert list(features.names) == ["sat"] and rows.shape == (4, 1)
+    assert features.transform([b"the cat"]).nnz == 0
+    with pytest.raises(CorpusError, match="no word is in 5 to 4 documents; lower min_df"):
+        TextFeatures(FeatureOptions(min_df=5)).fit_transform(documents)

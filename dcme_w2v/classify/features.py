@@ -160,8 +160,17 @@ class TextFeatures:
         totals = np.bincount(everything.indices, everything.data, len(numbers))
         if not len(totals):
             raise CorpusError("the documents have no words; give other documents")
+        present = np.bincount(everything.indices, minlength=len(numbers))  # of how many documents
+        most = self.options.max_df * everything.shape[0]
+        eligible = (present >= self.options.min_df) & (present <= most)
+        if not eligible.any():
+            raise CorpusError(
+                f"no word is in {self.options.min_df} to {most:.0f} documents; lower --min-df or "
+                "raise --max-df"
+            )
         # ties by first appearance
-        chosen = np.argsort(-totals, kind="stable")[: self.options.features]
+        chosen = np.argsort(-totals, kind="stable")
+        chosen = chosen[eligible[chosen]][: self.options.features]
         grams = list(numbers)
         self.names = Words.from_words(grams[i] for i in chosen)
         self._column = {grams[i]: column for column, i in enumerate(chosen)}

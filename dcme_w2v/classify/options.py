@@ -27,6 +27,15 @@ class FeatureOptions(Checked):
         choices=("words", "spaces"),
     )
     ngrams: int = option(1, "features are n-grams of up to N words", minimum=1, maximum=10)
+    min_df: int = option(
+        1, "drop words and n-grams of fewer than N documents (not with --hashing)", minimum=1
+    )
+    max_df: float = option(
+        1.0,
+        "drop words and n-grams of more than this share of the documents (not with --hashing)",
+        above=0.0,
+        maximum=1.0,
+    )
     hashing: int | None = option(
         None,
         "feature hashing into N columns, without a vocabulary",

@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Features": (
         "features", "tokens", "ngrams", "hashing", "hashing_signs", "weighting", "norm",
-        "term_frequency", "min_df",
+        "term_frequency", "min_df", "max_df",
     ),
     "Objective": (
         "objective", "negative", "noise_power", "prior", "dcme_update", "class_clusters",
