@@ -81,8 +81,8 @@ def test_labels_of_unlabelled_documents_are_ignored(here):
 
 def test_unlabelled_lines_among_the_labelled_serve_as_well(here):
     (here / "all.tsv").write_text((here / "labelled.tsv").read_text() + "cup water\nroad seat\n")
-    told = invoke("fuse fit all.tsv --output m").stderr
-    assert "8 labelled documents of 2 classes, 2 unlabelled" in told
+    shown = invoke("fuse fit all.tsv --output m").stderr
+    assert "8 labelled documents of 2 classes, 2 unlabelled" in shown
 
 
 def test_several_files_after_one_flag_and_standard_input(here):
@@ -169,8 +169,8 @@ def test_hashed_features_have_no_signs(here):
 def test_hash_values_beyond_memory_are_those_that_occur(here, monkeypatch):
     monkeypatch.setattr("dcme_w2v.fused.fit.SCREENED", 5)
     fit = "fuse fit labelled.tsv --unlabelled texts.txt --hashing 2^30 --keep 20 --final tied"
-    told = invoke(f"{fit} --output m").stderr
-    assert "12 features (of 1,073,741,824 hash values)" in told
+    shown = invoke(f"{fit} --output m").stderr
+    assert "12 features (of 1,073,741,824 hash values)" in shown
     assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
     assert sum(path.stat().st_size for path in (here / "m").iterdir()) < 20000
     assert "hash value " in invoke("classify explain m tea -k 1").stdout

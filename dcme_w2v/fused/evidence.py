@@ -1,4 +1,4 @@
-"""Evidence: how much each feature speaks for each class, in levels.
+"""Evidence: how much each feature raises or lowers the score of each class, in levels.
 
 Pairs of feature and class get an impact from the statistics; the strongest are kept, and their
 impacts become levels. Level k of a document and a class is h_k (Def. 4): v_k times the sum of +-x_j
@@ -20,7 +20,7 @@ from dcme_w2v.fused.options import FusedOptions, kept_pairs
 from dcme_w2v.fused.statistics import UNIT, Statistics
 
 SHRUNK = 0.2  # a, by which r is drawn to the prior: share of the mean of s
-LAMBDA_2 = 1.0  # of (1); the paper does not tell its own
+LAMBDA_2 = 1.0  # of (1); the paper does not give it
 _TINY = 1e-9
 
 

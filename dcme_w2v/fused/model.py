@@ -27,6 +27,7 @@ from dcme_w2v.model_folder import Model, load_model, save_model
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
+KNOWN = ("teach", "tied", "beside", "columns", "maxent", "self-training")
 BY_LEVELS = ("tied", "beside")  # whose weights are not stored, as they follow from the levels
 
 
@@ -146,8 +147,10 @@ class FusedModel(Classifier):
         tied = _tied(model, len(classes)) if "biases" in model.arrays else None
         base = _weights(model, "initial", len(classes), "initial_bias")
         weights = _weights(model, "table", len(classes), "bias")
+        if final not in KNOWN:
+            raise model.fault("final", f"is {final!r}, must be one of {', '.join(KNOWN)}")
         if weights is None:
-            weights = _of_levels(model, evidence, tied, base)
+            weights = _of_levels(model, final, evidence, tied, base)
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
         return cls(
@@ -158,15 +161,19 @@ class FusedModel(Classifier):
 
 
 def _of_levels(
-    model: Model, evidence: Evidence | None, tied: Tied | None, base: Weights | None
+    model: Model, final: str, evidence: Evidence | None, tied: Tied | None, base: Weights | None
 ) -> Weights:
-    if evidence is None or tied is None:
+    if evidence is None or tied is None or final not in BY_LEVELS:
         raise model.fault("table", "there is no such array")
     if len(tied.weights) != len(evidence.values) + (base is not None):
         raise model.fault("weights", "do not fit the values")
     if base is not None and base.features != evidence.levels.shape[0]:
         raise model.fault("initial", "does not fit the levels")
-    return linear(evidence, tied, base)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = linear(evidence, tied, base)
+    if not np.isfinite(weights.table).all():
+        raise model.fault("values", "give weights that are NaN or infinite")
+    return weights
 
 
 def _weights(model: Model, name: str, classes: int, bias: str) -> Weights | None:

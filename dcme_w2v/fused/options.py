@@ -69,7 +69,7 @@ class FusedOptions(Checked):
         choices=("exact", "admm"),
     )
     shrinkage: float = option(
-        0.0, "precision of the prior that makes the weights of all levels alike", minimum=0.0,
+        0.0, "precision of a prior that makes the weights of all levels similar", minimum=0.0,
         maximum=1e9,
     )  # fmt: skip
     threads: int | None = option(

@@ -1,0 +1,152 @@
+"""Hand-edited and damaged fused models, and hostile use: one line, no file left behind."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers import refused
+
+from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import FormatError
+
+LINES = ["cup tea leaf", "bus road stop", "tea water cup", "road bus seat"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    labelled = [f"{'ab'[i % 2]}\t{LINES[i % 4]}\n" for i in range(8)]
+    (folder / "l.tsv").write_text("".join(labelled))
+    (folder / "u.txt").write_text("".join(f"{line}\n" for line in LINES * 5))
+    for name in ("tied", "beside", "columns", "teach"):
+        line = f"fuse fit {folder}/l.tsv --unlabelled {folder}/u.txt --quiet --threads 1"
+        assert run([*line.split(), "--final", name, "--output", str(folder / name)]) == 0
+    return folder
+
+
+def edit(path, **values):
+    found = json.loads((path / "model.json").read_text())
+    (path / "model.json").write_text(json.dumps({**found, **values}))
+
+
+def replace(path, name, array):
+    np.save(path / f"{name}.npy", array)
+    listed = json.loads((path / "model.json").read_text())["arrays"]
+    listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    edit(path, arrays=listed)
+
+
+def changed(path, name, value, at=0):
+    array = np.load(path / f"{name}.npy")
+    array.flat[at] = value
+    replace(path, name, array)
+
+
+def without(path, name):
+    listed = json.loads((path / "model.json").read_text())["arrays"]
+    edit(path, arrays={key: value for key, value in listed.items() if key != name})
+
+
+DAMAGES = [
+    ("tied", "values", lambda p: changed(p, "values", np.nan)),
+    ("tied", "values", lambda p: replace(p, "values", np.zeros(8, np.float32))),
+    ("tied", "levels_data", lambda p: replace(p, "values", np.zeros(1))),
+    ("tied", "levels_data", lambda p: changed(p, "levels_data", 0)),
+    ("tied", "levels_data", lambda p: changed(p, "levels_data", -128)),
+    ("tied", "levels_indices", lambda p: changed(p, "levels_indices", 2)),
+    ("tied", "levels_indices", lambda p: changed(p, "levels_indices", -1)),
+    ("tied", "levels_indptr", lambda p: changed(p, "levels_indptr", 5)),
+    ("tied", "levels_indptr", lambda p: replace(p, "levels_indptr", np.zeros(0, np.int64))),
+    ("tied", "weights", lambda p: replace(p, "weights", np.zeros(3))),
+    ("tied", "weights", lambda p: without(p, "weights")),
+    ("tied", "biases", lambda p: replace(p, "biases", np.zeros(3))),
+    ("tied", "table", lambda p: without(p, "biases")),
+    ("tied", "options", lambda p: edit(p, options={"levels": 0})),
+    ("tied", "binary", lambda p: edit(p, binary=1)),
+    ("tied", "final", lambda p: edit(p, final="x")),
+    ("tied", "loss", lambda p: edit(p, loss="x")),
+    ("tied", "record", lambda p: edit(p, record=3)),
+    ("beside", "initial", lambda p: changed(p, "initial", np.inf)),
+    ("beside", "initial", lambda p: replace(p, "initial", np.zeros((2, 2), np.float32))),
+    ("beside", "initial_bias", lambda p: edit(p, initial_bias=None)),
+    ("columns", "table", lambda p: replace(p, "table", np.zeros((0, 2), np.float32))),
+    ("teach", "table", lambda p: without(p, "table")),
+    ("teach", "table", lambda p: changed(p, "table", np.nan)),
+    ("teach", "bias", lambda p: edit(p, bias=-1)),
+    ("teach", "offset", lambda p: replace(p, "offset", np.full(2, np.nan, np.float32))),
+]
+
+
+@pytest.mark.parametrize(("name", "entry", "damage"), DAMAGES)
+def test_a_damaged_fused_model_names_its_entry(name, entry, damage, models, tmp_path):
+    folder = shutil.copytree(models / name, tmp_path / "m")
+    load_classifier(folder)
+    damage(folder)
+    with pytest.raises(FormatError) as caught:
+        load_classifier(folder)
+    message = caught.value.message
+    assert message.startswith(f"{folder}: {entry}") and "\n" not in message
+
+
+def test_numbers_too_large_for_probabilities(models, tmp_path, capsys):
+    folder = shutil.copytree(models / "tied", tmp_path / "m")
+    changed(folder, "values", 1e300)
+    docs = tmp_path / "d.tsv"
+    docs.write_text("a\tcup tea\n")
+    code = run(["classify", "predict", str(folder), str(docs)])
+    assert str(folder) in refused(capsys, code)
+
+
+def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("l.tsv", "u.txt", "tied"):
+        (tmp_path / name).symlink_to(models / name)
+    (tmp_path / "text.npz").write_text("no archive")
+    for line, said in (
+        ("transform u.txt l.tsv --output x.npz", "u.txt"),
+        ("levels none", "none: is no model"),
+        ("statistics none u.txt --output p.npz", "none: is no model"),
+        ("fit l.tsv --reference tied --resume-statistics text.npz --output m", "text.npz"),
+        ("fit l.tsv --reference tied --resume-statistics none.npz --output m", "none.npz"),
+        ("fit l.tsv --unlabelled u.txt --output l.tsv", "l.tsv"),
+        ("fit l.tsv --unlabelled u.txt --output no/m", "there is no folder"),
+        ("transform tied u.txt --output x.txt", "ends in .npz or .svm"),
+    ):
+        more = ["--quiet"] * line.startswith(("fit", "statistics"))
+        assert said in refused(capsys, run(["fuse", *line.split(), *more])), line
+    assert {path.name for path in tmp_path.iterdir()} == {"l.tsv", "u.txt", "tied", "text.npz"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_no_rights(models, tmp_path, capsys):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    line = f"fuse shrink {models}/tied --output {tmp_path}/locked/s --quiet"
+    assert "cannot be written" in refused(capsys, run(line.split()))
+
+
+def test_two_runs_at_once_leave_one_whole_model(models, tmp_path):
+    line = f"fuse fit {models}/l.tsv --unlabelled {models}/u.txt --quiet --threads 1 --output"
+    command = [sys.executable, "-m", "dcme_w2v", *line.split(), str(tmp_path / "m")]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    codes = [one.wait() for one in running]
+    for one in running:
+        one.stderr.close()
+    assert 0 in codes
+    assert load_classifier(tmp_path / "m").classes == ["a", "b"]
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_closed_output_and_empty_input(models, tmp_path, capsys, monkeypatch):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "blank").write_text("\n\n\n")
+    fit = f"fuse fit {models}/l.tsv --output {tmp_path}/m --quiet --unlabelled"
+    assert "no unlabelled documents" in refused(capsys, run([*fit.split(), f"{tmp_path}/empty"]))
+    assert "0 of the" in refused(capsys, run([*fit.split(), f"{tmp_path}/blank"]))
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run(["fuse", "levels", str(models / "tied")]) == 2
+    assert "standard output: is closed" in capsys.readouterr().err
