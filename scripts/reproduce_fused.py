@@ -105,7 +105,7 @@ def main() -> None:
             "Few labels: accuracy, % (Reuters: precision at 1)",
             ["method", *SETS],
             [line for line in table if set(line[1:]) != {"-"}],
-            seeds="0, 1, 2 (mean ± standard deviation; one where none is given): which are labelled",
+            seeds="0, 1, 2 (mean ± standard deviation); 0 where there is none",
             data="20 Newsgroups by date with headers; Reuters R90",
         )
 

@@ -68,7 +68,7 @@ def main() -> None:
             "Few labels on sets made here: accuracy, %",
             ["set", "classes", "labels a class", *METHODS],
             rows,
-            seeds="0; 0, 1, 2 where a standard deviation is given: documents, and which are labelled",
+            seeds="0, 1, 2 (mean ± standard deviation); 0 where there is none",
             data="20 Newsgroups, Reuters, wikipara; Python's library; installed translations",
         )
 

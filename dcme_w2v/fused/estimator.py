@@ -225,7 +225,7 @@ def _parted(y: Any) -> tuple[Any, NDArray[np.bool_]]:
 
 
 def _is_unlabelled(label: Any) -> bool:
-    """Tell whether an object is None, which pandas makes NaN of, or -1."""
+    """Return whether an object is None, which pandas makes NaN of, or -1."""
     if label is None:
         return True
     return isinstance(label, numbers.Real) and (label == UNLABELLED or label != label)

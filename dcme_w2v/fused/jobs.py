@@ -43,7 +43,7 @@ class FitJob:
     Attributes
     ----------
     labelled, unlabelled : sequence of str
-        Files, folders or ``-``; or files of vectors, told by their suffix.
+        Files, folders or ``-``; or files of vectors, by their suffix.
     output : str
         The model's folder.
     labels : str or None
@@ -267,7 +267,7 @@ def _numbered(
         raise UsageError(f"{shown}: has the label {unknown[0]!r}, which --reference does not have")
     if len(names) == 1:
         raise CorpusError(
-            f"{shown}: all documents have the label {names[0]!r}: nothing to tell apart; "
+            f"{shown}: all documents have the label {names[0]!r}: nothing to learn; "
             "give documents of two classes or more"
         )
     number = {name: i for i, name in enumerate(classes)}

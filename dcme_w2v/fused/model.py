@@ -137,7 +137,7 @@ class FusedModel(Classifier):
         Raises
         ------
         FormatError
-            It is no fused model, or damaged.
+            It is not a fused model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", FusedOptions)

@@ -157,7 +157,7 @@ class ShrunkModel(Classifier):
         return super().log_probabilities(ones(matrix) if self.binary else matrix, threads)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the features that speak most for a class, and their weights."""
+        """Return the highest-weighted features of a class, and their weights."""
         found = super().explain(label, count)
         if self.columns is None:
             return found
@@ -218,7 +218,7 @@ class ShrunkModel(Classifier):
         Raises
         ------
         FormatError
-            It is no shrunk model, or damaged.
+            It is not a shrunk model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
         classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
