@@ -8,10 +8,9 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.fused import initial
-from dcme_w2v.fused.choose import CANDIDATES
+from dcme_w2v.fused import choose, initial
 from dcme_w2v.fused.evidence import evidence_of, pairs_of
-from dcme_w2v.fused.fit import Data, check_data, fit, fit_out_of_fold
+from dcme_w2v.fused.fit import Data, Fitted, check_data, fit, fit_out_of_fold
 from dcme_w2v.fused.initial import Rows
 from dcme_w2v.fused.model import FusedModel
 from dcme_w2v.fused.options import FusedOptions, ShrinkOptions, kept_pairs, resolved
@@ -212,10 +211,26 @@ def test_the_choice_is_the_best_of_all_candidates_on_the_folds():
     data = data_of(few=8, many=200, choose=True)
     found = fit(data)
     choice = found.record["choice"]
-    assert set(choice["fold_accuracy"]) == set(CANDIDATES) >= {"maxent", "self-training"}
+    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES) >= {"maxent", "self-training"}
     assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
-    assert found.final == CANDIDATES[choice["chosen"]][2]
+    assert found.final == choose.CANDIDATES[choice["chosen"]][2]
     assert accuracy(found) > 0.7
+
+
+def test_classes_count_by_their_shares_of_the_unlabelled_documents(monkeypatch):
+    """Labelled documents have equal shares of the classes, decisions about others do not."""
+    data = data_of(few=6, many=200, choose=True)
+    always = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
+    always.table[:] = 0
+    always.table[-1, 2] = 1
+    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
+    found = {"maxent": Fitted(always, "maxent"), "teach": Fitted(good, "teach")}
+    monkeypatch.setattr(choose, "CANDIDATES", {name: ("supervised", 1, name) for name in found})
+    monkeypatch.setattr(choose, "_candidates", lambda part, reporter: found)
+    _, final, record = choose.choose(data, _quiet())
+    assert final == "teach"
+    # of 400 decisions the one model makes 200 for class 2, the other about 50
+    assert record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
 
 
 def test_when_to_choose():

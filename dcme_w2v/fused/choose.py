@@ -9,6 +9,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.fused import initial
@@ -32,27 +33,40 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
     """Return the options and the final model with the best accuracy on the folds, and all of them.
 
     Maxent and self-training are among the candidates, so that what is chosen is not below them on
-    the folds.
+    the folds. Classes count as their shares of the unlabelled documents, by the mean of all
+    candidates' decisions.
     """
     folds = data.folds(data.options.seed)
-    right = dict.fromkeys(CANDIDATES, 0)
+    right = {name: np.zeros(data.classes) for name in CANDIDATES}
+    tested, decided = np.zeros(data.classes), np.zeros(data.classes)
     for fold in np.unique(folds):
         out = folds == fold
         if len(np.unique(data.labels[~out])) < 2:
             continue
         reporter.talk(f"choosing: fold {int(fold) + 1} of {int(folds.max()) + 1}")
-        rows = csr_matrix(data.labelled.matrix[out])
-        binary = csr_matrix(data.fused_labelled.matrix[out])
+        tested += np.bincount(data.labels[out], minlength=data.classes)
         for name, found in _candidates(data.part(~out), reporter).items():
-            tested = Rows(binary if found.predicts_binary else rows, data.threads)
-            decided, _ = tested.decisions(found.weights)
-            right[name] += int((decided == data.labels[out]).sum())
-    accuracy = {name: round(hits / len(folds), 6) for name, hits in right.items()}
+            right[name] += _right(data, found, out)
+            others = data.fused if found.predicts_binary else data.unlabelled
+            decided += np.bincount(others.decisions(found.weights)[0], minlength=data.classes)
+    # Labelled documents may have other shares of the classes than the unlabelled ones.
+    weights = np.where(tested > 0, (decided + 1) / np.maximum(tested, 1), 0)
+    total = float(tested @ weights)
+    accuracy = {name: round(float(hits @ weights) / total, 6) for name, hits in right.items()}
     best = max(accuracy, key=lambda name: accuracy[name])
     reporter.talk(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
     start, rounds, final = CANDIDATES[best]
     options = dataclasses.replace(data.options, initial=start, rounds=rounds)
     return options, final, {"chosen": best, "fold_accuracy": accuracy}
+
+
+def _right(data: Data, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many labelled documents of a fold are decided rightly, by class."""
+    own = data.fused_labelled if found.predicts_binary else data.labelled
+    tested = Rows(csr_matrix(own.matrix[out]), data.threads)
+    decided, _ = tested.decisions(found.weights)
+    labels = data.labels[out]
+    return np.bincount(labels[decided == labels], minlength=data.classes)
 
 
 def _candidates(data: Data, reporter: Reporter) -> dict[str, Fitted]:
