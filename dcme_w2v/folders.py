@@ -44,7 +44,11 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
         aside.chmod(new_mode(0o777))
         if replaced and target.exists():
             old = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=OLD))
-            _swap(aside, target, old)
+            try:
+                _swap(aside, target, old)
+            except BaseException:
+                remove_files(old, ())  # still empty: another run has taken the target away
+                raise
             remove_files(old, replaced)
         else:
             aside.rename(target)

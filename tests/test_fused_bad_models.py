@@ -138,7 +138,7 @@ def test_two_runs_at_once_leave_one_whole_model(models, tmp_path):
         one.stderr.close()
     assert 0 in codes
     assert load_classifier(tmp_path / "m").classes == ["a", "b"]
-    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["m"]
 
 
 def test_closed_output_and_empty_input(models, tmp_path, capsys, monkeypatch):
