@@ -115,7 +115,7 @@ def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch)
         ("fit l.tsv --reference tied --resume-statistics none.npz --output m", "none.npz"),
         ("fit l.tsv --unlabelled u.txt --output l.tsv", "l.tsv"),
         ("fit l.tsv --unlabelled u.txt --output no/m", "there is no folder"),
-        ("transform tied u.txt --output x.txt", "ends in .npz or .svm"),
+        ("transform tied u.txt --output x.txt", "name a file that ends in .npz"),
     ):
         more = ["--quiet"] * line.startswith(("fit", "statistics"))
         assert said in refused(capsys, run(["fuse", *line.split(), *more])), line
