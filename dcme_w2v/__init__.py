@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # as typing's, whose import takes as long as ours
+TYPE_CHECKING = False  # not from typing, whose import takes as long as the rest
 if TYPE_CHECKING:
     from typing import Any
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# A public name and its module, which is imported when the name is used. One more name is a line
-# here and an import above, for type checkers.
+# Public name -> module, which is imported when the name is first used. A new name needs a line here
+# and an import above for type checkers.
 _MODULES = {
     "FusedFeatures": "dcme_w2v.fused.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",

@@ -1,4 +1,4 @@
-"""What whoever reads arrays from files needs: whether numbers are finite, and no warnings."""
+"""What readers of arrays from files needs: whether numbers are finite, and no warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 def all_finite(array: NDArray[Any]) -> bool:
-    """Tell whether an array has neither NaN nor infinity, which only floats can be.
+    """Return whether an array has no NaN and no infinity; only floats can have them.
 
     A finite sum has finite terms only; terms of a sum that is not may still be finite.
     """

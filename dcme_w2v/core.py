@@ -1,4 +1,4 @@
-"""What every use of the C core needs: tables in its layout, options as its structs, kernels."""
+"""Interface to the C core: memory layout of tables, option structs, choice of kernels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def new_table(rows: int, dim: int) -> NDArray[np.float32]:
 def _zeros(count: int) -> NDArray[np.float32]:
     """Return zeros, in huge pages where the system has them.
 
-    Rows are met at random, and with small pages each costs a walk through the page table besides.
-    Huge ones take memory fresh from the system; that of `np.zeros` may have been used before.
+    Rows are accessed at random, so with small pages most accesses miss the TLB. Huge pages need
+    newly mapped memory, whereas `np.zeros` may reuse freed memory.
     """
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return np.zeros(count, dtype=np.float32)
@@ -40,13 +40,13 @@ def _zeros(count: int) -> NDArray[np.float32]:
         block = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"{4 * count} bytes for a table") from error
-    with contextlib.suppress(OSError):  # a system that has none
+    with contextlib.suppress(OSError):  # not supported by this system
         block.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(block, dtype=np.float32)
 
 
 def core_options(options: Any) -> dict[str, float]:
-    """Return resolved options as the C struct's fields: a choice is its number."""
+    """Return resolved options as the C struct's fields, each choice as its index."""
     values = {}
     for item in dataclasses.fields(options):
         value, choices = getattr(options, item.name), declaration_of(item).choices
@@ -59,7 +59,7 @@ def kernels_named(name: str | None = None) -> str | None:
     name = name or os.environ.get("DCME_W2V_KERNELS") or None
     if name is not None and not core.has_kernels(name):
         raise UsageError(
-            f"kernels {name}: not on this machine; unset DCME_W2V_KERNELS, or name one of "
+            f"kernels {name}: not supported by this CPU; unset DCME_W2V_KERNELS, or choose one of "
             + ", ".join(one for one in INSTRUCTION_SETS if core.has_kernels(one))
         )
     return name

@@ -1,7 +1,7 @@
-"""How long a file may become and how much room there is, and refusing what would take more.
+"""Limits of file size and disk space, and checks against them before work starts.
 
-Called by whoever knows the size of its outputs before the work; see `dcme_w2v.memory`. Quotas are
-not known to any call of Python's: a write that fails by one ends in `dcme_w2v.rescue`.
+Called by modules that can compute the size of their outputs in advance; see `dcme_w2v.memory`.
+Quotas cannot be queried from Python: a write that exceeds one is handled by `dcme_w2v.rescue`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dcme_w2v.errors import ResourceError
 
 
 def file_limit() -> int | None:
-    """Return the bytes that a file may have by ``ulimit -f``; None without a limit."""
+    """Return the maximum file size in bytes (``ulimit -f``); None if unlimited."""
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     return None if soft == resource.RLIM_INFINITY else soft
 
@@ -33,30 +33,30 @@ def disk_plan(path: str | os.PathLike[str], total: int) -> list[dict[str, Any]]:
 
 
 def require_disk(path: str | os.PathLike[str], total: int, largest: int | None = None) -> None:
-    """Raise before the work if a file, or a folder of files, could not be written.
+    """Raise before work starts if there is not enough disk space for a file or a folder of files.
 
     Parameters
     ----------
     path : path
-        The target, whose folder exists.
+        The target; its parent folder exists.
     total, largest : int
-        Bytes of all its files, and of the largest; of one file by default.
+        Size in bytes of all its files and of the largest one (default: a single file).
 
     Raises
     ------
     ResourceError
-        There is less room, or the limit of this process is lower.
+        There is less free space, or the file-size limit of this process is lower.
     """
     longest, limit = total if largest is None else largest, file_limit()
     if limit is not None and longest > limit:
         raise ResourceError(
-            f"{os.fspath(path)}: needs a file of about {longest:,} bytes and the limit of this "
-            f"process is {limit:,}: raise it with ulimit -f"
+            f"{os.fspath(path)}: needs a file of about {longest:,} bytes, the file-size limit is "
+            f"{limit:,}: raise it with ulimit -f"
         )
     folder = Path(os.path.realpath(path)).parent
     free = free_bytes(folder)
     if total > free:
         raise ResourceError(
-            f"{os.fspath(path)}: needs about {total:,} bytes and {free:,} are free in {folder}: "
-            "make room or choose another folder"
+            f"{os.fspath(path)}: needs about {total:,} bytes, {free:,} are free in {folder}: "
+            "free some space or choose another folder"
         )

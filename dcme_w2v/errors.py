@@ -6,7 +6,7 @@ spells them as Python does (``dim=0: must be at least 1``), and the command line
 ``--dim 0: must be at least 1``: see `in_python_terms` and `in_shell_terms`. To add something to the
 message of another error, use its `message`, where options are still marked.
 
-Each class is also the built-in exception that callers expect: ValueError, OSError and so on.
+Each class also derives from the matching built-in exception: ValueError, OSError and so on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DcmeError(Exception):
 
     @property
     def message(self) -> str:
-        """The message with its options marked, to be made part of another one."""
+        """The message with its options marked, for use in another message."""
         return str(self.args[0]) if self.args else ""
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class UnknownOptionError(UsageError, TypeError):
 
 
 class CorpusError(DcmeError, ValueError):
-    """A corpus has nothing to train on, or something that is not text."""
+    """A corpus is empty or is not text."""
 
 
 class UnreadableError(CorpusError, OSError):
@@ -66,7 +66,7 @@ class NoSuchFileError(UnreadableError, FileNotFoundError):
 
 
 class FormatError(DcmeError, ValueError):
-    """A file of vectors, of words or of options is not what it should be."""
+    """A file is not in the expected format or is corrupt."""
 
 
 class UnknownWordError(DcmeError, KeyError):
@@ -74,11 +74,11 @@ class UnknownWordError(DcmeError, KeyError):
 
 
 class ResourceError(DcmeError, OSError):
-    """Memory or disk does not suffice."""
+    """There is not enough memory or disk space, or a file cannot be written."""
 
 
 class OutOfMemoryError(ResourceError, MemoryError):
-    """Training needs more memory than there is."""
+    """There is not enough memory."""
 
 
 class DivergedError(DcmeError, FloatingPointError):

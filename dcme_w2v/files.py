@@ -1,7 +1,7 @@
-"""Writing files so that a target is either the old file or the whole new one.
+"""Atomic writes: after any failure, a target is either the old file or the complete new one.
 
-All writing is done here and in `dcme_w2v.model_folder`, after `dcme_w2v.paths` has checked what a
-command reads and writes.
+All files are written here and in `dcme_w2v.model_folder`, after `dcme_w2v.paths` has checked the
+inputs and outputs of a command.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from dcme_w2v.packing import check_suffix, packing, packing_of
 STANDARD = "-"
 PART = ".part"
 _STDOUT = "standard output"
-_RANDOM = re.compile("[a-z0-9_]{8}")  # what tempfile puts into a name
+_RANDOM = re.compile("[a-z0-9_]{8}")  # the random part of tempfile's names
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
-_LINKS = 40  # that the system follows before it calls them a circle
+_LINKS = 40  # maximum length of a chain of symbolic links
 _LOG_LINE = 1 << 20
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to be written whole: it takes `path`'s place only when the block ends well.
+    """Open a file for an atomic write: it replaces `path` only if the block succeeds.
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
     the end, and removed when the block raises; where a process was killed, by the next that writes
@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     ResourceError
-        The file cannot be written; the target has not been touched.
+        The file cannot be written; the target is unchanged.
     """
     if is_stream(path):
         with _streaming(path) as stream, packing(path, stream) as packed:
@@ -58,7 +58,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         number, aside = tempfile.mkstemp(dir=target.parent, prefix=aside_of(target), suffix=PART)
     try:
         with contextlib.suppress(OSError):  # some file systems have no locks
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours, while we live
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while this process runs
         with io.BufferedWriter(Blaming(number, path)) as file:
             with packing(path, cast(BinaryIO, file)) as packed:
                 yield packed
@@ -74,7 +74,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 class Blaming(io.FileIO):
-    """A descriptor whose errors name what is written by it: a target, or standard output."""
+    """A file descriptor whose errors name the target, or standard output."""
 
     def __init__(
         self, number: int, target: str | os.PathLike[str], *, closefd: bool = True
@@ -92,9 +92,9 @@ class Blaming(io.FileIO):
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is a device, a pipe, a socket or an open file, as ``-`` and /dev/fd/3.
+    """Return whether a path is a device, pipe, socket or open file, such as ``-`` or /dev/fd/3.
 
-    What is written there flows on; nothing is replaced, and nothing written beside it.
+    Streams are written to directly: no file is replaced, and no derived file is written.
     """
     if os.fspath(path) == STANDARD or descriptor_of(path) is not None:
         return True
@@ -106,7 +106,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of this process's open file that a path such as /dev/stdout names."""
+    """Return the file descriptor of this process that a path such as /dev/stdout refers to."""
     name = os.path.normpath(Path(path).absolute())
     for _ in range(_LINKS):
         if found := _DESCRIPTOR.fullmatch(name):
@@ -120,7 +120,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 @contextlib.contextmanager
 def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a stream to be written to; standard output stays open."""
+    """Open a stream for writing; standard output is not closed."""
     number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
     if number == 1:
         with blaming(_STDOUT):
@@ -137,19 +137,19 @@ def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
-    """Open a log of JSON lines, which grows line by line and replaces an older log.
+    """Open a log of JSON lines; an existing log is replaced.
 
     Parameters
     ----------
     path : path
         A file or a stream.
     append : bool
-        Write behind the lines of an older log.
+        Append to an existing log instead.
 
     Raises
     ------
     UsageError
-        There is a file that is no log.
+        The file exists and is not a log.
     ResourceError
         It cannot be written.
     """
@@ -163,7 +163,7 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
         elif append and target.exists():
             number = os.open(target, os.O_RDWR | os.O_APPEND)
             _end_line(number)
-        else:  # a new file: the old one may have another name, too
+        else:  # a new file: the old one may have hard links
             number, aside = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=PART)
             Path(aside).chmod(_mode_of(target))
             Path(aside).replace(target)
@@ -171,7 +171,7 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
 
 
 def check_log(path: str | os.PathLike[str]) -> None:
-    """Raise now, before any work, if `open_log` could not write `path` later."""
+    """Raise before work starts if `open_log` could not write `path`."""
     check_writable(path)
     if packing_of(path) is not None:
         raise UsageError(
@@ -179,12 +179,12 @@ def check_log(path: str | os.PathLike[str]) -> None:
         )
     if not is_stream(path) and Path(path).exists() and not _is_log(Path(path)):
         raise UsageError(
-            f"{os.fspath(path)}: is not a log of JSON lines, which would be replaced; name another"
+            f"{os.fspath(path)}: exists and is not a log of JSON lines; choose another file"
         )
 
 
 def _is_log(path: Path) -> bool:
-    """Tell by its first and last line; a run that was killed may have cut the last."""
+    """Check the first and the last line; the last may be incomplete if a run was killed."""
     with blaming(path), path.open("rb") as file:
         first = file.readline(_LOG_LINE)
         file.seek(max(0, path.stat().st_size - _LOG_LINE))
@@ -201,7 +201,7 @@ def _is_event(line: bytes) -> bool:
 
 
 def _end_line(number: int) -> None:
-    """End a log's last line, if a run that was killed has not."""
+    """End the last line of a log if a killed run left it incomplete."""
     size = os.fstat(number).st_size
     if size and os.pread(number, 1, size - 1) != b"\n":
         os.write(number, b"\n")
@@ -211,41 +211,43 @@ def _end_line(number: int) -> None:
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Return the place of the file that a path leads to, through symbolic links.
+    """Return the path of a file with symbolic links resolved.
 
     Raises
     ------
     UsageError
-        The links lead in a circle.
+        The links form a loop.
     """
     target = Path(os.path.realpath(path))
     if target.is_symlink():
-        raise UsageError(f"{os.fspath(path)}: is a symbolic link that leads nowhere; remove it")
+        raise UsageError(f"{os.fspath(path)}: is a loop of symbolic links; remove it")
     return target
 
 
 @contextlib.contextmanager
 def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an error of the system into a `ResourceError` that names what was to be written."""
+    """Turn an OSError into a `ResourceError` that names the target."""
     try:
         yield
     except ResourceError:
         raise
     except OSError as error:
         if isinstance(error, BrokenPipeError) and target == _STDOUT:
-            raise  # the reader has had enough: no failure
+            raise  # the reader closed the pipe: not a failure
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; "
-            "make room or name another"
+            "free some space or choose another path"
         ) from error
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what processes that were killed left of their tries to write a target."""
+    """Remove temporary files that killed processes left beside a target."""
     with contextlib.suppress(OSError):
         for left in abandoned(target.parent, aside_of(target)):
             with left.open("r+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where the writer lives
+                fcntl.flock(
+                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
+                )  # raises if the writer is still running
                 left.unlink()
 
 
@@ -257,7 +259,7 @@ def abandoned(parent: Path, start: str) -> Iterator[Path]:
 
 
 def aside_of(target: Path) -> str:
-    """Return the start of the names of what is to take a target's place."""
+    """Return the prefix of the names of a target's temporary files."""
     return f".{target.name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
@@ -277,7 +279,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's names to the disk, where its file system can."""
+    """Flush the entries of a folder to disk, if its file system supports it."""
     with contextlib.suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -287,7 +289,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_name(path: str | os.PathLike[str], shown: str) -> None:
-    """Raise if a name in a path, or all of it, is longer than the file system takes.
+    """Raise if a path, or a name in it, is longer than the file system allows.
 
     Raises
     ------
@@ -308,7 +310,7 @@ def check_name(path: str | os.PathLike[str], shown: str) -> None:
 
 
 def _limit(folder: Path, name: str) -> int | None:
-    """Return a limit of the file system that a folder is on; None where it has none."""
+    """Return a limit of the file system that a folder is on; None if it has none."""
     with contextlib.suppress(OSError, ValueError):
         found = os.pathconf(folder, name)
         return found if found > 0 else None
@@ -323,7 +325,7 @@ def _is_there(folder: Path) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise now, before any work, if `replacing` could not write `path` later."""
+    """Raise before work starts if `replacing` could not write `path`."""
     check_suffix(path)
     if is_stream(path):
         _check_stream(path)
@@ -333,10 +335,10 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     with blaming(path):
         target = target_of(path)
         if target.is_dir():
-            raise UsageError(f"{os.fspath(path)}: is a folder; name a file")
+            raise UsageError(f"{os.fspath(path)}: is a folder; give a file")
         if not target.parent.is_dir():
             raise UsageError(
-                f"{os.fspath(path)}: there is no folder {target.parent}; make it first"
+                f"{os.fspath(path)}: there is no folder {target.parent}; create it first"
             )
         with tempfile.TemporaryFile(dir=target.parent):
             pass
@@ -355,13 +357,13 @@ def _check_stream(path: str | os.PathLike[str]) -> None:
 
 
 def check_standard_output() -> None:
-    """Raise now, before any work, if nothing could be written to standard output later."""
+    """Raise before work starts if standard output cannot be written to."""
     if not _is_open_for(sys.stdout, os.O_WRONLY):
-        raise UsageError("standard output: is closed; redirect it, or name a file")
+        raise UsageError("standard output: is closed; redirect it, or give a file")
 
 
 def standard_input() -> BinaryIO:
-    """Return the bytes of standard input.
+    """Return standard input as a binary file.
 
     Raises
     ------
@@ -369,7 +371,7 @@ def standard_input() -> BinaryIO:
         It is closed.
     """
     if not _is_open_for(sys.stdin, os.O_RDONLY):
-        raise UsageError("standard input: is closed; redirect it, or name a file")
+        raise UsageError("standard input: is closed; redirect it, or give a file")
     return sys.stdin.buffer
 
 
@@ -378,20 +380,20 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
         return False
     try:
         flags = fcntl.fcntl(stream.fileno(), fcntl.F_GETFL)
-    except (OSError, ValueError, AttributeError):  # no file of the system is behind it
+    except (OSError, ValueError, AttributeError):  # it has no file descriptor
         return not getattr(stream, "closed", False)
     return flags & os.O_ACCMODE in (mode, os.O_RDWR)
 
 
 def _mode_of(target: Path) -> int:
-    """Return the permissions that the target has, or that a new file would get."""
+    """Return the permissions of the target, or those of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     return new_mode(0o666)
 
 
 def new_mode(mode: int) -> int:
-    """Return the permissions that this process gives to what it makes with `mode`."""
+    """Return `mode` without the bits of this process's umask."""
     mask = os.umask(0)
     os.umask(mask)
     return mode & ~mask

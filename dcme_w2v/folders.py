@@ -1,4 +1,4 @@
-"""Writing folders so that one appears whole or not at all, and removing those that are ours.
+"""Atomic writes of folders, and removal of folders that this program wrote.
 
 Called by `dcme_w2v.model_folder` and `dcme_w2v.checkpoints`.
 """
@@ -20,19 +20,19 @@ OLD = ".old"
 
 @contextlib.contextmanager
 def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
-    """Make a folder that gets its name only when the block ends well.
+    """Create a folder that is renamed to `target` only if the block succeeds.
 
     Parameters
     ----------
     target : Path
-        Its name. An empty folder, or one that holds `replaced`, may have it already.
+        The final path. An existing folder is replaced if it has no files but those in `replaced`.
     replaced : collection of str
-        Names of files that go with that folder.
+        Names of files in the existing folder that may be replaced.
 
     Raises
     ------
     OSError
-        It cannot be written; what was there is untouched.
+        It cannot be written; an existing folder is unchanged.
     """
     start = aside_of(target)
     _remove_abandoned(target.parent, start)
@@ -63,7 +63,7 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file of a new folder to be written; it is on the disk when the block ends."""
+    """Open a file of a new folder for writing; it is flushed to disk when the block ends."""
     with path.open("xb") as file:
         yield file
         file.flush()
@@ -73,7 +73,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
     """Remove the files of a folder that have these names, or all, and the folder if it is empty.
 
-    Folders in it stay.
+    Subfolders are kept.
     """
     with contextlib.suppress(OSError):
         for one in list(folder.iterdir()):
@@ -104,7 +104,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _swap(aside: Path, target: Path, old: Path) -> None:
-    """Rename a folder over another, which gets the name `old`."""
+    """Replace a folder by another; the replaced one is renamed to `old`."""
     target.rename(old)
     try:
         aside.rename(target)

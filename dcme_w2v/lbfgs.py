@@ -1,6 +1,6 @@
-"""L-BFGS, the one loop: minimises a function of one vector from its values and gradients.
+"""L-BFGS: minimises a smooth function of a vector from its values and gradients.
 
-Called by `dcme_w2v.classify.solver` and by whatever else minimises a smooth function.
+The only use of scipy's L-BFGS in this package; called by every solver.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dcme_w2v.parallel import one_blas_thread
 
-HISTORY = 6  # pairs of vectors that L-BFGS keeps; each is as large as the point, in float64
-EVALUATIONS = 10  # for each iteration, at most, on average
+HISTORY = 6  # correction pairs that L-BFGS stores; each has the size of the point, in float64
+EVALUATIONS = 10  # maximum evaluations per iteration, on average
 
 Function = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 Watch = Callable[[int, float, NDArray[np.float64]], bool | None]
@@ -27,22 +27,22 @@ def minimise(
     tolerance: float = 1e-6,
     watch: Watch | None = None,
 ) -> NDArray[np.float64]:
-    """Return where a function has its minimum, by scipy's L-BFGS-B with one thread of BLAS.
+    """Return the minimum of a function, by scipy's L-BFGS-B with one BLAS thread.
 
     Parameters
     ----------
     function : callable
-        Gets a point, an ndarray of float64 of the shape of `start`; returns the value there and the
+        Takes a point, an ndarray of float64 of the shape of `start`; returns the value and the
         gradient, of the same shape.
     start : ndarray of float64
-        Where to begin; of any shape.
+        Starting point, of any shape.
     iterations : int
-        How many at most.
+        Maximum number of iterations.
     tolerance : float
-        Stop when an iteration reduces the value by less than this share of it.
+        Stop when an iteration reduces the value by less than this fraction.
     watch : callable, optional
-        Gets the iteration (from 1), the value that was last computed and the point; returns whether
-        to stop.
+        Takes the iteration (from 1), the last computed value and the point; returns whether to
+        stop.
 
     Returns
     -------

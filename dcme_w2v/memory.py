@@ -1,6 +1,6 @@
-"""How much memory this process may have, and refusing what would take more.
+"""Memory limit of this process, and checks against it before allocation.
 
-Called by whoever allocates by a size that a user or a file has given.
+Called by modules whose allocations depend on sizes given by a user or a file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
 
 def memory_limit() -> int | None:
-    """Return the memory in bytes that this process may have, where the system reports it."""
+    """Return the memory limit of this process in bytes, if the system reports it."""
     limits = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -35,24 +35,24 @@ def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:
     if limit is None or needed <= limit:
         return None
     return OutOfMemoryError(
-        f"{what} needs {needed:,} bytes of memory and there are {limit:,}: {remedy}"
+        f"{what} needs {needed:,} bytes of memory, {limit:,} are available: {remedy}"
     )
 
 
 def require_memory(needed: int, what: str, remedy: str) -> None:
-    """Raise before anything is allocated if there is less memory than needed.
+    """Raise before anything is allocated if there is not enough memory.
 
     Parameters
     ----------
     needed : int
         Bytes.
     what, remedy : str
-        Subject and end of the message: "WHAT needs N bytes of memory and there are M: REMEDY".
+        Parts of the message "WHAT needs N bytes of memory, M are available: REMEDY".
 
     Raises
     ------
     OutOfMemoryError
-        There is less.
+        There is not enough memory.
     """
     if error := shortage(needed, what, remedy):
         raise error

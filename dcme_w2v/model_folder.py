@@ -50,14 +50,14 @@ _OWN_KEYS = ("kind", "version", "program", "arrays")
 
 @dataclass(frozen=True)
 class Model:
-    """What a model's folder holds.
+    """The content of a model's folder.
 
     Attributes
     ----------
     path : Path
         The folder.
     description : dict
-        What the JSON file holds beside the arrays, such as the options.
+        The other fields of the JSON file, such as the options.
     arrays : dict of ndarray
         The arrays by name, memory-mapped and read-only.
     """
@@ -67,7 +67,7 @@ class Model:
     arrays: dict[str, NDArray[Any]]
 
     def array(self, name: str, dtype: str, *shape: int | None) -> NDArray[Any]:
-        """Return an array that has to be there, of a dtype and a shape (None: any length).
+        """Return a required array, checking its dtype and shape (None: any length).
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Model:
         return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
 
     def words(self, name: str = "words") -> Words:
-        """Return a list of words that `words_arrays` made arrays of."""
+        """Return a list of words from the arrays that `words_arrays` made."""
         text = self.array(f"{name}_text", "uint8", None)
         offsets = self.array(f"{name}_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
@@ -188,7 +188,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether a string has no half of a surrogate pair."""
+    """Return whether a string has no unpaired surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -208,26 +208,26 @@ def save_model(
     arrays: Mapping[str, NDArray[Any]],
     description: Mapping[str, Any],
 ) -> None:
-    """Write a model's folder beside the target, then rename it: the target is old or new, whole.
+    """Write a model's folder atomically: the target is the old model or the complete new one.
 
     Parameters
     ----------
     path : path
-        The folder; one that is there is replaced if it is empty, or a model of this kind with
-        nothing else in it. A symbolic link to a folder stays.
+        The folder. An existing one is replaced if it is empty or has only a model of this kind. A
+        symbolic link to a folder is kept.
     kind : str
         The kind of model, which `load_model` requires.
     version : int
-        Of this kind's arrays and description; raise it when older programs cannot read them.
+        Version of this kind's format; increase it when older programs cannot read it.
     arrays : mapping of ndarray
         Names of lower-case letters, digits and ``_``.
     description : mapping
-        Goes to the JSON file.
+        Written to the JSON file.
 
     Raises
     ------
     UsageError
-        There is something else at `path`.
+        `path` has other content.
     """
     check_model_target(path, kind)
     target = target_of(path)
@@ -254,7 +254,9 @@ def size_of_model(
     size = len(_head_text(kind, version, arrays, description))
     for array in arrays.values():
         header = io.BytesIO()
-        write_array(header, array[:0], allow_pickle=False)  # of the same length, but for the shape
+        write_array(
+            header, array[:0], allow_pickle=False
+        )  # of the same length, except for the shape
         size += -(-len(header.getvalue()) // 64) * 64 + array.nbytes
     return size
 
@@ -270,7 +272,7 @@ def _head_text(
 
 
 def kind_of_model(path: str | os.PathLike[str]) -> str:
-    """Return which kind of model a folder holds.
+    """Return the kind of model in a folder.
 
     Raises
     ------
@@ -286,7 +288,7 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     Raises
     ------
     FormatError
-        It is not a model, of another kind or version, or damaged.
+        It is not a model of this kind and version, or is corrupt.
     """
     folder = Path(path)
     head = _read_head(folder)
@@ -307,37 +309,37 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
 
 
 def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
-    """Raise now, before any work, if `save_model` could not write `path` later."""
+    """Raise before work starts if `save_model` could not write `path`."""
     name = os.fspath(path)
     with blaming(path):
         target = target_of(path)
         if not target.parent.is_dir():
-            raise UsageError(f"{name}: there is no folder {target.parent}; make it first")
+            raise UsageError(f"{name}: there is no folder {target.parent}; create it first")
         if target.is_dir():
             _check_replaceable(name, target, kind)
         elif target.exists():
-            raise UsageError(f"{name}: is a file; a model is a folder, name a new one")
+            raise UsageError(f"{name}: is a file; a model is a folder, choose a new one")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 
 
 def _check_replaceable(name: str, folder: Path, kind: str) -> None:
-    """Raise if a folder holds anything but a model of one kind."""
+    """Raise if a folder has anything other than a model of one kind."""
     found = {one.name for one in folder.iterdir()}
     if not found:
         return
     try:
         head = _read_head(folder)
     except (FormatError, OSError):
-        raise UsageError(f"{name}: is a folder with something else in it; name a new one") from None
+        raise UsageError(f"{name}: is a folder with other content; choose a new one") from None
     if head.get("kind") != kind:
-        raise UsageError(f"{name}: is not a model of kind {kind}; name a new folder")
+        raise UsageError(f"{name}: is not a model of kind {kind}; choose a new folder")
     foreign = found - _files_of(head)
     foreign |= {one for one in found if not stat.S_ISREG((folder / one).lstat().st_mode)}
     if foreign:
         raise UsageError(
-            f"{name}: is a model with something else in its folder ({min(foreign)}); name a new "
-            "one, or move that"
+            f"{name}: is a model with other content ({min(foreign)}); choose a new "
+            "folder, or move that"
         )
 
 
@@ -349,7 +351,7 @@ def _files_of(head: dict[str, Any]) -> set[str]:
 
 
 class _Bytes:
-    """A file of which numpy knows nothing but `write`."""
+    """A file object that has only `write` for numpy."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.write = file.write
@@ -365,7 +367,7 @@ def _kind_of(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _head_of(target: Path) -> dict[str, Any]:
-    """Return what the JSON file says of a model that is to be replaced, if there is one."""
+    """Return the JSON file of a model that would be replaced, if there is one."""
     return _read_head(target) if (target / MODEL_FILE).exists() else {}
 
 
@@ -375,11 +377,13 @@ def _read_head(folder: Path) -> dict[str, Any]:
         _check_regular(file, _LARGEST_JSON)
         head = json.loads(file.read_bytes(), parse_constant=_finite, parse_float=_finite)
     except (FileNotFoundError, NotADirectoryError):
-        raise FormatError(f"{folder}: is no model (has no {MODEL_FILE}); name a folder") from None
+        raise FormatError(
+            f"{folder}: is not a model (it has no {MODEL_FILE}); give the folder of one"
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{file}: is damaged ({error}); fit the model again") from None
+        raise FormatError(f"{file}: is corrupt ({error}); fit the model again") from None
     if not isinstance(head, dict):
-        raise FormatError(f"{file}: is damaged (no object); fit the model again")
+        raise FormatError(f"{file}: is corrupt (no object); fit the model again")
     return head
 
 
@@ -400,7 +404,7 @@ def _check_regular(file: Path, largest: int | None = None) -> None:
 
 
 def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
-    """Map one array and compare it with what the JSON file says of it."""
+    """Map one array and check it against the JSON file."""
     if not _NAME.fullmatch(name):
         raise FormatError(
             f"{folder / MODEL_FILE}: {_shown(name)} is no array's name; fit the model again"
@@ -414,11 +418,13 @@ def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
     except OSError:
         raise
-    except Exception as error:  # numpy lets through whatever Python's parser makes of a header
+    except Exception as error:  # numpy passes on any error of Python's parser from a corrupt header
         said = " ".join(str(error).split())[:200]
-        raise FormatError(f"{file}: is damaged ({said}); fit the model again") from None
+        raise FormatError(f"{file}: is corrupt ({said}); fit the model again") from None
     if _kind_of(array) != listing:
-        raise FormatError(f"{file}: is not the array that {MODEL_FILE} says; fit the model again")
+        raise FormatError(
+            f"{file}: differs from its description in {MODEL_FILE}; fit the model again"
+        )
     return array
 
 

@@ -1,9 +1,8 @@
-"""The only declaration of every option.
+"""The single declaration of every option.
 
-A field of a frozen dataclass below is one option: its type, default, bounds, help text, the
-spellings on the command line and whether the C core sees it. The click option, ``--help``, the
-reference in the documentation, the manifest beside the vectors and the C struct of the same name
-follow from it, so that they cannot disagree.
+A field of a frozen dataclass below is one option: type, default, bounds, help text, spellings on
+the command line. The click option, ``--help``, the reference in the documentation, the manifest and
+the C struct of the same name are derived from it, so that they cannot disagree.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
 
 
 def declaration_of(item: dataclasses.Field[Any]) -> Declaration:
-    """Return what was declared for a dataclass field."""
+    """Return the declaration of a dataclass field."""
     declared = item.metadata["option"]
     assert isinstance(declared, Declaration)
     return declared
@@ -98,9 +97,9 @@ def default_threads() -> int:
 
 
 class Checked:
-    """Check every field against its declaration when an object is made.
+    """Base class that checks every field against its declaration.
 
-    Numbers become Python's own: an int for a field of type float a float, numpy's numbers too.
+    Numbers, including numpy's, are converted to the declared Python type.
     """
 
     def __post_init__(self) -> None:
@@ -116,13 +115,13 @@ class Checked:
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Make options from a mapping; an unknown name is an error that names the nearest."""
+        """Create options from a mapping; an unknown name is an error that suggests the nearest."""
         check_names(values, [item.name for item in dataclasses.fields(cls)])  # type: ignore[arg-type]
         return cls(**values)
 
 
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
-    """Raise `UnknownOptionError`, which names the nearest, if a name is not one of the known."""
+    """Raise `UnknownOptionError`, with the nearest name, if a name is not known."""
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
@@ -131,7 +130,7 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 
 
 def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
-    """Return a value as its type, or raise where it cannot be the option's."""
+    """Return a value converted to its type, or raise if it is not valid."""
     shown = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
@@ -214,7 +213,7 @@ def _article(kind: type) -> str:
 
 @dataclass(frozen=True)
 class VocabularyOptions(Checked):
-    """Which words are kept, and how text becomes tokens."""
+    """Which words are kept, and how text is split into tokens."""
 
     min_count: int = option(
         5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
@@ -231,7 +230,7 @@ class VocabularyOptions(Checked):
         False, "read truncated compressed files as far as possible instead of failing"
     )
     allow_binary: bool = option(
-        False, "read files with NUL bytes; tokens with them are treated by --encoding-errors"
+        False, "read files with NUL bytes; --encoding-errors applies to tokens with NUL"
     )
     strict: bool = option(
         False, "fail on dangling links, pipes and binary files in folders instead of skipping them"
@@ -240,7 +239,7 @@ class VocabularyOptions(Checked):
 
 @dataclass(frozen=True)
 class PhraseOptions(Checked):
-    """Which pairs of words are joined."""
+    """Which pairs of words are joined to phrases."""
 
     passes: int = option(
         1,
@@ -385,8 +384,8 @@ class TrainOptions(Checked):
     )
 
 
-# Other defaults for TrainOptions, and for --vectors. word2vec.c's command lines get its defaults:
-# who writes them wants to repeat what was done with it. A high likelihood (all tokens, a wide
+# Sets of defaults for TrainOptions and --vectors. word2vec.c's command lines get its defaults, so
+# that they reproduce its results. A high likelihood (all tokens, a wide
 # window, no subsampling) and good similarities need different settings; docs/results/likelihood.md
 # has the figures.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -465,7 +464,7 @@ class CheckpointOptions(Checked):
     )
     checkpoint_every: str = option(
         "10m",
-        "interval of checkpoints: a number of epochs, or a time as 30s, 10m, 2h",
+        "interval of checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
     )
@@ -479,7 +478,7 @@ class CheckpointOptions(Checked):
         if not re.fullmatch(form, self.checkpoint_every):
             raise UsageError(
                 f"--checkpoint-every={self.checkpoint_every}: must be a number of epochs, or a "
-                "time as 30s, 10m, 2h"
+                "time such as 30s, 10m, 2h"
             )
 
     @property
@@ -489,12 +488,12 @@ class CheckpointOptions(Checked):
 
     @property
     def epochs(self) -> int | None:
-        """Epochs from one checkpoint to the next; None where time counts."""
+        """Epochs between checkpoints; None if the interval is a time."""
         return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
 
     @property
     def seconds(self) -> float | None:
-        """Seconds from one checkpoint to the next; None where epochs count."""
+        """Seconds between checkpoints; None if the interval is in epochs."""
         if self.epochs is not None:
             return None
         unit = {"s": 1, "m": 60, "h": 3600}[self.checkpoint_every[-1]]
@@ -522,7 +521,7 @@ class HoldoutOptions(Checked):
 
     @property
     def fraction(self) -> float | None:
-        """The share of the lines; None for a file, or nothing."""
+        """The share of the lines; None for a file or without held-out text."""
         try:
             return None if self.holdout is None else float(self.holdout)
         except ValueError:
@@ -530,7 +529,7 @@ class HoldoutOptions(Checked):
 
     @property
     def file(self) -> str | None:
-        """The file; None for a share, or nothing."""
+        """The file; None for a share or without held-out text."""
         return self.holdout if self.fraction is None else None
 
 
@@ -539,7 +538,7 @@ ANALOGY_METHODS = ("3cosadd", "3cosmul")
 
 @dataclass(frozen=True)
 class OutputOptions(Checked):
-    """Where results go."""
+    """The format of the output."""
 
     format: str | None = option(
         None,
@@ -559,7 +558,7 @@ POSTPROCESSES = ("none", "centre", "damp")
 
 @dataclass(frozen=True)
 class PostprocessOptions(Checked):
-    """What `convert` changes of the vectors."""
+    """How `convert` changes the vectors."""
 
     postprocess: str = option(
         "none",

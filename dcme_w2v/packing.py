@@ -85,7 +85,7 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Passes bytes on to a file until it is told to drop them."""
+    """Passes bytes on to a file until `drop` is set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,6 +1,6 @@
-"""Functions over streams of items and blocks of rows by several threads, results in order.
+"""Map functions over items and blocks of rows with several threads; results are in order.
 
-Results do not depend on the number of threads, nor do sums over them in the order of the blocks.
+Results do not depend on the number of threads, and neither do sums over them in block order.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _BLOCK_ROWS = 4096
 def ordered_map(
     function: Callable[[T], R], items: Iterable[T], threads: int | None = None
 ) -> Iterator[R]:
-    """Yield function(item) for each item in order, a few items ahead of the consumer at most.
+    """Yield function(item) for each item in order, at most a few items ahead of the consumer.
 
-    For functions that release the GIL: the next item is taken by the caller's thread while others
-    are worked on, and no more than one item a thread waits in memory.
+    For functions that release the GIL: the caller's thread takes the next item while the workers
+    run, and at most one item per thread waits in memory.
     """
     threads = threads or default_threads()
     running: deque[Future[R]] = deque()
@@ -49,10 +49,10 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which a matrix product uses one thread.
+    """Return a context in which BLAS uses one thread.
 
-    BLAS's own threads wait for each other at every product, which takes longer than the products
-    where several threads multiply, or where the machine has other work.
+    The threads of BLAS synchronise at every product, which takes longer than the products if
+    several threads multiply or the machine is busy.
     """
     return _blas().limit(limits=1, user_api="blas")
 

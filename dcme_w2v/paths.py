@@ -1,14 +1,14 @@
-"""The path guard: no command writes over what it reads, over another output, or over foreign files.
+"""The path guard: no command overwrites its inputs, another of its outputs, or unrelated files.
 
 Every command, and every function of the Python API that reads and writes files, declares both and
 calls `check` before anything is opened for writing::
 
     Paths().reads("CORPUS", *corpus).writes("--output", output).check()
 
-A file that the program writes under a name of its own, such as the manifest X.json of X, is
-declared with its target as a `Beside`. After the check, `dcme_w2v.files` and
-`dcme_w2v.model_folder` write; no other module opens a file for writing. tests/test_paths.py checks
-both: a new command needs a row in its table.
+A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
+target as a `Beside`. After the check, `dcme_w2v.files` and `dcme_w2v.model_folder` write; no other
+module opens a file for writing. tests/test_paths.py checks both: a new command needs a row in its
+table.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from pathlib import Path
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import STANDARD, check_log, check_name, check_writable, descriptor_of, is_stream
 
-# A file that exists is its device and inode; one that does not, those of the nearest folder that
-# exists and the names below it. Devices, as /dev/null, and sockets have none: nothing is replaced.
+# An existing file is identified by device and inode, a new one by those of the nearest existing
+# folder and the names below it. Devices such as /dev/null and sockets have no identity: they are
+# not replaced.
 Identity = tuple[int | str, ...]
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
@@ -34,14 +35,14 @@ PARTIAL = ".partial"  # behind the names of results whose training was interrupt
 
 @dataclass(frozen=True)
 class Beside:
-    """A file that is written beside a target, under a name that the user has not given.
+    """A file that is written with a target, under a name derived from it.
 
     Attributes
     ----------
     path : str
     is_ours : callable
-        Whether the file that has this name already is of the kind that is written there; another
-        is not replaced.
+        Returns whether an existing file of this name is of the kind that is written there; other
+        files are not replaced.
     """
 
     path: str
@@ -49,11 +50,11 @@ class Beside:
 
 
 def _nothing() -> None:
-    """Check nothing."""
+    """Accept any path."""
 
 
 def _none(name: str) -> bool:
-    """Own no entry of a folder."""
+    """Accept no entry of a folder."""
     return False
 
 
@@ -61,8 +62,8 @@ def _none(name: str) -> bool:
 class _File:
     """A file or folder that is read or written.
 
-    `shown` is what messages call it, `check` raises if it cannot be written, and `owns` decides by
-    name which entries of a folder are written.
+    `shown` is its name in messages, `check` raises if it cannot be written, and `owns` returns
+    whether an entry of a folder, by its name, is written.
     """
 
     path: str
@@ -74,10 +75,10 @@ class _File:
 
 
 class Paths:
-    """What a command reads and writes.
+    """The inputs and outputs of a command.
 
-    Each method takes the flag or the argument that a path was given for, which messages name; a
-    path that is None is left out. Methods return the object.
+    Each method takes the flag or argument that a path was given for, for use in messages. Paths
+    that are None are ignored. Methods return the object.
     """
 
     def __init__(self) -> None:
@@ -85,15 +86,15 @@ class Paths:
         self._written: list[_File] = []
 
     def reads(self, flag: str, *paths: str | None, beside: Iterable[str] = ()) -> Paths:
-        """Declare files that are read, and folders, of which all files are.
+        """Declare inputs: files, and folders of which all files are read.
 
         Parameters
         ----------
         flag : str
         *paths : str or None
-            ``-`` is standard input. Addresses are left out.
+            ``-`` is standard input. URLs are ignored.
         beside : iterable of str
-            What is read because of the first of them, such as X.vocab of X.npy.
+            Files that are read with the first of them, such as X.vocab with X.npy.
 
         Raises
         ------
@@ -111,14 +112,14 @@ class Paths:
         return self
 
     def writes(self, flag: str, path: str | None, beside: Iterable[Beside] = ()) -> Paths:
-        """Declare a file that is written; ``-`` is standard output.
+        """Declare an output file; ``-`` is standard output.
 
         Parameters
         ----------
         flag : str
         path : str or None
         beside : iterable of Beside
-            What is written with it; left out for a stream, which has nothing beside it.
+            Files that are written with it; ignored for streams.
         """
         if path is not None:
             self._add(flag, path, lambda: check_writable(path))
@@ -130,14 +131,14 @@ class Paths:
         return self
 
     def stdout(self, flag: str, used: bool) -> Paths:
-        """Declare whether a flag, such as --json, writes its results to standard output."""
+        """Declare that a flag such as --json writes to standard output, if it is given."""
         if used:
             identity = _identity(STANDARD, "stdout")
             self._written.append(_File(STANDARD, f"{flag} (stdout)", identity, False))
         return self
 
     def log(self, flag: str, path: str | None) -> Paths:
-        """Declare a log of JSON lines; a file that is there has to be one."""
+        """Declare a log of JSON lines; an existing file must be a log."""
         if path is not None:
             self._add(flag, path, lambda: check_log(path))
         return self
@@ -147,7 +148,7 @@ class Paths:
 
         So are others `beside` it.
         """
-        from dcme_w2v.model_folder import check_model_target  # with numpy: not for --help
+        from dcme_w2v.model_folder import check_model_target  # imports numpy, slow for --help
 
         if path is not None:
             self._add(flag, path, lambda: check_model_target(path, kind), lambda name: True)
@@ -160,25 +161,25 @@ class Paths:
         return self
 
     def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
-        """Declare a folder in which entries are written, those whose names `owns` accepts."""
+        """Declare a folder in which the entries whose names `owns` accepts are written."""
         if path is not None:
             self._add(flag, path, lambda: _check_folder(flag, path), owns)
         return self
 
     def temporary(self, flag: str, path: str | None) -> Paths:
-        """Declare a folder for temporary files without names, which replace nothing."""
+        """Declare a folder for unnamed temporary files, which replace nothing."""
         if path is not None:
             check = _File(path, f"{flag} {path}", None, True, lambda: _check_temporary(flag, path))
             self._written.append(check)
         return self
 
     def check(self) -> None:
-        """Raise if a file that is written is read, too, is written twice, or cannot be written.
+        """Raise if an output is also an input, is written twice, or cannot be written.
 
         Raises
         ------
         UsageError
-            Two paths clash, or a target holds something that is not to be replaced.
+            Two paths conflict, or a target has content that must not be replaced.
         ResourceError
             A target cannot be written.
         """
@@ -202,7 +203,7 @@ class Paths:
         )
 
     def _check_links(self) -> None:
-        """Raise if a file in a folder that is read is, by a link, a file that is written."""
+        """Raise if a file in an input folder is a link to an output."""
         targets = {one.identity: one for one in self._written if Path(one.path).is_file()}
         for folder in self._read if targets else ():
             for identity in _files_in(folder):
@@ -211,51 +212,51 @@ class Paths:
 
 
 def _shown(flag: str, path: str) -> str:
-    """Return what messages call a path: see `dcme_w2v.errors`."""
+    """Return the name of a path in messages: see `dcme_w2v.errors`."""
     return f"{flag}={path}" if flag.startswith("--") else f"{flag} {path}"
 
 
-# ---- clashes ----
+# ---- conflicts ----
 
 
 def _check_two_outputs(target: _File, other: _File) -> None:
     if target.identity is not None and target.identity == other.identity:
         raise UsageError(
-            f"{target.shown}: is the same file as {other.shown}; give each output a file of its own"
+            f"{target.shown}: is the same file as {other.shown}; give each output its own file"
         )
     for inner, outer in ((target, other), (other, target)):
         name = _name_inside(inner, outer)
         if name is not None and outer.owns(name):
             raise UsageError(
                 f"{inner.shown}: is in the folder {outer.shown}, which is written as a whole; "
-                "name a file outside of it"
+                "choose a file outside of it"
             )
 
 
 def _check_output(target: _File, source: _File) -> None:
     if target.identity is not None and target.identity == source.identity:
         raise UsageError(
-            f"{target.shown}: is the same file as {source.shown}, which is read; name another"
+            f"{target.shown}: is the same file as {source.shown}, which is read; choose another"
         )
     if _name_inside(target, source) is not None:
         raise _is_inside(target, source)
     name = _name_inside(source, target)
     if name is not None and target.owns(name):
         raise UsageError(
-            f"{target.shown}: would be replaced while {source.shown} in it is read; name another"
+            f"{target.shown}: would be replaced while {source.shown} in it is read; choose another"
         )
 
 
 def _is_inside(target: _File, source: _File) -> UsageError:
     return UsageError(
-        f"{target.shown}: is in the folder {source.shown}, which is read; name a file outside of it"
+        f"{target.shown}: is in the folder {source.shown}, which is read; choose a file outside"
     )
 
 
 def _identity(path: str, stream: str) -> Identity | None:
-    """Return what all names of a file have in common; None for a device or a socket.
+    """Return the same identity for all names of a file; None for a device or a socket.
 
-    ``-`` stands for the file behind `stream`, where there is one, otherwise for the stream.
+    ``-`` is the file that `stream` is redirected to or from, if there is one, otherwise the stream.
     """
     number = _number_of(stream) if path == STANDARD else descriptor_of(path)
     try:
@@ -284,14 +285,14 @@ def _identity_of_new(path: str) -> Identity:
 
 
 def _lineage(path: str) -> Iterator[Path]:
-    """Yield the place that a path leads to, then the folders that it is in, up to the root."""
+    """Yield the resolved path, then its parent folders up to the root."""
     place = Path(os.path.realpath(path))
     yield place
     yield from place.parents
 
 
 def _name_inside(inner: _File, outer: _File) -> str | None:
-    """Return the name in the folder `outer` that leads to `inner`; None if it is not in there."""
+    """Return the entry of the folder `outer` that contains `inner`; None if it is outside."""
     if not outer.is_folder or outer.identity is None or inner.path == STANDARD:
         return None
     below = None
@@ -303,9 +304,9 @@ def _name_inside(inner: _File, outer: _File) -> str | None:
 
 
 def _files_in(folder: _File) -> Iterator[Identity | None]:
-    """Yield the identities of the files in a folder and below; those of hidden ones are left out.
+    """Yield the identities of the files in a folder and its subfolders, except hidden ones.
 
-    They are not read: see `dcme_w2v.text.corpus.expand`.
+    Hidden files are not read: see `dcme_w2v.text.corpus.expand`.
     """
     for parent, folders, names in os.walk(folder.path if folder.is_folder else os.devnull):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -323,8 +324,7 @@ def _checking(one: Beside, shown: str) -> Callable[[], None]:
         place = Path(one.path)
         if place.exists() and place.stat().st_size and not one.is_ours(place):
             raise UsageError(
-                f"{shown}: is another kind of file, which would be replaced; move it, or name "
-                "another output"
+                f"{shown}: exists and is another kind of file; move it, or choose another output"
             )
 
     return check
@@ -344,11 +344,15 @@ def _check_model_beside(path: str, kind: str, shown: str) -> None:
 def _check_folder(flag: str, path: str) -> None:
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{_shown(flag, path)}: is a file; name a folder")
+        raise UsageError(f"{_shown(flag, path)}: is a file; give a folder")
     if not place.parent.is_dir():
-        raise UsageError(f"{_shown(flag, path)}: there is no folder {place.parent}; make it first")
+        raise UsageError(
+            f"{_shown(flag, path)}: there is no folder {place.parent}; create it first"
+        )
 
 
 def _check_temporary(flag: str, path: str) -> None:
     if not Path(path).is_dir():
-        raise UsageError(f"{_shown(flag, path)}: is no folder; make it first, or name another")
+        raise UsageError(
+            f"{_shown(flag, path)}: is not a folder; create it first, or choose another"
+        )

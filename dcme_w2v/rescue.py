@@ -1,7 +1,7 @@
-"""Results that cannot be written where they belong are kept elsewhere: no run is lost.
+"""Fallbacks for results that cannot be written to their target, so that no run is lost.
 
-Called by whoever writes what has taken long to compute: vectors and models. What was kept is said
-in the error, because a run whose files are not where they were asked for has failed.
+Called when vectors and models are saved. The error message names the fallback files, because a run
+whose files are not at their targets has failed.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.folders import remove_files
 
-PREFIX = "dcme-w2v-"  # of the folders that results are kept in
-# A target may have become a folder, or somebody else's, since it was checked: a `UsageError`.
+PREFIX = "dcme-w2v-"  # prefix of the fallback folders
+# A target may have changed since it was checked, for example into a folder: a `UsageError`.
 _FAILURES = (ResourceError, UsageError)
-_LONGEST = 100  # bytes of a name that is used again
+_LONGEST = 100  # maximum bytes of a name that is reused
 _SUFFIX = 12
 
 
 @dataclass(frozen=True)
 class Result:
-    """Something to be written.
+    """A result to be written.
 
     Attributes
     ----------
     path : str
-        Where it belongs; ``-`` and other streams, too.
+        Its target; may be ``-`` or another stream.
     name : str
-        What it is called elsewhere if `path` has no name that can be used again.
+        Its name in a fallback folder if the name of `path` cannot be reused.
     write : callable
         Writes it to a path; raises `ResourceError` or `UsageError` if that fails.
     """
@@ -46,23 +46,23 @@ class Result:
 def write_or_keep(
     results: Sequence[Result], instead: Callable[[], str | None] = lambda: None
 ) -> None:
-    """Write results; those that cannot be written are kept elsewhere.
+    """Write results; those that cannot be written are saved in a fallback folder.
 
-    All are tried, so that one full disk does not cost what belongs on another. Tried in turn are a
-    new folder beside the target, one in the folder for temporary files, and one in the cache folder
+    All are tried, because targets may be on different disks. Fallbacks are, in this order, a new
+    folder beside the target, one in the folder for temporary files, and one in the cache folder
     (``$XDG_CACHE_HOME`` or ``~/.cache``).
 
     Parameters
     ----------
     results : sequence of Result
     instead : callable, optional
-        Asked first when something could not be written: keeps all in another way and returns what
-        to say of it, or None if it cannot.
+        Called first if a result could not be written: saves all results in another way and returns
+        a message, or None if it fails.
 
     Raises
     ------
     ResourceError
-        Something could not be written; its message says where it was kept.
+        A result could not be written to its target; the message names the fallback file.
     """
     failed: list[tuple[Result, DcmeError]] = []
     for one in results:
@@ -83,7 +83,7 @@ def _instead(keep: Callable[[], str | None]) -> str | None:
 
 
 def _kept(results: Sequence[Result]) -> str:
-    """Write each result elsewhere and say where."""
+    """Write each result to a fallback folder and return a message with the paths."""
     places = {one.path: _keep(one) for one in results}
     lost = [path for path, place in places.items() if place is None]
     found = [place for place in places.values() if place is not None]
@@ -94,7 +94,7 @@ def _kept(results: Sequence[Result]) -> str:
 
 
 def _keep(result: Result) -> str | None:
-    """Write a result to the first place that works and return its path."""
+    """Write a result to the first fallback folder that works and return its path."""
     for folder in _folders(result.path):
         try:
             new = Path(tempfile.mkdtemp(dir=folder, prefix=PREFIX))
@@ -113,10 +113,10 @@ def _keep(result: Result) -> str | None:
 def _folders(path: str) -> Iterator[Path]:
     if not is_stream(path):
         yield Path(os.path.realpath(path)).parent
-    with contextlib.suppress(FileNotFoundError):  # no folder for temporary files works
+    with contextlib.suppress(FileNotFoundError):  # there is no usable folder for temporary files
         yield Path(tempfile.gettempdir())
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    with contextlib.suppress(RuntimeError):  # no home
+    with contextlib.suppress(RuntimeError):  # there is no home folder
         folder = (Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache") / "dcme-w2v"
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _folders(path: str) -> Iterator[Path]:
 
 
 def _name(result: Result) -> str:
-    """Return the name that a result has elsewhere; its suffix stays, which may tell the format."""
+    """Return the name of a result in a fallback folder, with the suffix that sets the format."""
     name = "" if is_stream(result.path) else Path(result.path).name
     if 0 < len(os.fsencode(name)) <= _LONGEST:
         return name

@@ -1,8 +1,8 @@
 """scikit-learn's conventions for estimators, with or without scikit-learn (1.6 or later).
 
-`BaseEstimator` and the mixins are scikit-learn's where it is installed, and otherwise small classes
-that do the same. `parameters` derives an estimator's constructor from the dataclass that declares
-its options. Called by `dcme_w2v.classify.estimator` and `dcme_w2v.documents.estimator`.
+`BaseEstimator` and the mixins are scikit-learn's if it is installed, otherwise small replacements.
+`parameters` derives an estimator's constructor from the dataclass that declares its options. Called
+by `dcme_w2v.classify.estimator` and `dcme_w2v.documents.estimator`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ except ImportError:
             known = self.get_params()
             for name, value in params.items():
                 if name not in known:
-                    raise ValueError(f"{name}: is no parameter; give one of {', '.join(known)}")
+                    raise ValueError(f"{name}: is not a parameter; give one of {', '.join(known)}")
                 setattr(self, name, value)
             return self
 
@@ -91,18 +91,19 @@ def parameters(
 ) -> Callable[[C], C]:
     """Return a class decorator that makes the options of a dataclass parameters of an estimator.
 
-    The constructor only stores them, as scikit-learn asks for; `options_of` checks them. `seed` is
-    called `random_state`. The line ``{options}`` in the class's docstring becomes their list.
+    The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
+    renamed to `random_state`. The line ``{options}`` in the class's docstring is replaced by their
+    list.
 
     Parameters
     ----------
     options : dataclass
         The declaration: names, defaults and help.
     first, last : mapping, optional
-        Names and defaults of parameters before the options, which may be given by position, and
-        behind them.
+        Names and defaults of parameters before the options, which may be positional, and after
+        them.
     without : tuple of str
-        Options that have no meaning for the estimator.
+        Options that do not apply to the estimator.
     """
     fields = [item for item in dataclasses.fields(options) if item.name not in without]
     names = {item.name: "random_state" if item.name == "seed" else item.name for item in fields}
@@ -138,12 +139,12 @@ def parameters(
 def options_of(estimator: Any, **more: Any) -> Any:
     """Return the parameters of an estimator as the dataclass that declares them.
 
-    `more` sets options that are no parameters.
+    `more` sets options that are not parameters.
 
     Raises
     ------
     UsageError
-        A value cannot be used; the message names it.
+        A value is not valid; the message names the parameter.
     """
     options, names = estimator._declared
     values = {field: getattr(estimator, name) for field, name in names.items()}
@@ -177,7 +178,7 @@ def _described(options: type, names: Mapping[str, str]) -> str:
 
 
 def _seed_of(random_state: Any) -> int:
-    """Return a seed for the C core; None draws one from numpy's global state."""
+    """Return a seed for the C core; for None, one from numpy's global random state."""
     if random_state is None:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
@@ -190,13 +191,13 @@ def _seed_of(random_state: Any) -> int:
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
-    """Raise NotFittedError, a ValueError, where `fit` has not set an attribute."""
+    """Raise NotFittedError, a ValueError, if `fit` has not set an attribute."""
     if not hasattr(estimator, attribute):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted; call fit first")
 
 
 def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, NDArray[Any]]:
-    """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) where `reset`.
+    """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
 
     Returns
     -------
@@ -206,10 +207,10 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     Raises
     ------
     ValueError
-        They are not finite, have other shapes, or labels are no classes.
+        Values are not finite, shapes do not match, or the labels are not class labels.
     """
     if validate_data is not None:
-        with np.errstate(over="ignore"):  # infinite then, which it refuses
+        with np.errstate(over="ignore"):  # infinity, which it rejects
             rows, labels = validate_data(estimator, _sound(X), y, reset=reset, **_ACCEPTED)
         check_classification_targets(labels)
         return check_rows(csr_matrix(rows)), labels
@@ -234,7 +235,7 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 
 
 def _sound(X: Any) -> Any:
-    """Return a sparse matrix checked: scikit-learn converts it without looking at its structure."""
+    """Return a checked sparse matrix: scikit-learn converts one without checking its structure."""
     return check_rows(X) if issparse(X) else X
 
 
@@ -248,12 +249,12 @@ def _check_width(estimator: Any, rows: csr_matrix, reset: bool) -> csr_matrix:
 
 
 def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
-    """Return the weights of rows: ones for None, one for all where it is a number.
+    """Return the weights of rows: ones for None, equal weights for a number.
 
     Raises
     ------
     UsageError
-        There is not one for each row, one is negative or not finite, or all are 0.
+        The number of weights is wrong, a weight is negative or not finite, or all are 0.
     """
     if sample_weight is None:
         return np.ones(count)

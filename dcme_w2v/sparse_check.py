@@ -1,4 +1,4 @@
-"""The one check of every sparse matrix, from a file or from a caller.
+"""Validation of every sparse matrix, from a file or from a caller.
 
 Called by `dcme_w2v.sparse_io`, `dcme_w2v.model_folder` and the estimators.
 """
@@ -14,24 +14,24 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 
-MAX_COLUMNS = 2**31 - 2  # the core numbers columns by int32, and adds a constant one
+MAX_COLUMNS = 2**31 - 2  # columns are int32 in the core, which adds a constant column
 
 
 def check_rows(X: Any) -> csr_matrix:
-    """Return rows as a csr_matrix of float32 that the C core can walk without looking.
+    """Return rows as a csr_matrix of float32 that the C core can read without bounds checks.
 
-    Row pointers go from 0 to the number of entries and never fall, columns are within the matrix,
-    sorted and distinct (numbers at one place are added up), and all numbers are finite. The
-    argument is not changed; a matrix that is like this already is not copied.
+    Row pointers are monotonic, from 0 to the number of entries; columns are in range, sorted and
+    distinct (duplicate entries are summed); all values are finite. The argument is not changed. A
+    matrix that already conforms is not copied.
 
     Parameters
     ----------
-    X : sparse matrix of any kind, or what numpy makes a matrix of
+    X : sparse matrix of any format, or array_like
 
     Raises
     ------
     UsageError
-        It is something else; the message names the row and the column where there is one.
+        It is not a valid matrix; the message names the row and column, if there is one.
     """
     try:
         return checked_rows(X)
@@ -40,7 +40,7 @@ def check_rows(X: Any) -> csr_matrix:
 
 
 def checked_rows(X: Any) -> csr_matrix:
-    """Do what `check_rows` does, for readers that name a file: raises ValueError."""
+    """Check rows as `check_rows` does, but raise ValueError, for readers that add a file name."""
     if not sparse.issparse(X):
         X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
     if len(X.shape) != 2:
@@ -53,7 +53,7 @@ def checked_rows(X: Any) -> csr_matrix:
     rows = X.tocsr()
     with np.errstate(over="ignore"):
         data = rows.data.astype(np.float32, copy=False)
-    # A new object: what the other has noted of its order may no longer be true.
+    # A new object: the sorted-indices flag of the old one may be out of date.
     found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
     if not found.has_canonical_format:
         found = found.copy()
@@ -69,7 +69,7 @@ def checked_rows(X: Any) -> csr_matrix:
 
 
 def _check_structure(X: Any) -> None:
-    """Raise ValueError where converting the matrix would read or write beyond its arrays."""
+    """Raise ValueError if converting the matrix would read or write out of bounds."""
     rows, columns = X.shape
     if X.format == "coo":
         check_numbers("row", X.row, len(X.data), rows)
@@ -84,25 +84,25 @@ def _check_structure(X: Any) -> None:
 
 
 def check_pointers(starts: NDArray[Any], entries: int, count: int) -> None:
-    """Raise ValueError unless these are where `count` rows start among `entries`, and their end."""
+    """Raise ValueError unless these are the row pointers of `count` rows and `entries` entries."""
     if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
         raise ValueError(
-            f"indptr is {starts.dtype} of shape {starts.shape} where {count + 1} integers belong"
+            f"indptr is {starts.dtype} of shape {starts.shape}, expected {count + 1} integers"
         )
     starts = starts.astype(np.int64, copy=False)
     if starts[0] != 0 or starts[-1] != entries:
-        raise ValueError(f"indptr goes from {starts[0]} to {starts[-1]}, and not to {entries}")
+        raise ValueError(f"indptr is from {starts[0]} to {starts[-1]}, expected 0 to {entries}")
     falling = np.flatnonzero(starts[1:] < starts[:-1])
     if len(falling):
-        raise ValueError(f"indptr falls behind row {falling[0]}")
+        raise ValueError(f"indptr decreases after row {falling[0]}")
 
 
 def check_numbers(name: str, numbers: NDArray[Any], entries: int, below: int) -> None:
-    """Raise ValueError unless there are `entries` integers, each from 0 and below a bound."""
+    """Raise ValueError unless there are `entries` integers from 0 to below a bound."""
     if numbers.dtype.kind not in "iu" or numbers.shape != (entries,):
         raise ValueError(
-            f"{name}: {numbers.dtype} of shape {numbers.shape} where {entries} integers belong"
+            f"{name}: {numbers.dtype} of shape {numbers.shape}, expected {entries} integers"
         )
     if entries and not (numbers.min() >= 0 and numbers.max() < below):
         wrong = int(np.flatnonzero((numbers < 0) | (numbers >= below))[0])
-        raise ValueError(f"entry {wrong}: {name} {numbers[wrong]} is not one of {below}")
+        raise ValueError(f"entry {wrong}: {name} {numbers[wrong]} is not from 0 to {below - 1}")

@@ -1,4 +1,4 @@
-"""Files of sparse rows, .npz and svmlight, and files of labels: the one reader and the one writer.
+"""Reading and writing files of sparse rows (.npz and svmlight) and of labels.
 
 Called by `dcme_w2v.classify`, `dcme_w2v.documents` and the commands of ``scdv``.
 """
@@ -33,7 +33,7 @@ from dcme_w2v.text.compression import read_lines, read_whole
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
 
-# No array of numbers worth keeping shrinks to a 200th: what would become so much larger is no data.
+# Guard against decompression bombs: real data does not compress to 1/200.
 _EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
 _READ_BYTES = 1 << 20
 _LARGEST = float(np.finfo(np.float32).max)
@@ -45,12 +45,12 @@ Labels = list[tuple[str, ...]]
 
 
 def is_vectors(path: str) -> bool:
-    """Whether a file holds vectors, by its suffix; compressed files have a second one."""
+    """Return whether a file has sparse rows, by its suffix before any compression suffix."""
     return unpacked_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
 def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
-    """Read vectors and their labels, none of a row where there are none.
+    """Read rows and their labels; rows without labels have an empty tuple.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
     if unpacked_name(path).suffix.lower() in NPZ:
-        raise UsageError(f"{path}: unpack it first; an .npz file is packed already")
+        raise UsageError(f"{path}: decompress it first; an .npz file is already compressed")
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is for .npz; {path} has its labels in it")
+        raise UsageError(f"--labels={labels}: is for .npz; {path} contains its labels")
     return read_svmlight(path)
 
 
@@ -76,11 +76,11 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
     Raises
     ------
     FormatError
-        It is none, is damaged, or does not pass `dcme_w2v.sparse_check.check_rows`.
+        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.sparse_check.check_rows`.
     CorpusError
         The file cannot be read.
     ResourceError
-        It takes more memory than there is.
+        There is not enough memory.
     """
     name = os.fspath(path)
     try:
@@ -90,15 +90,15 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # zipfile and numpy raise whatever a damaged file brings about
+    except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
         raise FormatError(
-            f"{name}: is no sound sparse matrix ({_one_line(error)}); "
+            f"{name}: is not a valid sparse matrix ({_one_line(error)}); "
             "write it again, by scipy's save_npz or dcme-w2v scdv transform"
         ) from None
 
 
 def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the matrix of an archive, its parts unchecked."""
+    """Return the matrix of an archive; its values are not checked."""
     total, stored = sum(one.file_size for one in archive.infolist()), Path(name).stat().st_size
     _check_size(total, stored, name)
     form = _member(archive, "format").item()
@@ -134,20 +134,20 @@ def _check_size(expanded: int, stored: int, name: str) -> None:
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """Read an array, of exactly the bytes that its header announces."""
+    """Read an array; its size must match its header."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as file:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError(f"{name} is not of version 1.0 of numpy's format")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
         if dtype.hasobject or (fortran and len(shape) > 1):
-            raise ValueError(f"{name} has objects, or columns first")
+            raise ValueError(f"{name} has objects, or is in Fortran order")
         size = math.prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or size != info.file_size - file.tell():
-            raise ValueError(f"{name} has other than the {size:,} bytes that it announces")
+            raise ValueError(f"{name} does not have the {size:,} bytes of its header")
         buffer = bytearray(size)
         view, filled = memoryview(buffer), 0
-        while piece := file.read(_READ_BYTES):  # to the end, where the checksum is looked at
+        while piece := file.read(_READ_BYTES):  # to the end, where the checksum is verified
             view[filled : filled + len(piece)] = piece
             filled += len(piece)
     if filled != size:
@@ -158,7 +158,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 def read_labels(path: str, rows: int | None = None) -> Labels:
     r"""Read labels: a line a row, joined by ``|``; an empty line is a row without labels.
 
-    Lines end with ``\n`` or ``\r\n`` and nowhere else, so that labels may have any other character.
+    Only ``\n`` and ``\r\n`` end a line, so that labels may have any other character.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     text = read_whole(path)
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     if rows is not None and len(lines) != rows:
-        raise FormatError(f"{path}: has {len(lines)} lines for {rows} rows; give a line a row")
+        raise FormatError(f"{path}: has {len(lines)} lines for {rows} rows; give one line per row")
     found = []
     for number, line in enumerate(lines, 1):
         try:
@@ -182,12 +182,12 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
 
 
 def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
-    """Read an svmlight file; features keep their numbers as columns.
+    """Read an svmlight file; feature numbers are column numbers.
 
     Raises
     ------
     FormatError
-        A line is wrong; the message has its number.
+        A line is not valid; the message has its number.
     """
     labels: Labels = []
     starts, columns, values = array("q", [0]), array("i"), array("d")
@@ -203,7 +203,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
             values.append(value)
         starts.append(len(columns))
     if not labels:
-        raise CorpusError(f"{path}: has no vectors; give another file")
+        raise CorpusError(f"{path}: has no rows; give another file")
     shape = (len(labels), max(columns, default=0) + 1)
     parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
     try:
@@ -220,15 +220,17 @@ def _text(label: bytes, path: str, number: int) -> str:
     try:
         return label.decode()
     except UnicodeDecodeError:
-        raise FormatError(f"{path}: line {number}: a label is not UTF-8; convert it") from None
+        raise FormatError(
+            f"{path}: line {number}: a label is not UTF-8; convert the file"
+        ) from None
 
 
 def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     column, _, value = field.partition(b":")
     if column == b"qid":
-        raise FormatError(f"{path}: line {number}: qid is for rankings; take it out")
+        raise FormatError(f"{path}: line {number}: qid is not supported; remove it")
     try:
-        if b"_" in field:  # Python's, between digits
+        if b"_" in field:  # Python accepts it between digits
             raise ValueError
         found = int(column), float(value)
     except ValueError:
@@ -242,7 +244,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:
-    """Return matrices one below the other, as wide as the widest."""
+    """Stack matrices vertically; the result has the width of the widest."""
     width = max(part.shape[1] for part in parts)
     wide = [csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
     return csr_matrix(sparse.vstack(wide, format="csr"))
@@ -254,7 +256,7 @@ def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
     Raises
     ------
     FormatError
-        It is no such file, is damaged, or has not all of these arrays.
+        It is not such a file, is corrupt, or does not have all of these arrays.
     CorpusError
         The file cannot be read.
     """
@@ -268,7 +270,7 @@ def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
         raise
     except OSError as error:
         raise UnreadableError(f"{shown}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # zipfile and numpy raise whatever a damaged file brings about
+    except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
         raise FormatError(
             f"{shown}: does not hold {', '.join(names)} ({_one_line(error)}); write it again"
         ) from None
@@ -278,20 +280,20 @@ def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
 
 
 class RowWriter(Protocol):
-    """Takes rows and the labels of each."""
+    """Writes rows and their labels."""
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
         """Write rows."""
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
-    """Return how rows are written to a path: "npz" or "svm", which is what stdout gets."""
+    """Return the format of rows written to a path: "npz" or "svm"; "svm" for stdout."""
     if os.fspath(path) == STANDARD:
         return "svm"
     if unpacked_name(path).suffix in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
-        raise UsageError(f"{os.fspath(path)}: name a file that ends in .npz, .svm or .svm.gz, or -")
+        raise UsageError(f"{os.fspath(path)}: give a file that ends in .npz, .svm or .svm.gz, or -")
     return "npz"
 
 
@@ -299,16 +301,16 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
 def writing_rows(
     path: str | os.PathLike[str], columns: int, compress: bool = False
 ) -> Iterator[RowWriter]:
-    """Open a file of rows; it takes its target's place only when the block ends well.
+    """Open a file of rows for an atomic write.
 
     Parameters
     ----------
     path : path
         X.npz, X.svm, or ``-`` for svmlight on standard output.
     columns : int
-        The length of a row.
+        Number of columns.
     compress : bool
-        Deflate the values of X.npz, too.
+        Also compress the values of X.npz.
     """
     kind = suffix_of(path)
     with replacing(path) as file:
@@ -322,7 +324,7 @@ def writing_rows(
 
 
 class _SvmWriter:
-    """Lines "label column:value ...": labels are numbered from 1, 0 stands for none."""
+    """Writes lines "label column:value ..."; labels are numbered from 1, 0 is no label."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -339,10 +341,10 @@ class _SvmWriter:
 
 
 class _NpzWriter:
-    """Values and columns go to files without names, and into the zip when their number is known.
+    """Collects values and columns in temporary files until their number is known.
 
-    Columns are 16-bit numbers where that is enough, which scipy widens when it reads, and deflated,
-    which halves them; values hardly shrink, and stay as they are unless asked for.
+    Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
+    halves them. Values hardly compress, and are stored unless `compress` is set.
     """
 
     def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:

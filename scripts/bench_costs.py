@@ -4,7 +4,7 @@
         [--runs 5] [--folder FOLDER] [--json FILE]
 
 whole: text to vectors on disk, five epochs, against gensim. dcme: speed against negative sampling
-with 20 noise words; dcme-million: on a synthetic text of a million words. threads: two against
+with 20 samples; dcme-million: on a synthetic text of a million words. threads: two against
 one, for long lines and lines of ten words. window, tokens: growth. memory: peak resident memory
 against two tables and the words. Rows take turns; figures are medians.
 """
@@ -75,7 +75,7 @@ def whole(corpus: Path, folder: Path) -> list[Row]:
 
 
 def dcme(corpus: Path, folder: Path) -> list[Row]:
-    """DCME in both forms, with 10 and no top items, and those that draw 20 noise words."""
+    """DCME in both forms, with 10 and no top items, and those that draw 20 samples."""
     few = replace(WIDE, negative=10)  # of the robust form; the paper's draws none
     rows: list[Row] = []
     for update in ("robust", "paper"):

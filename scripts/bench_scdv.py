@@ -2,7 +2,7 @@
 
     python scripts/bench_scdv.py [--epochs 2] [--threads 2] [--folder F] [--json FILE] [--quick]
 
-The rival does what the paper's authors did: gensim's skip-gram, scikit-learn's mixture, a dense
+The baseline does what the paper's authors did: gensim's skip-gram, scikit-learn's mixture, a dense
 table of words x (topics x dimensions), and for each document the sum of its words' rows. Everything
 runs on 20 Newsgroups, each program in a process of its own. --quick leaves out the 200,000 vectors
 and trains for one epoch.
@@ -52,7 +52,7 @@ print(json.dumps({"fit": fitted - start, "computed": computed - fitted,
     "share in memory": sum(8 * one["entries"] for one in found) / dense,
     "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
-RIVAL = """
+BASELINE = """
 import json, resource, sys, time
 import numpy as np
 from gensim.models import Word2Vec
@@ -90,7 +90,8 @@ for half in rows:
     rows[half][np.abs(rows[half]) < 0.04 * (abs(low) + abs(high)) / 2] = 0
 result["sparsify"] = lap()
 for half in rows:
-    sparse.save_npz(f"{folder}/rival-{half}.npz", sparse.csr_matrix(rows[half]), compressed=False)
+    path = f"{folder}/baseline-{half}.npz"
+    sparse.save_npz(path, sparse.csr_matrix(rows[half]), compressed=False)
 result["save"] = lap()
 result["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps(result))
@@ -144,26 +145,27 @@ def pipeline(folder: Path, threads: int, epochs: int) -> dict[str, Any]:
         folder / "train.txt", folder / "ours.npy", data.PAPER, epochs=epochs, threads=threads
     )
     ours = run(OURS, threads, str(folder), str(threads))
-    rival = run(RIVAL, threads, str(folder), str(threads), str(epochs))
+    baseline = run(BASELINE, threads, str(folder), str(threads), str(epochs))
     ours["word vectors"] = training.total_seconds
     ours["all"] = sum(ours[name] for name in ("word vectors", "fit", "document vectors"))
-    rival["all"] = sum(seconds for name, seconds in rival.items() if name != "peak MB")
-    unsaved = rival["document vectors"] + rival["sparsify"]
-    theirs = unsaved + rival["save"]
-    table = rival["mixture"] + rival["idf"] + rival["word-topic table"]
+    baseline["all"] = sum(seconds for name, seconds in baseline.items() if name != "peak MB")
+    unsaved = baseline["document vectors"] + baseline["sparsify"]
+    theirs = unsaved + baseline["save"]
+    table = baseline["mixture"] + baseline["idf"] + baseline["word-topic table"]
     print(f"20 Newsgroups, {epochs} epochs of skip-gram, {threads} threads\n")
     print("| seconds | dcme-w2v | gensim + scikit-learn | ratio |\n|---|---|---|---|")
     for name, a, b in (
-        ("word vectors", ours["word vectors"], rival["word vectors"]),
+        ("word vectors", ours["word vectors"], baseline["word vectors"]),
         ("mixture, idf, table or threshold", ours["fit"], table),
         ("document vectors, sparse", ours["computed"], unsaved),
         ("the same, and saved", ours["document vectors"], theirs),
-        ("text to features", ours["all"], rival["all"]),
+        ("text to features", ours["all"], baseline["all"]),
     ):
         print(f"| {name} | {a:.2f} | {b:.2f} | {b / a:.1f} |")
     peak = max(ours["peak MB"], training.peak_memory_bytes / 2**20)
     print(
-        f"| peak memory, MB | {peak:.0f} | {rival['peak MB']:.0f} | {rival['peak MB'] / peak:.1f} |"
+        f"| peak memory, MB | {peak:.0f} | {baseline['peak MB']:.0f} "
+        f"| {baseline['peak MB'] / peak:.1f} |"
     )
     disk, memory = (100 * ours[f"share {where}"] for where in ("of dense", "in memory"))
     print(f"\nsparse rows against dense float32: {disk:.1f} % on disk, {memory:.1f} % in memory")
@@ -171,7 +173,7 @@ def pipeline(folder: Path, threads: int, epochs: int) -> dict[str, Any]:
     print(
         f"against 8 bytes a number, as the paper: {disk / 2:.1f} and {memory / 2:.1f} %; its: 21\n"
     )
-    return {"ours": ours, "rival": rival}
+    return {"ours": ours, "baseline": baseline}
 
 
 def mixtures(folder: Path, threads: int, quick: bool) -> dict[str, Any]:
@@ -189,13 +191,15 @@ def mixtures(folder: Path, threads: int, quick: bool) -> dict[str, Any]:
         if name != "words.npy":
             np.save(folder / name, cloud(int(name.removesuffix(".npy"))))
         path = str(folder / name)
-        ours, rival = (run(MIXTURE, threads, who, path, str(rounds)) for who in ("ours", "rival"))
-        found[name] = {"ours": ours, "rival": rival}
+        ours, baseline = (
+            run(MIXTURE, threads, who, path, str(rounds)) for who in ("ours", "baseline")
+        )
+        found[name] = {"ours": ours, "baseline": baseline}
         shape = np.load(path, mmap_mode="r").shape
-        scores = f"{ours['likelihood']:.3f} | {rival['likelihood']:.3f}"
+        scores = f"{ours['likelihood']:.3f} | {baseline['likelihood']:.3f}"
         print(
             f"| {shape[0]:,} x {shape[1]} | {rounds or 'to the end'} | {ours['seconds']:.2f} | "
-            f"{rival['seconds']:.2f} | {rival['seconds'] / ours['seconds']:.1f} | {scores} |"
+            f"{baseline['seconds']:.2f} | {baseline['seconds'] / ours['seconds']:.1f} | {scores} |"
         )
     return found
 

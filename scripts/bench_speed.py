@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only settings whose name holds this text")
     parser.add_argument("--fasttext", action="store_true", help="time fastText, too")
     parser.add_argument("--quality", action="store_true")
-    parser.add_argument("--folder", help="where vectors and the unpacked corpus go")
+    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--chart", type=Path, help="draw throughput to this PNG (needs [plot])")
     given = parser.parse_args()
@@ -72,7 +72,7 @@ def speed(
                 times[row].append(run.tokens * given.epochs / run.train_seconds / 1e6)
             if given.fasttext:
                 run = peers.train_fasttext(corpus, folder / "vectors.txt", setting)
-                # fastText does not tell the tokens, and its seconds include counting
+                # fastText does not report tokens, and its seconds include counting
                 tokens = peers.train_ours(corpus, output, setting).tokens * given.epochs
                 times.setdefault("fastText", []).append(tokens / run.train_seconds / 1e6)
         found[name] = times

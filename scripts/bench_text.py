@@ -2,10 +2,10 @@
 
     python scripts/bench_text.py [CORPUS] [--threads N...] [--runs 5] [--json FILE]
 
-CORPUS is one plain file, as gensim's corpus_file wants it; without one, 20 million tokens are drawn
-at random by Zipf's law. Prints a table of medians in million tokens a second and their ratios to
-gensim's Word2Vec.build_vocab(corpus_file=), which counts but does not encode. The file is read
-from the page cache.
+CORPUS is one uncompressed file, as gensim's corpus_file requires; without one, 20 million tokens
+are drawn at random by Zipf's law. Prints a table of medians in million tokens a second and their
+ratios to gensim's Word2Vec.build_vocab(corpus_file=), which counts but does not encode. The file
+is read from the page cache.
 """
 
 from __future__ import annotations

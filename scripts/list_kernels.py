@@ -1,4 +1,4 @@
-"""Print the instruction sets of this machine but for the fastest, which is what runs anyway."""
+"""Print the instruction sets of this machine except the fastest, which is the default."""
 
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.core import INSTRUCTION_SETS

@@ -57,7 +57,7 @@ def development_data() -> Path:
 
 
 def plain_corpus(folder: Path) -> Path:
-    """Unpack the development corpus into a folder, once, and return its path."""
+    """Decompress the development corpus into a folder, once, and return its path."""
     target = folder / "enwiki17.txt"
     if not target.exists():
         packed = development_data() / "corpora" / "enwiki17.txt.xz"

@@ -134,9 +134,9 @@ def trainer(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: f
 
 
 def run(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: float) -> Any:
-    """Train; return the epochs' figures and the training, or None where it went astray.
+    """Train; return the epochs' figures and the training, or None if it diverged.
 
-    Astray is also what gives the words a much smaller probability than all alike would.
+    A likelihood far below that of the uniform distribution also counts as divergence.
     """
     training, held = trainer(text, ids, method, epochs, lr)
     figures, seconds = [], 0.0
@@ -201,7 +201,7 @@ def result(
     done = run(text, text.ids, method, epochs, lr)
     while done is None:
         lr /= 2
-        print(f"# {text.name}: {method}: went astray, now with lr {lr:g}", flush=True)
+        print(f"# {text.name}: {method}: diverged, now with lr {lr:g}", flush=True)
         done = run(text, text.ids, method, epochs, lr)
     last = measure(text, done[1], method, data)
     return {"lr": lr, "search": searched, "epochs": done[0], "vectors": last}
@@ -216,7 +216,9 @@ def main() -> None:
     parser.add_argument("--panel", choices=("3,000 words", "all words"), help="only this panel")
     parser.add_argument("--only", default="", help="only methods whose name holds this text")
     parser.add_argument("--search-words", type=int, default=2_000_000, help="words of the search")
-    parser.add_argument("--json", type=Path, help="keep every figure here, and go on from it")
+    parser.add_argument(
+        "--json", type=Path, help="save all figures to this file, and resume from it"
+    )
     parser.add_argument("--rates", type=Path, help="take the rates from this output of --json")
     parser.add_argument("--folder", help="where figure2.png goes")
     given = parser.parse_args()

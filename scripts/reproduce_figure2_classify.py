@@ -2,11 +2,11 @@
 
     python scripts/reproduce_figure2_classify.py [--quick] [--epochs 5] [--lbfgs] [--search]
 
-Trains exact softmax (gd), DCME-Q10 and DCME-Q0, Algorithm 1 to the letter, NCE and NS on the
+Trains exact softmax (gd), DCME-Q10 and DCME-Q0, exactly Algorithm 1, NCE and NS on the
 development data `wikipara` (162,460 documents of 1,236 classes, the top 30,000 words), and prints
 accuracy and mean log-likelihood on the test documents by epoch and by seconds, and the seconds an
 epoch takes beside those of the paper. `--lbfgs` adds the exact optimum, which takes minutes.
-`--search` looks for the learning rates instead, alike for every objective: on a tenth of the
+`--search` tunes the learning rates instead, in the same way for every objective: on a tenth of the
 training documents held out, by accuracy after the last epoch.
 """
 
@@ -116,15 +116,17 @@ def print_results(results: dict[str, list[dict[str, Any]]]) -> None:
     print("\n| | seconds an epoch | gd's over it | it over ns's | the paper's (two ratios) "
           "| seconds to gd's accuracy - 0.005 |\n|---|---|---|---|---|---|")  # fmt: skip
     for name, epochs in results.items():
-        seconds, paper, told = _seconds(epochs), PAPER_SECONDS.get(name), ""
+        seconds, paper, published = _seconds(epochs), PAPER_SECONDS.get(name), ""
         if paper:
-            told = f"{paper} ({PAPER_SECONDS['gd'] / paper:.1f}, {paper / PAPER_SECONDS['ns']:.2f})"
+            published = (
+                f"{paper} ({PAPER_SECONDS['gd'] / paper:.1f}, {paper / PAPER_SECONDS['ns']:.2f})"
+            )
         there = [e["total_seconds"] for e in epochs if e["heldout_accuracy"] >= goal]
         shown = [
             f"{seconds:.2f}",
             f"{base['gd'] / seconds:.1f}",
             f"{seconds / base['ns']:.2f}",
-            told,
+            published,
         ]
         print(f"| {name} | {' | '.join(shown)} | {f'{there[0]:.2f}' if there else 'never'} |")
 

@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each row")
     parser.add_argument("--only", help="only rows whose name holds this text")
-    parser.add_argument("--folder", help="where vectors and the unpacked corpus go")
+    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)
@@ -80,12 +80,12 @@ def print_table(results: dict[str, list[dict[str, float]]]) -> None:
         model = "skipgram" if "skipgram" in name else "cbow"
         gensim = results[f"gensim corpus_file, {model}"]
         seconds = statistics.median(run["train_seconds"] for run in runs)
-        rival = statistics.median(run["train_seconds"] for run in gensim)
+        baseline = statistics.median(run["train_seconds"] for run in gensim)
         mean = {c: statistics.mean(run[c] for run in runs) for c in COLUMNS}
         print(
             f"| {name} | {100 * mean['analogies_30000']:.1f} % | "
             f"{100 * mean['analogies_all']:.1f} % | {mean['ws353']:.3f} | "
-            f"{mean['simlex999']:.3f} | {rival / seconds:.1f} |"
+            f"{mean['simlex999']:.3f} | {baseline / seconds:.1f} |"
         )
 
 

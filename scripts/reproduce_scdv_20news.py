@@ -8,8 +8,9 @@ SCDV that differ in the word vectors only; --quick takes C = 1 and one seed. Wit
 was stopped is taken up again.
 
 The authors' code (github.com/dheeraj7596/SCDV) learns word vectors, idf and clusters from training
-and test documents together, which the paper does not tell: their 84.6 has seen the test documents'
-words. "all documents" does likewise, for comparison only. Their mixture had 10 rounds at first.
+and test documents together, which the paper does not mention: their 84.6 has
+seen the words of the test documents. "all documents" does the same, for comparison only. Their
+mixture had 10 iterations at first.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ COHERENCES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "80 topics, all documents": ("-85.23", BOTH, {}),
 }
-LDA, LDA_TOLD = "80 topics by LDA of scikit-learn", "-108.72"
+LDA, LDA_PUBLISHED = "80 topics by LDA of scikit-learn", "-108.72"
 ORDERS = ("as printed", "Mimno's")
 TOP = 10  # words of a topic
 
@@ -168,18 +169,18 @@ def print_tables(results: data.Results) -> None:
     for name in [*TFIDF, *ROWS]:
         if name in results.figures:
             cells = " | ".join(results.cell(name, figure) for figure in SCORES)
-            told = ROWS[name][0].replace(" ", " / ") if name in ROWS else ""
-            print(f"| {name} | {cells} | {told} |")
+            published = ROWS[name][0].replace(" ", " / ") if name in ROWS else ""
+            print(f"| {name} | {cells} | {published} |")
     print("\n| mean coherence | as printed | Mimno's | the paper's |\n|---|---|---|---|")
     for name in [*COHERENCES, LDA]:
         if name in results.figures:
             cells = " | ".join(results.cell(name, order) for order in ORDERS)
-            told = COHERENCES[name][0] if name in COHERENCES else LDA_TOLD
-            print(f"| {name} | {cells} | {told} |")
+            published = COHERENCES[name][0] if name in COHERENCES else LDA_PUBLISHED
+            print(f"| {name} | {cells} | {published} |")
     print(
         "\nof a topic, on all documents: the sum over the 45 pairs of its 10 words w, v of highest"
-        "\nP(word | topic) of ln((D(w, v) + 1) / D(v)), D being documents that the words stand in;"
-        "\nMimno's (2011) has the likelier one as v, the paper's figures agree with the other;"
+        "\nP(word | topic) of ln((D(w, v) + 1) / D(v)), D being documents that contain the words;"
+        "\nMimno's (2011) has the more probable one as v, the paper's figures agree with the other;"
         "\nwords of two characters at least, no stop words, 20 occurrences."
     )
 

@@ -136,8 +136,8 @@ def print_table(results: data.Results, most: float) -> None:
     for name in [TFIDF, *ROWS]:
         if name in results.figures:
             cells = " | ".join(results.cell(name, figure) for figure in SCORES)
-            told = ROWS[name][0].replace(" ", " / ") if name in ROWS else ""
-            print(f"| {name} | {cells} | {told} |")
+            published = ROWS[name][0].replace(" ", " / ") if name in ROWS else ""
+            print(f"| {name} | {cells} | {published} |")
     print("the paper's: P@1 / P@5 / nDCG@5 of five / coverage / LRAPS / weighted F1; another task")
 
 

@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
-    parser.add_argument("--folder", help="where vectors and the unpacked corpus go")
+    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     given = parser.parse_args()
     folder, data = peers.work_folder(given.folder), peers.development_data()

@@ -67,13 +67,13 @@ class Run:
 
     @property
     def outputs(self) -> list[Path]:
-        """Return what a run that ends well writes, but for what holds times."""
+        """Return what a successful run writes, without what contains times."""
         format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
         names = ["v.npy", "v.vocab", "c.npy"] if format == "npy" else ["v.bin", "c.bin"]
         return [self.folder / name for name in (*names, "words")]
 
     def arguments(self, every: str) -> list[str]:
-        """Return the command line, which starts, or goes on where there is a checkpoint."""
+        """Return the command line, which starts, or resumes if there is a checkpoint."""
         keep = str(self.folder / "k")
         files = ["--output", str(self.outputs[0]), "--log-json", str(self.folder / "log")]
         context = self.outputs[-2]
@@ -83,14 +83,14 @@ class Run:
         return ["train", corpus, *COMMON, *self.case, *files, *state]
 
     def fresh(self) -> Run:
-        """Empty the folder, but for an old file of each output."""
+        """Empty the folder, except for an old file of each output."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         for path in self.outputs:
             path.write_bytes(OLD)
         return self
 
-    def complaint(self) -> str | None:
+    def problem(self) -> str | None:
         """Return what is wrong with the files that there are, whatever has happened."""
         from dcme_w2v.checkpoints.folder import Checkpoint, generations_in
         from dcme_w2v.errors import DcmeError
@@ -216,7 +216,7 @@ def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
 
 
 def phase_of(run: Run) -> str:
-    """Tell from the files what a killed run was at."""
+    """Return the stage of a killed run, from its files."""
     if list(run.folder.glob("k/.*.part")):
         return "checkpointing"
     if list(run.folder.glob(".*.part")):
@@ -251,11 +251,11 @@ def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
                 phases[phase_of(run)] += 1
             elif code != 0:
                 failures.append(f"exit code {code}: {(run.folder / 'err').read_text()}")
-            if complaint := run.complaint():
-                failures.append(f"after {signal.Signals(number).name}: {complaint}")
+            if problem := run.problem():
+                failures.append(f"after {signal.Signals(number).name}: {problem}")
         code = end(start(run, "0.03s"))
-        if complaint := "the resume failed" if code else run.unfinished():
-            failures.append(f"{' '.join(run.case)}: {complaint}")
+        if problem := "the resume failed" if code else run.unfinished():
+            failures.append(f"{' '.join(run.case)}: {problem}")
     return {"part": "kills", **landed, "phases": dict(phases), "failures": failures}
 
 
@@ -286,7 +286,7 @@ def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, An
 
 
 def after_fault(run: Run, code: int) -> str | None:
-    """Return what is wrong after a run with a fault, if something is, and after going on."""
+    """Return what is wrong after a run with a fault, if anything, and after resuming."""
     said = (run.folder / "err").read_text()
     if code not in (0, 1, 2) or "a bug" in said:
         return f"exit code {code}: {said!r}"
@@ -294,8 +294,8 @@ def after_fault(run: Run, code: int) -> str | None:
         return f"it says {said!r}"
     if left := list(run.folder.rglob("*.part")):
         return f"it leaves {left}"
-    if complaint := run.complaint():
-        return complaint
+    if problem := run.problem():
+        return problem
     if code and end(start(run, "1")) != 0:
         return f"it could not go on: {(run.folder / 'err').read_text()!r}"
     return run.unfinished()
@@ -326,7 +326,7 @@ def soak(minutes: float, corpus: Path, place: Path) -> dict[str, Any]:
 
 
 def with_shim() -> None:
-    """Start this script anew with the shim loaded, unless it is."""
+    """Restart this script with the shim loaded, unless it is."""
     if os.environ.get("LD_PRELOAD", "").endswith("shim.so"):
         return
     built = Path(tempfile.mkdtemp(prefix="shim-"), "shim.so")

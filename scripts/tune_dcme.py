@@ -70,8 +70,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a fifth of the text")
     parser.add_argument("--full", action="store_true", help="all combinations of the ends, too")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="keep every figure here, and go on from it")
-    parser.add_argument("--folder", help="where the unpacked corpus goes")
+    parser.add_argument(
+        "--json", type=Path, help="save all figures to this file, and resume from it"
+    )
+    parser.add_argument("--folder", help="where the decompressed corpus goes")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)
     corpus = given.corpus or str(peers.plain_corpus(folder))

@@ -15,7 +15,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
 
 
 def leaves(command, name):
-    """Yield the full name of every command that is no group, and the command."""
+    """Yield the full name of every command that is not a group, and the command."""
     if not isinstance(command, click.Group):
         yield name, command
         return

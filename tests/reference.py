@@ -2,7 +2,7 @@
 
 Written from the papers and from what the files of csrc say they do, to be read rather than to be
 fast: no prefetching, no running sums, no padding. Random numbers are the core's, so that windows,
-subsampling and noise words are the same. The objectives are in `reference_objectives`.
+subsampling and samples are the same. The objectives are in `reference_objectives`.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ class Reference:
         self.trained = self.subsampled = self.without_context = self.seen = 0
 
     def epoch(self, number):
-        """Train an epoch; return its mean loss over the instances that the core looks at."""
+        """Train an epoch; return its mean loss over the instances that the core samples."""
         position, self.losses = number * self.tokens, []
         learn = {"skipgram": self.skipgram, "cbow": self.cbow_lazy}[self.options.model]
         if (self.options.model, self.options.window_mode) == ("cbow", "shrink"):

@@ -184,7 +184,7 @@ class Paper(Clusters):
 
 
 class ClusterNoise:
-    """What the robust form knows of a cluster: its noise, and the top items taken out of it."""
+    """The data of a cluster of the robust form: its noise without the top items."""
 
     def __init__(self, shares, top, virtual, prior):
         self.shares, self.top = shares, top
@@ -260,7 +260,7 @@ class Robust(Clusters):
         self.noise[z], self.cluster_sums[z] = self.noise_of(z), ClusterSums(len(mean))
 
     def revive(self, h):
-        """The first cluster that has been idle for long starts anew at this context."""
+        """The first cluster that has been idle for long is restarted at this context."""
         for z, used in enumerate(self.used):
             if self.instances - used > self.idle:
                 self.revived += 1

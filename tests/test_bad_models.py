@@ -1,4 +1,4 @@
-"""Hand-edited and damaged models and checkpoints: one line that names the folder and the entry."""
+"""Hand-edited and corrupt models and checkpoints: one line that names the folder and the entry."""
 
 import json
 import os
@@ -115,7 +115,11 @@ BAD_CLASSIFIERS = [
         lambda f: rewrite(f, '"several_labels": false', '"x": 1e999'),
     ),
     ("text", "arrays: is no object", lambda f: edit(f, arrays=None)),
-    ("text", "idf.npy: is not the array", lambda f: with_entry(f, "arrays", "idf", {"shape": 5})),
+    (
+        "text",
+        "idf.npy: differs from its description",
+        lambda f: with_entry(f, "arrays", "idf", {"shape": 5}),
+    ),
 ]
 BAD_LATENT_MODELS = [
     ("weights: has", lambda f: with_number(f, "weights", np.nan)),
@@ -207,10 +211,10 @@ def test_pipes_and_endless_files_in_a_model_are_refused(models, tmp_path, name):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    check_refused(Classifier.load, folder, f"{name}: is damaged (not a regular file)")
+    check_refused(Classifier.load, folder, f"{name}: is corrupt (not a regular file)")
     (folder / name).unlink()
     (folder / name).symlink_to("/dev/zero")
-    check_refused(Classifier.load, folder, f"{name}: is damaged (not a regular file)")
+    check_refused(Classifier.load, folder, f"{name}: is corrupt (not a regular file)")
 
 
 def test_a_huge_file_of_zeros_is_not_read_as_a_model(models, tmp_path):

@@ -1,4 +1,4 @@
-"""Checkpoints: what is put back is all there was, and what is no checkpoint is refused."""
+"""Checkpoints: what is put back is all there was, and what is no checkpoint is an error."""
 
 import dataclasses
 import json

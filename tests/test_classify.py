@@ -210,7 +210,7 @@ def test_refusals_of_a_model():
         model.predict(rows[:, :5])
     with pytest.raises(ValueError, match="classes in the first call"):
         MaxentClassifier().partial_fit(rows, labels)
-    with pytest.raises(ValueError, match="not those of the first call"):
+    with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(rows, labels, classes=[0, 1])
 
 

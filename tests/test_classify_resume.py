@@ -58,9 +58,13 @@ def keep(docs, tmp_path):
 
 def arrays(model):
     """Return the bytes of a model's arrays, and what its epochs measured."""
-    told = json.loads((model / "model.json").read_text())
-    epochs = [{**one, "seconds": 0} for one in told["record"]["epochs"]]
-    return {path.name: path.read_bytes() for path in model.glob("*.npy")}, epochs, told["threshold"]
+    reported = json.loads((model / "model.json").read_text())
+    epochs = [{**one, "seconds": 0} for one in reported["record"]["epochs"]]
+    return (
+        {path.name: path.read_bytes() for path in model.glob("*.npy")},
+        epochs,
+        reported["threshold"],
+    )
 
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):

@@ -61,8 +61,8 @@ def test_the_contract_flags_of_train_are_there():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--output", "v"], "no corpus; name files or folders, or - for standard input"),
-        (["text"], "no --output; name the file for the vectors, or give --dry-run"),
+        (["--output", "v"], "no corpus; give files or folders, or - for standard input"),
+        (["text"], "no --output; give the file for the vectors, or --dry-run"),
         (["-train", "text", "-output", "v", "-hs", "1"], "use --objective ns"),
         (["text", "--output", "v", "-cbow", "0", "--model", "cbow"],
          "-cbow 0 and --model cbow disagree; give one"),

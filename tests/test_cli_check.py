@@ -28,7 +28,7 @@ def test_faults_are_listed_and_fail(tmp_path, capsys):
     place = tmp_path / "v"
     assert f"duplicate word: 1, first at {place}:3 ('a' is in row 1 too)" in lines
     assert f"NaN or infinite number: 1, first at {place}:4" in lines
-    assert f"wrong number of rows: 1, first at {place}:1 (the header says 4, there are 3)" in lines
+    assert f"wrong number of rows: 1, first at {place}:1 (4 in the header, 3 in the file)" in lines
     assert "OK" not in lines
 
 

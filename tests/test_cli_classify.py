@@ -222,7 +222,7 @@ VECTORS = [
     ("1 3:1\n2 4:nan\n", "line 2: feature 4 is not a finite number"),
     ("1 -3:1\n", "feature -3 is out of range"),
     ("1 qid:3 1:1\n", "qid"),
-    ("# nothing\n", "has no vectors"),
+    ("# nothing\n", "has no rows"),
 ]
 
 
@@ -251,7 +251,7 @@ def test_models_that_are_wrong(tmp_path, capfd, docs, model):
     assert run(["classify", "explain", model, "tool"]) == 2
     assert "did you mean tools?" in capfd.readouterr().err
     assert run(["classify", "test", str(tmp_path), docs]) == 1
-    assert "is no model" in capfd.readouterr().err
+    assert "is not a model" in capfd.readouterr().err
     path = tmp_path / "v.svm"
     path.write_text("1 2:1\n")
     assert run(["classify", "test", model, str(path)]) == 2

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @pytest.fixture
 def complete(monkeypatch, capfd):
-    """Return what completes a command line as one of the shells asks for it."""
+    """Return what completes a command line as requested by a shell."""
 
     def completed(line, shell="bash"):
         words = line.split(" ")
@@ -82,7 +82,7 @@ def test_variables_that_no_shell_sets_are_one_line(monkeypatch, capsys):
             monkeypatch.setenv(name, value)
         assert run([]) == 2
         assert capsys.readouterr().err == (
-            "error: COMP_WORDS and COMP_CWORD are not what a shell sets\n"
+            "error: COMP_WORDS and COMP_CWORD are not set as by a shell\n"
         )
 
 

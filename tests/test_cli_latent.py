@@ -250,4 +250,4 @@ def test_other_kinds_of_models_are_refused(tmp_path, docs, model, capsys):
     assert "is a model of kind 'latent'" in refused(capsys, code)
     save_npz(tmp_path / "x.npz", csr_matrix(np.eye(3)))
     code = code_of("latent", "transform", model, tmp_path / "x.npz", "--output", "-")
-    assert "is vectors, and the model" in refused(capsys, code)
+    assert "contains vectors, but the model" in refused(capsys, code)

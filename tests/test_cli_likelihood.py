@@ -115,7 +115,7 @@ def test_counts_are_where_likelihood_needs_them(tmp_path, capsys, name, context,
     if counts.endswith(("txt.vocab", "bin.vocab")):
         (tmp_path / counts).unlink()
         assert run(["eval", "likelihood", str(output), str(held)]) == 2
-        assert "give --read-vocab the file" in capsys.readouterr().err
+        assert "give the file of --save-vocab" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said(tmp_path, model, capsys):
@@ -123,19 +123,19 @@ def test_what_is_missing_is_said(tmp_path, model, capsys):
     command = ["eval", "likelihood", str(model)]
     Vectors.load(model, limit=5).save(tmp_path / "few.txt")
     Path(f"{model}.json").unlink()
-    for arguments, code, told in [
-        ([held], 2, "give --context the file"),
-        ([], 2, "name a corpus"),
+    for arguments, code, expected in [
+        ([held], 2, "give the file of --output-context"),
+        ([], 2, "give a corpus"),
         ([held, "--window", "0"], 2, "at least 1"),
-        ([held, "--context", str(tmp_path / "few.txt")], 1, "has other words or dimensions"),
+        ([held, "--context", str(tmp_path / "few.txt")], 1, "differs in words or dimensions"),
     ]:
         assert run([*command, *arguments]) == code
         error = capsys.readouterr().err
-        assert told in error
+        assert expected in error
         assert error.count("\n") == 1
     Path(f"{model}.json").write_text("[1]")
     assert run([*command, held]) == 1
-    assert "is no manifest" in capsys.readouterr().err
+    assert "is not a manifest" in capsys.readouterr().err
 
 
 def test_people_read_lines(tmp_path, model, capsys):

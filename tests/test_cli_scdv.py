@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: the commands, their files and their complaints."""
+"""`dcme-w2v scdv`: the commands, their files and their errors."""
 
 import json
 import shutil
@@ -96,17 +96,17 @@ def test_documents_without_labels(folder):
 def test_topics(folder, capsys):
     capsys.readouterr()
     assert run(["scdv", "topics", "m", "--words", "3", "--coherence", "docs", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [topic["number"] for topic in told["topics"]] == [1, 2, 3, 4, 5]
-    assert sum(topic["share"] for topic in told["topics"]) == pytest.approx(1)
-    scores = [topic["coherence"] for topic in told["topics"]]
-    assert told["coherence"] == pytest.approx(np.mean(scores))
+    report = json.loads(capsys.readouterr().out)
+    assert [topic["number"] for topic in report["topics"]] == [1, 2, 3, 4, 5]
+    assert sum(topic["share"] for topic in report["topics"]) == pytest.approx(1)
+    scores = [topic["coherence"] for topic in report["topics"]]
+    assert report["coherence"] == pytest.approx(np.mean(scores))
     assert run(["scdv", "topics", "m", "--words", "3", "--coherence", "docs"]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 5
-    assert f"mean coherence {told['coherence']:.2f} over 5 topics\n" in err
+    assert f"mean coherence {report['coherence']:.2f} over 5 topics\n" in err
     assert run(["scdv", "topics", "m", "--words", "1000", "--coherence", "docs"]) == 0
-    assert "over 5 topics; 5 have fewer than 1000 words, which raises theirs\n" in (
+    assert "over 5 topics; 5 have fewer than 1000 words, which raises their coherence\n" in (
         capsys.readouterr().err
     )
     assert run(["scdv", "topics", "m", "--word", "w1"]) == 0
@@ -169,19 +169,19 @@ def test_rows_of_any_size_are_drawn(tmp_path):
          "--sparsity 101.0: must be at most 100"),
         (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--covariance", "full"], 2,
          "--covariance full: must be one of tied"),
-        (["transform", "m", "docs", "--output", "x.csv"], 2, "x.csv: name a file that ends in"),
+        (["transform", "m", "docs", "--output", "x.csv"], 2, "x.csv: give a file that ends in"),
         (["transform", "m", "docs", "--output", "-", "--json"], 2, "--json (stdout): is the"),
-        (["transform", "docs", "docs", "--output", "x.npz"], 1, "docs: is no model"),
+        (["transform", "docs", "docs", "--output", "x.npz"], 1, "docs: is not a model"),
         (["transform", "old", "docs", "--output", "x.npz"], 1, "old: has version 0"),
         (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
         (["topics", "m", "--words", "0"], 2, "--words 0: must be at least 1"),
         (["search", "m", "x.npz"], 2, "no query; give one"),
         (["search", "m", "x.npz", "unknown"], 1, "no query has a word that the model"),
-        (["search", "m", "docs", "w1"], 1, "docs: is no sound sparse matrix"),
-        (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "--lm 0.5: give 0 to 1, and --docu"),
+        (["search", "m", "docs", "w1"], 1, "docs: is not a valid sparse matrix"),
+        (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "0 requires --documents"),
         (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,
-         "the index has 80 rows and there are 1"),
-        (["search", "bag", "x.npz", "w1"], 1, "rows of 35 numbers and the model makes"),
+         "the index has 80 rows and --documents 1"),
+        (["search", "bag", "x.npz", "w1"], 1, "has 35 columns, the model"),
         (["search", "m", "x.npz", "w1", "--labels", "one"], 1, "one: has 1 lines for 80 rows"),
         (["search", "m", "x.npz", "w1", "--map"], 2, "no query has a relevant document"),
         (["search", "m", "x.npz", "w1", "--map", "--judgements", "one"], 1, "one:1: give two"),
@@ -189,7 +189,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
         (["plot", "x.npz", "--output", "p", "--method", "umap"], 2, "--method umap: must be one"),
         (["plot", "x.npz", "--output", "p", "--limit", "2"], 2, "2 rows of 35 numbers"),
         (["plot", "x.npz", "--output", "p", "--seed", "-1"], 2, "'--seed': -1 is not in the range"),
-        (["plot", "v.npy", "--output", "p"], 1, "v.npy: is no sound sparse matrix"),
+        (["plot", "v.npy", "--output", "p"], 1, "v.npy: is not a valid sparse matrix"),
         (["plot", "equal.npz", "--output", "p"], 2, "all rows are equal"),
     ],
 )  # fmt: skip

@@ -171,7 +171,7 @@ def test_word2vec_command_line(tmp_path, corpus):
         (["--lr", "0"], 2, "--lr"),
         (["--min-lr", "9"], 2, "--min-lr"),
         (["--objective", "ns", "--negative", "0"], 2, "--negative"),
-        (["--objective", "ns", "--prior", "1"], 2, "--prior 1: the scores of ns have none"),
+        (["--objective", "ns", "--prior", "1"], 2, "--prior 1: is not supported by ns"),
         (
             ["--preset", "vektors"],
             2,

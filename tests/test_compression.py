@@ -1,4 +1,4 @@
-"""Compressed files: what is unpacked is what was packed, and what is damaged is named."""
+"""Compressed files: decompressed content is the original, and errors name corrupt files."""
 
 import random
 import sys
@@ -72,17 +72,19 @@ def test_truncated_second_member(tmp_path, pack):
 def test_damaged_file_is_an_error(tmp_path, pack):
     packed = bytearray(pack(NOISE))
     packed[50_000:50_100] = bytes(100)
-    with pytest.raises(CorpusError, match=r"is damaged before byte .* get the file again"):
+    with pytest.raises(CorpusError, match=r"is corrupt before byte .* get the file again"):
         read_whole(write(tmp_path / "a", bytes(packed)))
 
 
 def test_rubbish_behind_a_member_is_an_error(tmp_path, pack):
     path = write(tmp_path / "a", pack(TEXT) + b"and then some more text")
-    with pytest.raises(CorpusError, match="is damaged before byte"):
+    with pytest.raises(CorpusError, match="is corrupt before byte"):
         read_whole(path)
 
 
 def test_missing_zstandard_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(CorpusError, match=r"a: is packed with zstd; pip install 'dcme-w2v\[zst\]'"):
+    with pytest.raises(
+        CorpusError, match=r"a: is compressed with zstd; pip install 'dcme-w2v\[zst\]'"
+    ):
         read_whole(write(tmp_path / "a", PACKERS["zst"](TEXT)))

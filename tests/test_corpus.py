@@ -42,7 +42,7 @@ def test_missing_file(tmp_path):
 
 def test_folder_without_files(tmp_path):
     write(tmp_path / ".hidden", b"x")
-    with pytest.raises(CorpusError, match="the folder has no files; name one that has"):
+    with pytest.raises(CorpusError, match="the folder has no files; choose another"):
         expand([str(tmp_path)])
 
 

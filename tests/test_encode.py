@@ -118,7 +118,7 @@ def test_words_that_are_not_utf8(text, errors, block_bytes, threads):
 @pytest.mark.parametrize("errors", ["replace", "skip"])
 @pytest.mark.parametrize("block_bytes", [5000, 1 << 20])
 def test_many_words_of_which_some_are_not_utf8(errors, block_bytes):
-    """More than a table has room for at first, or looks up at once; broken ones become alike."""
+    """More than a table has room for at first, or looks up at once; invalid ones become equal."""
     words = [b"%x\xff" % (i % 500) if i % 7 == 0 else b"%x" % (i // 2) for i in range(90_000)]
     options = VocabularyOptions(min_count=1, encoding_errors=errors)
     encoded = check([b" ".join(words)], options, block_bytes, threads=2)
@@ -223,7 +223,7 @@ def test_nothing_kept_says_what_there_was(tmp_path, run):
 @pytest.mark.parametrize("run", [count, encode])
 @pytest.mark.parametrize("text", [b"", b"\n \r\n\t", MARK])
 def test_empty_corpus(tmp_path, run, text):
-    with pytest.raises(CorpusError, match=r"0\.txt: there are no words to read"):
+    with pytest.raises(CorpusError, match=r"0\.txt: there are no tokens to read"):
         run(write(tmp_path, text), ALL)
 
 
@@ -295,7 +295,7 @@ def test_cache_folder_that_is_full(tmp_path):
 
 
 def test_cache_folder_that_does_not_exist(tmp_path):
-    with pytest.raises(ResourceError, match="none: no id cache can be made there: No such file"):
+    with pytest.raises(ResourceError, match="none: cannot create the id cache: No such file"):
         encode(write(tmp_path, b"a"), ALL, cache_dir=str(tmp_path / "none"))
 
 

@@ -1,4 +1,4 @@
-"""The run engine by way of its bindings: stopping a run inside an epoch, and going on with it.
+"""The run engine by way of its bindings: stopping a run inside an epoch, and resuming it.
 
 The C test of the same name as `resume` does so with every objective.
 """
@@ -16,7 +16,7 @@ DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
 
 
 def trainer(objective="dcme", **options):
-    """A classifier that is about to be trained; alike each time."""
+    """A classifier that is about to be trained; equal each time."""
     rng = np.random.default_rng(1)
     matrix = random_matrix(DOCUMENTS, FEATURES, 0.2, format="csr", dtype=np.float32, rng=rng)
     labels = np.arange(DOCUMENTS, dtype=np.int32) % CLASSES

@@ -152,7 +152,7 @@ def test_pairs_separated_by_spaces(tmp_path):
 def test_no_correlation_is_one_clear_error(tmp_path, text):
     path = tmp_path / "pairs.tsv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError, match=r"pairs\.tsv: .*rated apart"):
+    with pytest.raises(FormatError, match=r"pairs\.tsv: .*with different ratings"):
         similarity(analogy_vectors(), path)
 
 

@@ -24,10 +24,10 @@ NOISE = b"\n".join(b"%d %d" % (i % 30, i % 7) for i in range(200_000))
 # ---- corpora ----
 
 REFUSED = {
-    "empty": (b"", "there are no words"),
-    "blanks": (b" \n\t\r\n \n", "there are no words"),
-    "mark alone": (b"\xef\xbb\xbf", "there are no words"),
-    "rare words": (b"a b c\nd e f\n", "occurs 5 times; lower --min-count"),
+    "empty": (b"", "there are no tokens"),
+    "blanks": (b" \n\t\r\n \n", "there are no tokens"),
+    "mark alone": (b"\xef\xbb\xbf", "there are no tokens"),
+    "rare words": (b"a b c\nd e f\n", "occurs at least 5 times; lower --min-count"),
     "NULs": (TEXT + b"x\0y\n", "byte 401 (line 41) is NUL"),
     "UTF-16": ("words words\n".encode("utf-16") * 9, "byte 3 (line 1) is NUL"),
     "a program": (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, "looks binary"),
@@ -41,7 +41,7 @@ REFUSED = {
     "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
     **{f"{name} cut": (pack(NOISE)[:-20], "truncated at byte") for name, pack in PACKERS.items()},
     **{
-        f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "damaged before")
+        f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "corrupt before")
         for name, pack in PACKERS.items()
     },
 }
@@ -96,7 +96,7 @@ def test_no_corpus_there(tmp_path, capsys):
     output = tmp_path / "v.bin"
     assert "there is no such file" in refused(capsys, train(tmp_path / "x", output))
     assert "has no files" in refused(capsys, train(tmp_path / "empty", output))
-    assert "name files" in refused(capsys, train([], output))
+    assert "give files" in refused(capsys, train([], output))
 
 
 @pytest.mark.parametrize("name", PACKERS)
@@ -279,7 +279,7 @@ def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
 
 @pytest.mark.parametrize("flag", ["--output-context", "--save-vocab", "--log-json", "--checkpoint"])
 def test_every_output_is_tested_before_the_work(tmp_path, capsys, monkeypatch, flag):
-    monkeypatch.setattr(run_module, "encode", None)  # whoever gets there fails
+    monkeypatch.setattr(run_module, "encode", None)  # fails if it is reached
     code = train("c.txt", tmp_path / "v", flag, str(tmp_path / "gone" / "x"))
     assert "gone" in refused(capsys, code)
 

@@ -109,13 +109,13 @@ def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch)
     (tmp_path / "text.npz").write_text("no archive")
     for line, said in (
         ("transform u.txt l.tsv --output x.npz", "u.txt"),
-        ("levels none", "none: is no model"),
-        ("statistics none u.txt --output p.npz", "none: is no model"),
+        ("levels none", "none: is not a model"),
+        ("statistics none u.txt --output p.npz", "none: is not a model"),
         ("fit l.tsv --reference tied --resume-statistics text.npz --output m", "text.npz"),
         ("fit l.tsv --reference tied --resume-statistics none.npz --output m", "none.npz"),
         ("fit l.tsv --unlabelled u.txt --output l.tsv", "l.tsv"),
         ("fit l.tsv --unlabelled u.txt --output no/m", "there is no folder"),
-        ("transform tied u.txt --output x.txt", "name a file that ends in .npz"),
+        ("transform tied u.txt --output x.txt", "give a file that ends in .npz"),
     ):
         more = ["--quiet"] * line.startswith(("fit", "statistics"))
         assert said in refused(capsys, run(["fuse", *line.split(), *more])), line

@@ -254,8 +254,8 @@ def test_levels_of_a_small_model_are_listed(folder, tmp_path):
         ("text --keep 0", "--keep 0"),
         ("text --levels 0", "--levels 0"),
         ("text --holdout -", "--holdout -: is read more than once"),
-        ("none", "is no model"),
-        ("train.tsv", "is no model"),
+        ("none", "is not a model"),
+        ("train.tsv", "is not a model"),
     ],
 )
 def test_what_cannot_be_shrunk(line, said, folder, tmp_path, monkeypatch, capsys):

@@ -255,7 +255,7 @@ def test_more_classes_than_documents_and_labels():
     assert quick().fit(X[:3], [0, 1, 1]).transform(X).shape == (8, 3)  # not twice the labels
 
 
-# ---- what is refused ----
+# ---- what is an error ----
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_peak_memory_is_in_bytes():
     assert 5_000_000 < peak_memory_bytes() < physical
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it apart")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has this file")
 def test_peak_memory_is_not_that_of_the_process_before():
     size = 1 << 29
     held = b"x" * size  # a new process begins as its parent, and ru_maxrss with that one's peak

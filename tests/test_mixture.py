@@ -59,12 +59,12 @@ def test_posteriors_are_those_of_scikit_learn(covariance):
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_log_likelihood_rises_to_that_of_the_result(covariance):
     points, _ = cloud(spread=1.0)
-    told = []
+    reported = []
     fitted = fit_mixture(
-        points, 4, covariance=covariance, tolerance=1e-5, report=lambda *args: told.append(args)
+        points, 4, covariance=covariance, tolerance=1e-5, report=lambda *args: reported.append(args)
     )
     assert fitted.converged
-    assert told == list(enumerate(fitted.log_likelihoods))
+    assert reported == list(enumerate(fitted.log_likelihoods))
     assert np.diff(fitted.log_likelihoods).min() > -1e-6
     exact = np.logaddexp.reduce(densities(fitted.mixture, points), axis=1).mean()
     assert fitted.log_likelihoods[-1] == pytest.approx(exact, abs=1e-4)

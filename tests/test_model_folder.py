@@ -1,4 +1,4 @@
-"""The folder of a model: what is saved comes back, what is not ours is refused."""
+"""The folder of a model: what is saved comes back, what is not ours is an error."""
 
 import json
 
@@ -52,12 +52,12 @@ def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(fold
         save_model(folder, "other", 1, {}, {})
     (folder / "notes").mkdir()
     (folder / "notes" / "letter.txt").write_text("dear")
-    with pytest.raises(UsageError, match=r"something else in its folder \(notes\)"):
+    with pytest.raises(UsageError, match=r"other content \(notes\)"):
         save_model(folder, "thing", 1, {}, {})
     (folder / "notes").rename(folder.parent / "notes")
     (folder / "none.npy").unlink()
     (folder / "none.npy").symlink_to(folder.parent / "notes" / "letter.txt")
-    with pytest.raises(UsageError, match=r"something else in its folder \(none.npy\)"):
+    with pytest.raises(UsageError, match=r"other content \(none.npy\)"):
         save_model(folder, "thing", 1, {}, {})
     assert (folder.parent / "notes" / "letter.txt").read_text() == "dear"
     assert (folder / "means.npy").exists()
@@ -74,7 +74,7 @@ def test_what_is_no_model_is_not_replaced(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     for path, message in (
-        (tmp_path / "mine", "something else in it"),
+        (tmp_path / "mine", "other content"),
         (tmp_path / "mine" / "letter.txt", "is a file"),
         (tmp_path / "absent" / "model", "there is no folder"),
     ):
@@ -97,9 +97,9 @@ def test_another_kind_or_version(folder):
         load_model(folder, "other", 1)
     with pytest.raises(FormatError, match=r"version 1 .* reads version 2"):
         load_model(folder, "thing", 2)
-    with pytest.raises(FormatError, match="is no model"):
+    with pytest.raises(FormatError, match="is not a model"):
         load_model(folder.parent, "thing", 1)
-    with pytest.raises(FormatError, match="is no model"):
+    with pytest.raises(FormatError, match="is not a model"):
         load_model(folder / "means.npy", "thing", 1)
 
 
@@ -107,16 +107,16 @@ def test_another_kind_or_version(folder):
     ("damage", "message"),
     [
         (lambda folder: (folder / "means.npy").unlink(), "no such file"),
-        (lambda folder: (folder / "means.npy").write_bytes(b""), "is damaged"),
-        (lambda folder: (folder / "means.npy").write_bytes(b"PK\3\4..."), "is damaged"),
-        (lambda folder: np.save(folder / "means.npy", np.ones(3)), "not the array"),
+        (lambda folder: (folder / "means.npy").write_bytes(b""), "is corrupt"),
+        (lambda folder: (folder / "means.npy").write_bytes(b"PK\3\4..."), "is corrupt"),
+        (lambda folder: np.save(folder / "means.npy", np.ones(3)), "differs from its description"),
         (
             lambda folder: np.save(folder / "words_offsets.npy", np.array([0, 9, 3])),
             "words_offsets: does not",
         ),
         (lambda folder: change(folder, arrays=[]), "arrays: is no object"),
-        (lambda folder: (folder / "model.json").write_text("[]"), "is damaged"),
-        (lambda folder: (folder / "model.json").write_text("{"), "is damaged"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "is corrupt"),
+        (lambda folder: (folder / "model.json").write_text("{"), "is corrupt"),
     ],
 )
 def test_a_damaged_folder_is_refused(folder, damage, message):

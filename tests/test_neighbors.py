@@ -1,4 +1,4 @@
-"""Nearest words, analogies, the odd word out: as gensim has them, and what is refused."""
+"""Nearest words, analogies, the odd word out: as gensim has them, and what is an error."""
 
 import numpy as np
 import pytest

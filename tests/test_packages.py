@@ -1,4 +1,4 @@
-"""What is in the packages: the source distribution, the wheels, and who is refused."""
+"""What is in the packages: the source distribution, the wheels, and who is an error."""
 
 import os
 import runpy

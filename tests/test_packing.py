@@ -1,4 +1,4 @@
-"""Outputs with the suffix of a compressed file are compressed; others than ours are refused."""
+"""Outputs with the suffix of a compressed file are compressed; unrelated files are not replaced."""
 
 import bz2
 import gzip

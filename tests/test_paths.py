@@ -36,7 +36,7 @@ class Row:
 
     `reads` has the file of the workspace for each path that is read, `writes` a new name for each
     that is written; `folders` are those of `reads` that may be a folder, `kept` those of `writes`
-    that are folders, and `texts` parameters that are no paths.
+    that are folders, and `texts` parameters that are not paths.
     """
 
     line: str
@@ -489,7 +489,7 @@ def test_a_pipe_is_written_to_and_stays(row, output, work, capsys):
     pipe = f"pipe{Path(row.writes[output]).suffix}"
     os.mkfifo(pipe)
     if pipe.endswith(".npy"):  # two files
-        assert "npy is two" in refused(work, capsys, row, **{output: pipe})
+        assert "npy needs two files" in refused(work, capsys, row, **{output: pipe})
         return
     with reader_of(pipe) as came:
         assert run(row.arguments(**{output: pipe})) == 0
@@ -526,7 +526,7 @@ def test_a_device_is_written_to_and_stays(row, output, work, capsys):
     device = f"null{Path(row.writes[output]).suffix}"
     os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
     if device.endswith(".npy"):
-        assert "npy is two" in refused(work, capsys, row, **{output: device})
+        assert "npy needs two files" in refused(work, capsys, row, **{output: device})
         return
     assert run(row.arguments(**{output: device})) == 0
     assert stat.S_ISCHR(Path(device).stat().st_mode)
@@ -567,7 +567,7 @@ def test_a_pipe_whose_reader_goes_away_is_an_error(work, capsys):
 @pytest.mark.parametrize("row", [row for row in WRITING if "log_json" in row.writes], **ids)
 def test_a_log_replaces_no_file_that_is_none(row, content, work, capsys):
     Path("mine").write_text(content)
-    assert "mine: is not a log" in refused(work, capsys, row, log_json="mine")
+    assert "mine: exists and is not a log" in refused(work, capsys, row, log_json="mine")
 
 
 def test_a_log_is_continued_by_a_resumed_run_only(work):
@@ -623,7 +623,7 @@ def test_a_link_to_a_model_stays(work):
     assert Path("k", "model.json").stat().st_ino != before
 
 
-# ---- nobody writes past the guard ----
+# ---- no code writes past the guard ----
 
 WRITERS = ("files.py", "folders.py", "folder.py")
 

@@ -1,4 +1,4 @@
-"""Phrases: scores and joins against a plain count, tables, files and complaints."""
+"""Phrases: scores and joins against a plain count, tables, files and errors."""
 
 import gzip
 import itertools
@@ -141,7 +141,7 @@ def test_a_phrase_that_is_spelled_like_a_word_is_that_word(tmp_path):
 )
 def test_tables_that_are_refused(tmp_path, line):
     (tmp_path / "t").write_bytes(line.encode("latin-1"))
-    with pytest.raises(FormatError, match=r"t:1: is no phrase .*save_table"):
+    with pytest.raises(FormatError, match=r"t:1: is not a phrase .*save_table"):
         PhraseTable.load(tmp_path / "t")
 
 

@@ -53,7 +53,7 @@ def test_what_does_not_fit_into_memory_is_refused(files, capsys, monkeypatch, na
     assert run([*COMMANDS[name].split(), "--dry-run", "--json"]) == 1
     said = capsys.readouterr()
     plan = json.loads(said.out)
-    assert "bytes of memory and there are 100: lower" in plan["refused"]
+    assert "bytes of memory, 100 are available: lower" in plan["refused"]
     assert plan["refused"] in said.err
 
 

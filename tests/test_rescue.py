@@ -211,14 +211,14 @@ def file_limit():
 def test_a_limit_of_the_size_of_files_is_met_before_the_work(
     work, capsys, file_limit, monkeypatch, name
 ):
-    monkeypatch.setattr(run_module, "Trainer", None)  # whoever gets there fails
+    monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
     monkeypatch.setattr(disk, "file_limit", lambda: 100)
     monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
     assert run(COMMANDS[name].split()) == 1
     err = capsys.readouterr().err
-    assert "the limit of this process is 100: raise it with ulimit -f" in err
+    assert "the file-size limit is 100: raise it with ulimit -f" in err
     assert not list((work / "to").iterdir())
 
 

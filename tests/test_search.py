@@ -50,8 +50,8 @@ def test_scores_are_cosines_mixed_with_the_language_model():
     alone = np.array(list(Finder(model, rows, language, 1.0).scores(queries)))
     mixed = np.array(list(Finder(model, rows, language, 0.25).scores(queries)))
     assert (alone.min(axis=1).tolist(), alone.max(axis=1).tolist()) == ([0, 0, 0], [1, 1, 1])
-    told = language.scores(queries[0])
-    assert np.corrcoef(alone[0], told)[0, 1] == pytest.approx(1)
+    scores = language.scores(queries[0])
+    assert np.corrcoef(alone[0], scores)[0, 1] == pytest.approx(1)
     np.testing.assert_allclose(mixed, 0.25 * alone + 0.75 * cosines)
     assert (sparse.csr_matrix(rows) != transform(model, documents)).nnz == 0  # left as it was
 

@@ -91,7 +91,7 @@ OF_WEIGHTS = [
 
 
 def expected_failures(estimator):
-    """Weighted and repeated rows must agree to 7 digits; test_classify_weights.py asks for 5."""
+    """Weighted and repeated rows must agree to 7 digits; test_classify_weights.py requires 5."""
     if not isinstance(estimator, MaxentClassifier):
         return {}
     if estimator.solver == "lbfgs":
@@ -266,7 +266,7 @@ assert pickle.loads(pickle.dumps(model)).predict(X).tolist() == y
 for wrong, said in (
     (lambda: model.predict([[1.0]]), "columns"),
     (lambda: model.fit(X, y[1:]), "labels"),
-    (lambda: model.set_params(x=1), "x: is no parameter"),
+    (lambda: model.set_params(x=1), "x: is not a parameter"),
 ):
     try:
         wrong()

@@ -1,4 +1,4 @@
-"""Files of sparse rows and of labels: whole ones, damaged ones, hostile ones."""
+"""Files of sparse rows and of labels: valid, corrupt and hostile ones."""
 
 import io
 import random
@@ -52,7 +52,7 @@ def test_what_is_written_is_read_again(tmp_path, columns):
     assert labels == [("1",), ("0",), ("2",)]
 
 
-DAMAGED = {
+CORRUPT = {
     "falling": {"indptr": [0, 3, 2, 4]},
     "beyond": {"indptr": [0, 2, 2, 1 << 40]},
     "negative": {"indptr": [0, -5, 2, 4]},
@@ -71,11 +71,11 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("parts", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize("parts", CORRUPT.values(), ids=CORRUPT)
 def test_a_matrix_that_is_damaged_is_refused_by_every_command(tmp_path, capfd, parts, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_npz("x.npz", **parts)
-    with pytest.raises(FormatError, match=r"x\.npz: is no sound sparse matrix"):
+    with pytest.raises(FormatError, match=r"x\.npz: is not a valid sparse matrix"):
         read_npz("x.npz")
     (tmp_path / "l").write_text("a\nb\na\n")
     (tmp_path / "d.svm").write_text("a 1:1\nb 2:1\n" * 4)
@@ -89,7 +89,7 @@ def test_a_matrix_that_is_damaged_is_refused_by_every_command(tmp_path, capfd, p
     ):
         assert run(command) == 1
         error = capfd.readouterr().err
-        assert error.startswith("error: x.npz: is no sound sparse matrix (")
+        assert error.startswith("error: x.npz: is not a valid sparse matrix (")
         assert error.count("\n") == 1
 
 
@@ -103,7 +103,7 @@ def test_other_files_than_matrices(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     np.savez(tmp_path / "other.npz", a=ROWS)
     for name in ("v.npy", "empty", "other.npz"):
-        with pytest.raises(FormatError, match="is no sound sparse matrix"):
+        with pytest.raises(FormatError, match="is not a valid sparse matrix"):
             read_npz(tmp_path / name)
     with pytest.raises(CorpusError, match="cannot be read: No such file"):
         read_npz(tmp_path / "missing.npz")
@@ -154,7 +154,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
 
 def test_a_matrix_that_takes_more_memory_than_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "memory_limit", lambda: 1000)
-    with pytest.raises(ResourceError, match=r"x\.npz: reading it needs .* there are 1,000"):
+    with pytest.raises(ResourceError, match=r"x\.npz: reading it needs .* 1,000 are available"):
         read_npz(write_npz(tmp_path / "x.npz"))
 
 
@@ -168,7 +168,7 @@ def test_an_array_that_announces_more_than_it_has(tmp_path):
 
 
 def test_a_packed_npz_is_to_be_unpacked(tmp_path):
-    with pytest.raises(UsageError, match="unpack it first"):
+    with pytest.raises(UsageError, match="decompress it first"):
         read_vectors(str(tmp_path / "x.npz.gz"), None)
 
 
@@ -196,7 +196,7 @@ def test_labels_may_have_every_character_but_line_feeds(tmp_path):
     path.write_bytes("\n".join([*names, "x|y\r", "", ""]).encode())
     assert read_labels(str(path)) == [*((name,) for name in names), ("x", "y"), ()]
     assert len(read_labels(str(path), 7)) == 7
-    with pytest.raises(FormatError, match="has 7 lines for 8 rows; give a line a row"):
+    with pytest.raises(FormatError, match="has 7 lines for 8 rows; give one line per row"):
         read_labels(str(path), 8)
 
 

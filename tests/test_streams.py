@@ -13,7 +13,7 @@ from helpers import write_corpus
 from dcme_w2v.cli.main import run
 
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
-CLOSED = "standard {}: is closed; redirect it, or name a file"
+CLOSED = "standard {}: is closed; redirect it, or give a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 
 # What writes a file `o`, in a folder with all that it reads.

@@ -102,7 +102,7 @@ UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
 
 
 def starts(files, folder, tmp_path):
-    """What training may go on from, by name: all have both tables of one run."""
+    """Inputs of --init, by name: all have both tables of one run."""
     corpus, *_ = files
     paths = {}
     for kind in ("input", "sum"):
@@ -147,6 +147,6 @@ def test_wrong_starts_are_one_line(files, folder, tmp_path):
     with pytest.raises(ValueError, match="init_context: has 5 dimensions and dim is 6"):
         dw.train(corpus, **OPTIONS, init=folder, init_context=other)
     (folder / "model.json").rename(tmp_path / "aside")
-    with pytest.raises(ValueError, match="is no model"):
+    with pytest.raises(ValueError, match="is not a model"):
         dw.train(corpus, **OPTIONS, init=folder)
     (tmp_path / "aside").rename(folder / "model.json")

@@ -127,7 +127,7 @@ def test_too_high_a_rate_is_an_error():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_rows_that_are_not_finite_are_an_error(objective):
-    """One loss in 16 is looked at: the first of these, which is before any infinite row."""
+    """One loss in 16 is sampled: the first of these, which is before any infinite row."""
     run = Trainer(*encoded([np.arange(9)]), options_of(objective, window=1, sample=0.0))
     run.input[8, 7] = np.inf
     with pytest.raises(DivergedError, match="vector"):

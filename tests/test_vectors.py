@@ -195,7 +195,7 @@ def test_a_wrong_format_is_an_error(tmp_path):
         ((["a"], [[]]), r"vectors of shape \(1, 0\)"),
         ((["a"], [[1], [2]]), "1 words, 2 vectors"),
         ((["a"], [[1]], [1, 2]), "2 counts"),
-        ((["a", "b", "a"], [[1], [2], [3]]), "'a' is given twice, as 0 and 2"),
+        ((["a", "b", "a"], [[1], [2], [3]]), "'a' occurs twice, at 0 and 2"),
     ],
 )
 def test_what_does_not_fit_together(arguments, message):

@@ -315,7 +315,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, format, monkeypatch):
 def test_unusable_arguments_are_named(tmp_path):
     with pytest.raises(UsageError, match="format=csv"):
         save(tmp_path / "v", ["a"], [[1]], format="csv")
-    with pytest.raises(UsageError, match="npy is two"):
+    with pytest.raises(UsageError, match="npy needs two files"):
         save("-", ["a"], [[1]], format="npy")
     with pytest.raises(ValueError, match="float32"):
         save_vectors(tmp_path / "v", Words.from_words(["a"]), np.ones((1, 1)))

@@ -1,4 +1,4 @@
-"""Files of word vectors that are refused when they are read."""
+"""Files of word vectors that are errors when they are read."""
 
 import bz2
 import gzip
@@ -11,10 +11,10 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_reader import BLOCK
 
-DAMAGED = {
+CORRUPT = {
     "empty": (b"", "empty"),
-    "rows missing": (b"3 1\na 1\nb 2\n", ":1: the header says 3 rows, there are 2"),
-    "rows too many": (b"1 1\na 1\nb 2\n", ":1: the header says 1 rows, there are 2"),
+    "rows missing": (b"3 1\na 1\nb 2\n", ":1: has 2 rows, but 3 in the header"),
+    "rows too many": (b"1 1\na 1\nb 2\n", ":1: has 2 rows, but 1 in the header"),
     "short row": (b"2 2\na 1 2\nb 3\n", ":3: wrong dimension"),
     "long row": (b"2 2\na 1 2\nb 3 4 5\n", ":3: wrong dimension"),
     "short row without header": (b"a 1 2\nb 3\n", ":2: wrong dimension"),
@@ -37,11 +37,11 @@ DAMAGED = {
     "huge rows": (b"9999999999 1\na 1\n", ":1: a header of 9999999999 rows"),
     "huge dimension": (b"1 999999999\na 1\n", ":1: a header of"),
     "no dimension": (b"1 0\na\n", ":1: a header of"),
-    "promises more than the file": (b"2000000000 200000\na 1 2\n", ":1: the header says"),
+    "promises more than the file": (b"2000000000 200000\na 1 2\n", ":1: the header has"),
     "promises more, packed": (gzip.compress(b"2000000000 200000\na 1 2\n"), ":2: wrong dimension"),
     "prose": (b"It was a dark and stormy night\n", ":1: neither a header"),
-    "binary cut": (b"2 1\na \0\0\x80\x3f\nb \0\0", "the header says 2 rows, there are 1"),
-    "binary junk": (b"1 1\na \0\0\x80\x3f\nabc", "4 bytes too many"),
+    "binary cut": (b"2 1\na \0\0\x80\x3f\nb \0\0", "has 1 rows, but 2 in the header"),
+    "binary junk": (b"1 1\na \0\0\x80\x3f\nabc", "4 extra bytes"),
     "binary nan": (b"2 1\na \0\0\x80\x3f\nb \0\0\xc0\x7f\n", "row 2, byte 11: NaN"),
     "binary half": (
         b"2 1\na \0\0\x80\x3f\n\xe3\x81 \0\0\xc0\x3f\n",
@@ -50,13 +50,13 @@ DAMAGED = {
     "binary duplicate": (b"2 1\na \0\0\x80\x3f\na \0\0\xc0\x3f\n", "row 2: duplicate word 'a'"),
     "binary tab": (b"2 1\na \0\0\x80\x3f\nb\t \0\0\xc0\x3f\n", "row 2, byte 11: separator"),
     "packing cut": (gzip.compress(b"1 1\na 1\n")[:-6], "truncated at byte"),
-    "packing damaged": (bz2.compress(b"1 1\na 1\n")[:12] + bytes(30), "is damaged before byte"),
+    "corrupt compression": (bz2.compress(b"1 1\na 1\n")[:12] + bytes(30), "is corrupt before byte"),
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("name", CORRUPT)
 def test_damage_is_refused_with_its_place(tmp_path, name):
-    content, message = DAMAGED[name]
+    content, message = CORRUPT[name]
     (tmp_path / "v").write_bytes(content)
     with pytest.raises(FormatError) as raised:
         Vectors.load(tmp_path / "v")
@@ -102,5 +102,5 @@ def test_other_arrays_are_refused(tmp_path, array):
 def test_a_cut_npy_file_is_refused(tmp_path):
     path = save(tmp_path / "v.npy", ["a", "b"], [[1, 2], [3, 4]])
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(FormatError, match="damaged npy"):
+    with pytest.raises(FormatError, match="corrupt npy"):
         Vectors.load(path)

@@ -68,7 +68,7 @@ cdef class Run:
         check(dcme_engine_restored(self.engine, &error), &error)
 
     def is_finite(self, int64_t start, int64_t end):
-        """Tell whether the rows start .. end - 1 of the tables are finite.
+        """Return whether the rows start .. end - 1 of the tables are finite.
 
         The rows of one table are numbered on from those before: word vectors, then context vectors;
         or the weights by feature.

@@ -99,7 +99,7 @@ cdef class Table:
         return dcme_vocabulary_types(self.vocabulary)
 
     def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
-        """Add words, laid end to end, with their counts."""
+        """Add concatenated words with their counts."""
         cdef dcme_error error
         cdef dcme_status status = DCME_OK
         cdef int64_t i = 0
@@ -168,7 +168,7 @@ cdef class Table:
         return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
 
     def words(self, const int64_t[::1] order):
-        """Return the words of the ids in `order`, laid end to end, and where each starts."""
+        """Return the words of the ids in `order`, concatenated, and where each starts."""
         cdef int64_t n = order.shape[0]
         cdef int64_t[::1] offsets = np.zeros(n + 1, dtype=np.int64)
         cdef uint8_t[::1] text
@@ -197,7 +197,7 @@ cdef class Renumbering:
 
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
-        """Go on with a block whose ids all are in the map; returns how many `to` has got."""
+        """Continue with a block whose ids are all in the map; returns how many were written to `to`."""
         cdef const uint32_t *first = &ids[0] if ids.shape[0] else NULL
         cdef const uint32_t *numbers = &map[0] if map.shape[0] else NULL
         cdef int64_t written

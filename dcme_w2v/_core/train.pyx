@@ -62,12 +62,12 @@ cdef extern from "kernels/kernels.h" nogil:
 
 
 def row_stride(int64_t rows, int64_t dim):
-    """Return the numbers from one row of a table of so many rows to the next."""
+    """Return the row stride of a table of this many rows."""
     return dcme_row_stride(rows, dim)
 
 
 def has_kernels(str name):
-    """Tell whether this machine has the kernels of an instruction set."""
+    """Return whether this CPU supports the kernels of an instruction set."""
     return dcme_kernels_choose(name.encode()) != NULL
 
 

@@ -146,7 +146,7 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
 
 
 def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Note the words that no file of vectors may hold, but for those that repeat."""
+    """Record the faults of words, except duplicates."""
     with nogil:
         dcme_check_words(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1,
                          <dcme_fault *>&faults[0, 0])

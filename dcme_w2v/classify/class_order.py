@@ -1,8 +1,7 @@
-"""The order of classes in which similar ones are neighbours, which DCME's clusters need.
+"""An order of the classes in which similar classes are adjacent, for the clusters of DCME.
 
-Classes are compared by the mean of some of their documents, in a random projection, and split in
-two along the direction in which they differ most, again and again. Called by
-`dcme_w2v.classify.trainer`.
+Classes are represented by the mean of some of their documents in a random projection, and split
+recursively along the direction of largest variance. Called by `dcme_w2v.classify.trainer`.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ def similar_neighbours(
     classes: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Return the numbers of all classes, similar ones side by side.
+    """Return all classes in an order in which similar classes are adjacent.
 
     Parameters
     ----------
     matrix : csr_matrix, shape (documents, features)
         The documents.
     documents, labels : ndarray, shape (instances,)
-        Which of them has which label.
+        Pairs of a document and its label.
     """
     if classes <= LINE:
         return np.arange(classes)
@@ -54,6 +53,6 @@ def _split(points: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[n
     centred = points[members] - points[members].mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
     ordered = members[np.argsort(centred @ directions[:, -1], kind="stable")]
-    half = max(LINE, len(members) // 2 // LINE * LINE)  # whole lines on the left
+    half = max(LINE, len(members) // 2 // LINE * LINE)  # whole cache lines on the left
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])

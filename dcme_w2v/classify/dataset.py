@@ -1,4 +1,4 @@
-"""Labelled documents from files, text or vectors, a share of them held out.
+"""Labelled documents from files of text or vectors, with a held-out share.
 
 Called by `dcme_w2v.classify.pipeline`.
 """
@@ -27,13 +27,13 @@ class Read:
     Attributes
     ----------
     matrix : csr_matrix
-        Those to learn from.
+        Training documents.
     labels : list of tuple of str
         Their labels.
     unlabelled : int
         How many had no label; they were left out, or are there with an empty tuple.
     held_matrix, held_labels
-        Those held out.
+        Held-out documents.
     """
 
     matrix: csr_matrix
@@ -44,10 +44,10 @@ class Read:
 
 
 def are_vectors(docs: Sequence[str]) -> bool:
-    """Tell whether documents are vectors or text."""
+    """Return whether documents are vectors (True) or text."""
     kinds = {is_vectors(path) for path in docs}
     if len(kinds) > 1:
-        raise UsageError("documents are text and vectors; give one or the other")
+        raise UsageError("the documents are both text and vectors; give files of one kind")
     return kinds == {True}
 
 
@@ -66,7 +66,7 @@ def read_text(
     `advice` ends the error where no document has a label.
     """
     if labels is not None:
-        raise UsageError(f"--labels={labels}: is for .npz; text has its labels in it")
+        raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random = np.random.default_rng(seed)
     held: list[Document] = []
     kept: Labels = []
@@ -122,10 +122,12 @@ def read_rows(
 def pieces(
     model: Predictor, docs: Sequence[str], labels: str | None, size: int
 ) -> Iterator[tuple[csr_matrix, Labels]]:
-    """Yield the vectors and labels of `size` documents at a time, as a model wants them."""
+    """Yield the rows and labels of `size` documents at a time, in the form that a model takes."""
     if are_vectors(docs):
         if model.text is not None:
-            raise UsageError(f"{docs[0]}: is vectors, and the model classifies text; give text")
+            raise UsageError(
+                f"{docs[0]}: contains vectors, but the model classifies text; give text"
+            )
         for path in docs:
             yield read_vectors(path, labels)
         return
@@ -136,7 +138,7 @@ def pieces(
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
-    """Return labels as numbers of classes, -1 for one that is none; each once."""
+    """Return distinct labels as class indices, -1 for unknown labels."""
     number = {name: i for i, name in enumerate(classes)}
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 

@@ -1,4 +1,4 @@
-"""`MaxentClassifier`: the classifier with scikit-learn's conventions, for sparse or dense rows."""
+"""`MaxentClassifier`: a scikit-learn classifier for sparse or dense rows."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     {options}
     class_weight : dict, "balanced" or None, default None
-        How much the rows of a label count; "balanced" gives all labels the same sum. It multiplies
-        `sample_weight`.
+        Weights of the classes, multiplied with `sample_weight`; "balanced" gives all classes the
+        same total weight.
 
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
         The labels, sorted.
     coef_ : ndarray of float32, shape (classes, features)
-        Weights; with two classes, too, a row for each.
+        Weights; also with two classes one row per class.
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     n_features_in_ : int
-        Columns of the rows that it was fitted on.
+        Number of features seen by `fit`.
     feature_names_in_ : ndarray of str, shape (features,)
         Names of the columns of a DataFrame.
     n_iter_ : int
-        Epochs, or iterations of L-BFGS; `partial_fit` counts one a call.
+        Epochs, or iterations of L-BFGS; one per call of `partial_fit`.
     epochs_ : list of dict
         Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
     Notes
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
-    squared weights, the biases left out. The default learning rates are for rows of unit length;
-    other rows are allowed for by the mean of their squared lengths. With several threads, which add
-    to the weights without locks, the last digits differ from run to run; give ``threads=1``, or
-    ``solver="lbfgs"``, for results that repeat.
+    squared weights without the biases. The default learning rates are for rows of unit length and
+    are divided by the mean squared length of the rows. With several threads, which update the
+    weights without locks, results differ slightly between runs; use ``threads=1`` or
+    ``solver="lbfgs"`` for reproducible results.
 
     Examples
     --------
@@ -76,23 +76,24 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
-        """Learn from rows and their labels.
+        """Fit to rows and their labels.
 
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
-            Finite numbers; they are made float32.
+            Finite numbers, converted to float32.
         y : array, shape (rows,)
-            A label for each.
+            One label per row.
         sample_weight : array, shape (rows,), optional
-            How much each row counts: 2 is as if it came twice, 0 as if it did not. For L-BFGS the
-            objective is the same. Otherwise the row's learning rate is multiplied by its weight.
+            Weights of the rows: 2 is equivalent to two copies of the row, 0 to none. With L-BFGS
+            the weights are part of the objective, otherwise they multiply the learning rate of the
+            row.
 
         Raises
         ------
         ValueError
-            The rows are not finite, the numbers of rows and labels differ, there is one class, or
-            a parameter cannot be used.
+            The rows are not finite, the numbers of rows and labels differ, there is only one class,
+            or a parameter is not valid.
         KeyboardInterrupt
             Its attribute `partial` is this classifier with the weights so far.
         """
@@ -123,16 +124,16 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> MaxentClassifier:
-        """Learn from some more rows, once, at the rate `lr`.
+        """Train on a batch of rows for one epoch with the learning rate `lr`.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         classes : array, optional
-            All labels that will ever come; needed in the first call only.
+            All labels of all calls; required in the first call.
         sample_weight : array, shape (rows,), optional
-            Multiplies the learning rate of each row, as it is.
+            Multiplies the learning rate of each row.
         """
         first = not hasattr(self, "_weights")
         matrix, labels = check_training(self, X, y, reset=first)
@@ -142,7 +143,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_ = np.unique(np.asarray(classes))
             _check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise UsageError("partial_fit: classes are not those of the first call")
+            raise UsageError("partial_fit: classes differ from those of the first call")
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
@@ -168,8 +169,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of all classes, shape (rows, classes).
 
-        Of two classes: how much higher the second one's score is, shape (rows,), as scikit-learn
-        has it.
+        With two classes the difference of their scores, shape (rows,), as in scikit-learn.
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
@@ -179,7 +179,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return log_softmax(self._scores(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities, shape (rows, classes); each row's sum is 1."""
+        """Return the probabilities, shape (rows, classes); rows sum to 1."""
         probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
         return probabilities
 
@@ -214,7 +214,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _weights_of(
         self, sample_weight: ArrayLike | None, numbers: NDArray[np.int64]
     ) -> NDArray[np.float32] | None:
-        """Return how much rows of these classes count; None where all count 1."""
+        """Return the weights of rows of these classes; None if all are 1."""
         if sample_weight is None and self.class_weight is None:
             return None
         weights = check_weights(sample_weight, len(numbers))
@@ -242,12 +242,14 @@ def _check_classes(classes: NDArray[Any]) -> None:
 def _class_weights(
     given: Any, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return how much each class counts; "balanced" makes the sums of all classes equal."""
+    """Return the weight of each class; "balanced" makes the total weights equal."""
     if isinstance(given, Mapping):
         labels = classes.tolist()
         wrong, left = set(given) - set(labels), set(labels) - set(given)
         if wrong and left:
-            raise UsageError(f"class_weight: {next(iter(wrong))!r} is no label; {left} have none")
+            raise UsageError(
+                f"class_weight: {next(iter(wrong))!r} is not a label; {left} have no weight"
+            )
         return np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
     if given != "balanced":
         raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')

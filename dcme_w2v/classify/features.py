@@ -1,4 +1,4 @@
-"""Text as sparse vectors: counts of words and n-grams, weighted, or mixed into fewer columns.
+"""Text as sparse vectors: weighted counts of words and n-grams, or feature hashing.
 
 Texts are bytes of UTF-8. Columns are in descending order of frequency. Called by
 `dcme_w2v.classify.model` and `dcme_w2v.classify.dataset`.
@@ -25,12 +25,12 @@ DENSE_HASHING = 1 << 24
 
 
 class TextFeatures:
-    """Turn words into rows, as `fit` has seen them.
+    """Converts tokens to rows with the columns of `fit_transform`.
 
     Parameters
     ----------
     options : FeatureOptions
-        How.
+        Options of the features.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class TextFeatures:
         buckets: NDArray[np.int64] | None = None,
         width: int | None = None,
     ) -> TextFeatures:
-        """Return features as they were when their parts were taken."""
+        """Return features from their saved parts."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
@@ -79,12 +79,12 @@ class TextFeatures:
         return len(self.idf)
 
     def fit_transform(self, documents: Iterable[bytes]) -> csr_matrix:
-        """Choose the columns, and return the documents' rows; reads the documents once.
+        """Choose the columns and return the documents' rows; reads the documents once.
 
         Raises
         ------
         CorpusError
-            There is no feature at all.
+            There are no features.
         """
         if self.options.hashing is not None:
             counts = self._counts(documents, self._hashed, self.options.hashing)
@@ -117,7 +117,7 @@ class TextFeatures:
         return self._weighted(self._counts(documents, numbered, self.columns))
 
     def name(self, column: int) -> str:
-        """Return what a column stands for."""
+        """Return the name of a column."""
         if self.buckets is not None:
             return f"hash value {self.buckets[column]}"
         return f"column {column}" if self.names is None else self.names[column]
@@ -136,7 +136,7 @@ class TextFeatures:
         return [column[gram] for gram in self._grams(text) if gram in column]
 
     def _hashed(self, text: bytes) -> list[int]:
-        """Columns; a negative one, ~column, is to be subtracted."""
+        """Return columns; a negative one, ~column, has the sign -1."""
         width, found, some = self.width, [], self._column_of_bucket
         assert width is not None
         signed = self.options.hashing is not None and self.options.hashing_signs != "none"
@@ -184,7 +184,7 @@ class TextFeatures:
         numbered: Callable[[bytes], list[int]],
         columns: int | None,
     ) -> csr_matrix:
-        """Return the counts of what `numbered` makes of each document."""
+        """Return the counts of the columns that `numbered` returns for each document."""
         pieces, lists = [], []
         for text in documents:
             lists.append(numbered(text))
@@ -208,7 +208,7 @@ class TextFeatures:
 
 
 def unit_rows(matrix: csr_matrix) -> csr_matrix:
-    """Return rows scaled to unit length; rows of zeros stay."""
+    """Return rows scaled to unit length; rows of zeros are unchanged."""
     squares = np.add.reduceat(
         np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
     )
@@ -221,7 +221,7 @@ def unit_rows(matrix: csr_matrix) -> csr_matrix:
 def _piece(
     lists: list[list[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Return for each list how many distinct numbers it has, these in order, and their counts."""
+    """Return for each list the number of distinct columns, these sorted, and their counts."""
     flat = np.fromiter((i for numbers in lists for i in numbers), dtype=np.int64)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     negative = flat < 0
@@ -235,7 +235,7 @@ def _piece(
 
 
 def _renumbered(matrix: csr_matrix, column_of: NDArray[np.int32], columns: int) -> csr_matrix:
-    """Return a matrix with its columns moved; those moved to -1 are left out."""
+    """Return a matrix with renumbered columns; columns numbered -1 are dropped."""
     moved = column_of[matrix.indices]
     kept = moved >= 0
     starts = np.append(0, np.cumsum(kept))[matrix.indptr]

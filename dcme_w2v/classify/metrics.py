@@ -36,7 +36,7 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Measures:
-    """Sums over documents, from which `result` makes the measures.
+    """Sums over documents, from which `result` computes the metrics.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Measures:
     several : bool
         Whether documents may have several labels.
     threshold : float
-        Probability from which on a label counts as predicted, besides the likeliest (several).
+        Minimum probability of a predicted label; the most probable is always predicted (several).
     """
 
     def __init__(self, classes: int, several: bool, threshold: float = 0.5) -> None:
@@ -54,12 +54,12 @@ class Measures:
         self._sums: dict[str, float] = {}
         self._right = np.zeros(classes, dtype=np.int64)
         self._predicted = np.zeros(classes, dtype=np.int64)
-        self._wanted = np.zeros(classes + 1, dtype=np.int64)  # the last: unknown labels
+        self._wanted = np.zeros(classes + 1, dtype=np.int64)  # the last is for unknown labels
 
     def add(self, log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> None:
-        """Take in documents: log-probabilities (documents, classes) and the labels of each.
+        """Add documents: log-probabilities (documents, classes) and labels.
 
-        A label of -1 is one that the model does not know: it is wanted and never predicted.
+        A label of -1 is unknown to the model: it is true and never predicted.
         """
         self._documents += len(labels)
         for wanted in labels:
@@ -102,7 +102,7 @@ class Measures:
             self._count(**{f"precision_at_{k}": hits[:k].sum() / k, f"ndcg_at_{k}": gained / ideal})
         self._count(exact_match=set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted)
         if known:
-            # ties count against the model, as in the usual definitions of both
+            # ties count against the model, as in the usual definitions
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
@@ -111,7 +111,7 @@ class Measures:
             )  # fmt: skip
 
     def result(self) -> dict[str, Any]:
-        """Return the measures by name."""
+        """Return the metrics by name."""
         sums, documents = dict(self._sums), max(1, self._documents)
         known = sums.pop("known", 0.0)
         over_known = ("log_likelihood", "coverage", "label_ranking_average_precision")
@@ -124,7 +124,7 @@ class Measures:
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:
-        """Micro and macro averages; macro over the classes that are wanted or predicted."""
+        """Return micro and macro averages; macro over classes that are true or predicted."""
         wanted, unknown = self._wanted[:-1], self._wanted[-1]
         precision, recall, f1 = _f1(self._right, self._predicted, wanted)
         seen = (wanted > 0) | (self._predicted > 0)
@@ -138,18 +138,18 @@ class Measures:
 
 
 def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
-    """Return precision, recall and their harmonic mean, each 0 where it is not defined."""
+    """Return precision, recall and their harmonic mean; 0 if not defined."""
     precision = right / np.maximum(predicted, 1)
     recall = right / np.maximum(wanted, 1)
     return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
 
 
 def best_threshold(log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> float:
-    """Return the probability at which predicting all labels above it has the best micro F1."""
+    """Return the probability threshold with the best micro F1."""
     relevant = np.zeros(log_p.shape, dtype=bool)
     for row, wanted in enumerate(labels):
         relevant[row, list(wanted)] = True
-    # the likeliest label is predicted in any case
+    # the most probable label is always predicted
     first = np.zeros(log_p.shape, dtype=bool)
     first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True
     flat = np.where(first, 0.0, log_p).ravel()

@@ -1,4 +1,4 @@
-"""A trained classifier: features, classes and weights, as an object and as a folder.
+"""A trained classifier: features, classes and weights, in memory and as a folder.
 
 Called by `dcme_w2v.classify.estimator`, `dcme_w2v.classify.pipeline` and the commands.
 """
@@ -27,9 +27,9 @@ from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, 
 from dcme_w2v.options import default_threads
 
 KIND, VERSION = "classifier", 1
-# of several labels; found on Reuters, and again by every run that holds documents out
+# default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
-# Kinds of models that predict classes -> "module:class", which has `load` and is a `Predictor`.
+# Kind of model -> "module:class" of a `Predictor` with a method `load`.
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
     "fused": "dcme_w2v.fused.model:FusedModel",
@@ -37,11 +37,11 @@ PREDICTORS = {
     "shrunk": "dcme_w2v.fused.shrink:ShrunkModel",
 }
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = 0.5  # share of weights that are not 0; a sparse one takes twice the bytes
+SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
 
 
 class Predictor(Protocol):
-    """What predicts classes, whatever kind of model it is; `Classifier` describes the parts."""
+    """Interface of models that predict classes; see `Classifier`."""
 
     @property
     def classes(self) -> list[str]:
@@ -49,7 +49,7 @@ class Predictor(Protocol):
 
     @property
     def text(self) -> TextFeatures | None:
-        """What turns text into rows."""
+        """The features of text; None for a classifier of vectors."""
 
     @property
     def several(self) -> bool:
@@ -57,7 +57,7 @@ class Predictor(Protocol):
 
     @property
     def threshold(self) -> float:
-        """Probability from which on a label counts as predicted, with several."""
+        """Minimum probability of a predicted label, with several labels."""
 
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
@@ -65,19 +65,19 @@ class Predictor(Protocol):
     def log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the log-probabilities of all classes for some documents at a time."""
+        """Yield the log-probabilities of all classes for batches of documents."""
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the features that speak most for a class, and their weights."""
+        """Return the highest-weighted features of a class, with their weights."""
 
 
 def load_classifier(path: str | os.PathLike[str]) -> Predictor:
-    """Open the folder of any model that predicts classes.
+    """Load any model that predicts classes.
 
     Raises
     ------
     FormatError
-        It is no model, of a kind that does not predict classes, or damaged.
+        It is not a model of a kind that predicts classes, or is corrupt.
     """
     kind = kind_of_model(path)
     if kind not in PREDICTORS:
@@ -91,24 +91,24 @@ def load_classifier(path: str | os.PathLike[str]) -> Predictor:
 
 @dataclass
 class Classifier:
-    """A linear classifier with what turns its input into vectors.
+    """A linear classifier with the features of its input.
 
     Attributes
     ----------
     classes : list of str
         Names, in the order of the weights' columns.
     weights : Weights
-        By feature and class.
+        Weights by feature and class.
     text : TextFeatures or None
         None for a classifier of vectors.
     options : ClassifyOptions
-        As trained.
+        Options of the training.
     several : bool
         Whether documents may have several labels.
     threshold : float
-        With several: the probability from which on a label counts as predicted.
+        With several labels, the minimum probability of a predicted label.
     record : dict
-        What else the folder's JSON file tells of the training.
+        Other entries of the folder's JSON file about the training.
     """
 
     classes: list[str]
@@ -128,9 +128,9 @@ class Classifier:
     def log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the log-probabilities of all classes for some documents at a time.
+        """Yield the log-probabilities of all classes for batches of documents.
 
-        Each piece is an ndarray of float64, shape (some documents, classes).
+        Each batch is an ndarray of float64, shape (documents, classes).
         """
         documents = core_documents(fitting(matrix, self.weights.features))
         for begin in range(0, matrix.shape[0], CHUNK):
@@ -140,15 +140,15 @@ class Classifier:
             )
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the features that speak most for a class, and their weights.
+        """Return the highest-weighted features of a class, with their weights.
 
-        A weight counts as far as it exceeds the feature's mean over all classes, since only
-        differences matter to the probabilities.
+        The feature's mean weight over all classes is subtracted, because only differences affect
+        the probabilities.
 
         Raises
         ------
         UsageError
-            There is no such class; the message names the nearest.
+            There is no such class; the message suggests the nearest name.
         """
         number = number_of_class(label, self.classes)
         return strongest(self.weights.above_mean(number), self.text, count)
@@ -170,12 +170,12 @@ class Classifier:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """Open a model's folder.
+        """Load a model's folder.
 
         Raises
         ------
         FormatError
-            It is no classifier, or damaged.
+            It is not a classifier, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
@@ -189,7 +189,7 @@ class Classifier:
 
 
 def fitting(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return vectors without the columns that a model has no weights for."""
+    """Return rows without the columns that a model has no weights for."""
     return matrix if matrix.shape[1] <= columns else csr_matrix(matrix[:, :columns])
 
 

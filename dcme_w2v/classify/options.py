@@ -1,4 +1,4 @@
-"""The only declaration of the options of classification; as in `dcme_w2v.options`."""
+"""The single declaration of the options of classification; see `dcme_w2v.options`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dcme_w2v.options import Checked, HoldoutOptions, default_threads, flag_of, 
 
 @dataclass(frozen=True)
 class FeatureOptions(Checked):
-    """How text becomes a sparse vector."""
+    """How text is converted to a sparse vector."""
 
     features: int = option(
         30000,
@@ -227,11 +227,11 @@ class DocumentHoldoutOptions(HoldoutOptions):
     )
 
 
-# For documents of unit length, by documents held out of the training ones: of wikipara's 1,236
-# classes (scripts/reproduce_figure2_classify.py --search) 8 is best for all; with the 20 and 90 of
-# 20 Newsgroups and Reuters gd and dcme are better at 4.
+# For documents of unit length, tuned on held-out training documents: 8 is best for all objectives
+# with the 1,236 classes of wikipara (scripts/reproduce_figure2_classify.py --search); with the 20
+# and 90 of 20 Newsgroups and Reuters, 4 is better for gd and dcme.
 RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
-# Algorithm 1 gains a point of accuracy at 4 and loses its log-likelihood, -8.7 for -2.5.
+# With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
 PAPER_RATE = 1.0
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
@@ -254,7 +254,7 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     found: dict[str, Any] = {
         "noise_power": 1.0 if options.objective == "nce" else 0.75,
         **(PAPER_CLUSTERS if paper else ROBUST_CLUSTERS),
-        # documents of one batch do not see each other's steps: few classes, small batches
+        # gradients within a batch use the same weights: few classes need small batches
         "batch": min(BATCH_MAX, max(1, classes // CLASSES_A_DOCUMENT)),
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,

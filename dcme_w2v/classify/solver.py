@@ -1,4 +1,4 @@
-"""The optimum of the exact problem by L-BFGS: what the other objectives are measured against.
+"""Exact softmax by L-BFGS, the reference for the other objectives.
 
 Called by `dcme_w2v.classify.fit`.
 """
@@ -27,18 +27,18 @@ def solve(
     sample_weight: NDArray[np.float32] | None = None,
     weights: Weights | None = None,
 ) -> Weights:
-    """Minimise the mean of -log p plus l2 / 2 times the squared weights, the biases left out.
+    """Minimise the mean of -log p plus l2 / 2 times the squared weights without the biases.
 
     Parameters
     ----------
     matrix, documents, labels, classes
         See `dcme_w2v.classify.trainer.ClassifierTrainer`.
     options : ClassifyOptions
-        Resolved; `epochs` bounds the iterations.
+        Resolved options; `epochs` is the maximum number of iterations.
     watch : callable, optional
         Gets the iteration and the loss with its penalty; returns whether to stop.
     sample_weight : ndarray of float32, shape (instances,), optional
-        How much each instance counts, above 0; 1 by default.
+        Positive weights of the instances (default: 1).
     weights : Weights, optional
         Zeros, where the result goes, and that of each iteration while `watch` is called.
     """

@@ -1,1 +1,1 @@
-"""The command line: one file a command; parse, one call of the Python API, print."""
+"""The command line: one file per command, which parses, calls the Python API and prints."""

@@ -1,4 +1,4 @@
-"""`dcme-w2v check`: the faults of a file of word vectors."""
+"""`dcme-w2v check`: report the faults of a file of word vectors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
     r"""Check a file of word vectors.
 
     The file may be text, binary or npy, also compressed. Prints the format, the number of rows and
-    the dimension, then each kind of fault with its count and its first place. The exit code is 0
-    without faults and 1 with any.
+    the dimension, then each kind of fault with its count and first position. The exit code is 0
+    if there are no faults, otherwise 1.
 
     \b
     Kinds of faults:
-      wrong number of rows      the header and the rows disagree
-      wrong dimension           a row has more or fewer numbers than the header says
-      not a number              a field of a row that is not a number
+      wrong number of rows      not the number in the header
+      wrong dimension           a row has more or fewer numbers than the dimension in the header
+      not a number              a field that is not a number
       NaN or infinite number
-      duplicate word            a word that an earlier row has
+      duplicate word            the word of an earlier row
       empty word
-      invalid UTF-8 in a word   half a code point, for example
+      invalid UTF-8 in a word   for example a truncated character
       separator in a word       space, tab, line end, vertical tab or form feed
       NUL byte in a word
       bad count                 in the .vocab of an npy file

@@ -1,4 +1,4 @@
-"""The class of every command: help in groups with an example, usage where nothing is given."""
+"""Base class of every command: help in groups with an example, usage without arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dcme_w2v.cli.options import PATHS, Declared, Value
 from dcme_w2v.errors import DcmeWarning, UsageError
 from dcme_w2v.options import warn_of_options
 
-# Heading of the help -> names of the parameters below it, for every command with many options.
+# Heading in the help -> names of the parameters below it.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Input": (
         "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
@@ -51,7 +51,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
 }  # fmt: skip
-MANY = 12  # options from which on they are grouped
+MANY = 12  # minimum number of options for grouping
 
 
 class Command(click.Command):
@@ -60,7 +60,7 @@ class Command(click.Command):
     Parameters
     ----------
     example : str
-        Command lines that `--help` shows.
+        Example shown by `--help`.
     settle : callable, optional
         Changes the values in the context before anything else, where some follow from others.
     """
@@ -80,7 +80,7 @@ class Command(click.Command):
             _complete_values(param)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, or where nothing is given and something is required show the help."""
+        """Parse; show the help if an argument is required and none is given."""
         needed = any(param.required or param.name == "corpus" for param in self.params)
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
@@ -100,7 +100,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options below their headings."""
+        """Write the options under their headings."""
         records = {
             param.name: record
             for param in self.get_params(ctx)
@@ -110,7 +110,7 @@ class Command(click.Command):
         groups = GROUPS if len(records) >= MANY else {}
         for heading, names in groups.items():
             if heading == "Objective" and "objective" not in records:
-                continue  # clusters of another model
+                continue  # means other clusters there
             if heading == "Input" and "output_context" in records:
                 names = tuple(name for name in names if name != "vectors")  # which are written
             found = [records.pop(name) for name in names if name in records]
@@ -130,7 +130,7 @@ class Command(click.Command):
 
 
 def _complete_values(param: click.Parameter) -> None:
-    """Give a parameter whose value is a path or a choice the type that a shell completes."""
+    """Set the type of a parameter so that shells complete its files or choices."""
     value = param.metavar or (param.name or "").upper()
     if not isinstance(param.type, click.types.StringParamType):
         return

@@ -1,4 +1,4 @@
-"""`dcme-w2v convert`: from any format of word vectors to any other."""
+"""`dcme-w2v convert`: convert word vectors between formats."""
 
 from __future__ import annotations
 

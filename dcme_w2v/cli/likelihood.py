@@ -1,4 +1,4 @@
-"""`dcme-w2v eval likelihood`: log-likelihood of text, or of analogies, under a saved model."""
+"""`dcme-w2v eval likelihood`: log-likelihood of text or analogies under a saved model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dcme_w2v.options import default_threads
     "--window", type=int, metavar="N", help="context words on each side (default: as trained)"
 )
 @click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
-@click.option("--analogies", "questions", metavar="FILE", help="score these analogy questions, too")
+@click.option("--analogies", "questions", metavar="FILE", help="also score these analogy questions")
 @json_option
 def likelihood(
     model: str,
@@ -40,7 +40,7 @@ def likelihood(
     from dcme_w2v.words.language_model import LanguageModel
 
     if not corpus and questions is None:
-        raise UsageError("no text; name a corpus, or give --analogies FILE")
+        raise UsageError("no text; give a corpus, or --analogies FILE")
     if window is not None and window < 1:
         raise UsageError(f"--window {window}: must be at least 1")
     loaded = LanguageModel.load(model, context, read_vocab, window)

@@ -1,4 +1,4 @@
-"""The program: finds the command, runs it, and turns errors into one line and an exit code."""
+"""The program: runs a command and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dcme_w2v.cli.streams import drop_output, prepare_streams
 from dcme_w2v.engine.interrupts import Interrupted
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 
-# Name of a command -> "module:object", which is imported only when the command is used.
+# Name of a command -> "module:object", imported only when the command is used.
 COMMANDS = {
     "train": "dcme_w2v.cli.train:train",
     "vocab": "dcme_w2v.cli.vocab:vocab",
@@ -38,25 +38,25 @@ COMMANDS = {
 
 @contextlib.contextmanager
 def _ending() -> Iterator[None]:
-    """End in our way, before click does, after a signal or where stdout is closed."""
+    """Handle signals and a closed stdout before click does."""
     try:
         yield
     except KeyboardInterrupt as error:
         raise Interrupted("interrupted", number_of(error)) from error
-    except BrokenPipeError:  # a reader that has seen enough, as `head`, is no failure
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe: not a failure
         drop_output()
         raise click.exceptions.Exit(0) from None
 
 
 class LazyGroup(Group):
-    """A group that imports a command when it is asked for."""
+    """A group that imports commands on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of the table above."""
+        """Return the commands in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command, or None where there is none of that name."""
+        """Import and return a command; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
@@ -65,17 +65,17 @@ class LazyGroup(Group):
         return command
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Read the command line."""
+        """Parse the command line."""
         with _ending():
             return super().make_context(*arguments, **more)
 
     def _main_shell_completion(self, *arguments: Any, **more: Any) -> None:
-        """Answer a shell that completes a command line."""
+        """Handle a request of shell completion."""
         try:
             with _ending():
                 super()._main_shell_completion(*arguments, **more)
         except (LookupError, ValueError):
-            raise UsageError("COMP_WORDS and COMP_CWORD are not what a shell sets") from None
+            raise UsageError("COMP_WORDS and COMP_CWORD are not set as by a shell") from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -94,7 +94,7 @@ def program(traceback_wanted: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 failure, 2 wrong usage, 128 + N after signal N."""
+    """Run the program and exit: 0 success, 1 failure, 2 usage error, 128 + N after signal N."""
     arguments = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
     try:
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = run(arguments)
     except KeyboardInterrupt as error:  # before or after the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
-    if code:  # what standard output has not taken is in the error already
+    if code:  # the error already covers output that was not written
         drop_output()
     sys.exit(code)
 
@@ -146,7 +146,7 @@ def _run(arguments: list[str]) -> int:
     except MemoryError as error:
         text = f"out of memory ({error})" if str(error) else "out of memory"
         return _report(error, f"{text}; lower --dim or raise --min-count", 1, arguments)
-    except click.Abort as error:  # a signal between reading the command line and the command
+    except click.Abort as error:  # a signal between parsing and running the command
         number = number_of(error.__cause__ or error)
         return _report(error, "interrupted", 128 + number, arguments)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`dcme-w2v neighbors` and `dcme-w2v analogy`: the words nearest to a word or to b - a + c."""
+"""`dcme-w2v neighbors` and `dcme-w2v analogy`: words nearest to a word or to b - a + c."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 )
 @json_option
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
-    """Print the nearest words of words.
+    """Print the nearest neighbours of words.
 
-    Each line has a word, a neighbour and their cosine, separated by tabs. Words that are not in the
-    vocabulary are listed on stderr and skipped. Without WORD, words are read from standard input,
-    one query a line; on a terminal with line editing.
+    Each line has a word, a neighbour and their cosine, separated by tabs. Out-of-vocabulary words
+    are listed on stderr and skipped. Without WORD, words are read from standard input, one query
+    per line; on a terminal with line editing.
     """
     from dcme_w2v import Vectors
 
@@ -55,7 +55,7 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
 
 
 def _answer_lines(loaded: Vectors, path: str, k: int, as_json: bool) -> None:
-    """Answer each line of standard input: all its words' neighbours; JSON one object a line."""
+    """Print the neighbours of the words of each input line; JSON has one object per line."""
     for line in _lines():
         words = line.split()
         found = {word: loaded.most_similar(word, topn=k) for word in words if word in loaded}

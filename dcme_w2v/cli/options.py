@@ -1,8 +1,8 @@
-"""Turns the option dataclasses into flags of a click command, and flags back into objects.
+"""Converts the option dataclasses to click options, and their values back to objects.
 
-Bounds, types and choices are checked in one place only: by the dataclass (dcme_w2v/options.py) when
-`collect` makes it. Flags of several commands are here, too. A command that writes files
-declares what it reads and writes to `dcme_w2v.paths.Paths`, whose `check` it calls first.
+Bounds, types and choices are checked only by the dataclass (dcme_w2v/options.py), in `collect`.
+Flags shared by several commands are also here. A command that writes files first declares its
+inputs and outputs to `dcme_w2v.paths.Paths` and calls `check`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dcme_w2v.options import declaration_of, flag_of, types_of
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-# Values that are names of files or folders, which a shell can complete.
+# Values that are files or folders, for shell completion.
 PATHS = {
     "CORPUS", "DOCS", "FILE", "FOLDER", "IN", "INDEX", "LABELLED", "MODEL", "OUT", "PAIRS", "PART",
     "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
@@ -29,7 +29,7 @@ PATHS = {
 
 
 def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
-    """Raise before any work if a report could not be printed."""
+    """Raise before work starts if a report could not be printed."""
     writes_files = any(one.name in ("output", "target") for one in ctx.command.params)
     if (as_json or not writes_files) and not ctx.resilient_parsing:
         check_standard_output()
@@ -59,7 +59,7 @@ class Declared(click.Option):
 def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 
-    The values reach the command as keywords; `collect` makes objects of them.
+    The command gets the values as keyword arguments; `collect` makes objects of them.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
-    """Take a dataclass's fields out of a command's keywords and make the object.
+    """Remove the fields of a dataclass from a command's keyword arguments and make the object.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def spellings(item: dataclasses.Field[Any]) -> list[str]:
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
-    """Return what ``--help`` calls an option's value: its choices, or N, X or TEXT."""
+    """Return the metavar of an option: its choices, or N, X or TEXT."""
     declared = declaration_of(item)
     if declared.choices:
         return "|".join(declared.choices)
@@ -128,7 +128,7 @@ def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
 
 
 class Value(click.ParamType[Any]):
-    """Reads a value as its type where possible; if not, the dataclass reports the error."""
+    """Converts a value to its type if possible; otherwise the dataclass reports the error."""
 
     name = "value"
 
@@ -148,7 +148,7 @@ class Value(click.ParamType[Any]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the choices that begin with what is typed, or files for a path."""
+        """Return the choices that start with the typed text, or files for a path."""
         if param.metavar in PATHS:
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]

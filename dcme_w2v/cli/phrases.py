@@ -74,7 +74,7 @@ def phrases(
     corpus += corpus_too
     quiet = quiet or debug == 0
     if not corpus:
-        raise UsageError("no corpus; name files or folders, or - for standard input")
+        raise UsageError("no corpus; give files or folders, or - for standard input")
     options = collect(PhraseOptions, values)
     paths = Paths().reads("CORPUS", *corpus).reads("--read-table", read_table)
     paths.writes("--output", output).writes("--save-table", save_table)

@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv plot`: a picture of rows of document vectors."""
+"""`dcme-w2v scdv plot`: plot document vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dcme_w2v.paths import Paths
     help="write the picture to this file (.png, .pdf or .svg); - is stdout",
 )
 @click.option(
-    "--labels", metavar="FILE", help="labels of the rows, one line a row: a colour for each"
+    "--labels", metavar="FILE", help="labels of the rows, one line per row; colours are by label"
 )
 @click.option(
     "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"

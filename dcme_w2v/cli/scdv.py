@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: document vectors; `fit` and `transform` here, the rest from its own files."""
+"""`dcme-w2v scdv`: document vectors; `fit` and `transform` are here, the others in own files."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def fit(
     if as_json:
         click.echo(json.dumps(figures))
     line = (
-        "{documents} documents ({documents_without_words} without a known word), {known_tokens} "
-        "of {tokens} tokens known, {words} words, {columns} columns"
+        "{documents} documents ({documents_without_words} without a vocabulary word), "
+        "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"
     )
     click.echo(line.format_map(figures), err=True)
 
@@ -98,9 +98,9 @@ def fit(
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
 @click.option(
-    "--labels", metavar="FILE", help="write the documents' labels to this file, one line a row"
+    "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"
 )
-@click.option("--compress", is_flag=True, help="compress the values, too: smaller, slower")
+@click.option("--compress", is_flag=True, help="also compress the values: smaller, slower")
 @threads_option
 @encoding_option
 @strict_option
@@ -137,7 +137,10 @@ def transform(
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     if as_json:
         click.echo(json.dumps(figures))
-    line = "{rows} rows, {zero_rows} without a known word, {entries} entries ({density:.4f})"
+    line = (
+        "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "
+        "(density {density:.4f})"
+    )
     click.echo(line.format_map(figures), err=True)
 
 

@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv search`: the documents nearest to a query, and the precision of the ranking."""
+"""`dcme-w2v scdv search`: rank documents by similarity to queries, and evaluate the ranking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     "-k", default=10, show_default=True, metavar="N", help="number of documents per query"
 )
 @click.option(
-    "--queries", metavar="DOCS", help="more queries, one a line, with or without labels; - is stdin"
+    "--queries",
+    metavar="DOCS",
+    help="more queries, one per line, with or without labels; - is stdin",
 )
 @click.option("--documents", metavar="DOCS", help="the documents of INDEX, for --lm")
 @click.option(
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     metavar="X",
     help="parameter of Dirichlet smoothing, in tokens",
 )
-@click.option("--labels", metavar="FILE", help="labels of INDEX, one line a row")
+@click.option("--labels", metavar="FILE", help="labels of INDEX, one line per row")
 @click.option(
     "--map", "score", is_flag=True, help="print the mean average precision of the ranking"
 )
@@ -102,7 +104,7 @@ def search(
 
 
 def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
-    """Return the texts and labels of all queries."""
+    """Return texts and labels of all queries."""
     from dcme_w2v.text.documents import read_documents
 
     try:

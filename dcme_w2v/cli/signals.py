@@ -28,7 +28,7 @@ def terminate(number: int, frame: FrameType | None) -> None:
 
 
 def raise_on_signals() -> None:
-    """Let all of `SIGNALS` raise, but for those that the process was started to ignore."""
+    """Let all of `SIGNALS` raise, except those that the process was started to ignore."""
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             own = signal.default_int_handler if number == signal.SIGINT else terminate

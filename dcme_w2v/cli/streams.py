@@ -1,8 +1,8 @@
-"""The standard streams of the program, so that no run is lost for a message.
+"""Guards for the standard streams, so that no run fails because of a message.
 
-Messages that cannot be written are dropped, and the run goes on. Data that cannot be written is an
-error that names standard output. A closed stream stays unusable, but its number is taken: no file
-that is opened later gets it, and then the messages.
+Messages that cannot be written are dropped, and the run continues. Results that cannot be written
+are an error that names standard output. A closed stream remains unusable, but its file descriptor
+is reserved, so that messages are not written to a file that is opened later.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any, TextIO
 
 from dcme_w2v.files import STANDARD, Blaming
 
-# Opened the wrong way round, so that reading or writing still fails.
+# Opened in the opposite mode, so that reading or writing still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Messages(io.FileIO):
-    """Standard error: drops what cannot be written."""
+    """Standard error: drops data that cannot be written."""
 
     def write(self, data: Any) -> int:
         """Write some bytes, or drop all of them."""
         written = None
         with contextlib.suppress(OSError):
-            written = super().write(data)  # None where the reader of a pipe is slow
+            written = super().write(data)  # None if a non-blocking pipe is full
         return len(data) if written is None else written
 
 
 class _Output(Blaming):
-    """Standard output: an error names it; see `outlive_reader`."""
+    """Standard output: errors name it; see `outlive_reader`."""
 
     outlives_reader = False
 
@@ -46,7 +46,7 @@ class _Output(Blaming):
 
 
 def prepare_streams() -> None:
-    """Guard the standard streams of this process; to be called once, before anything is opened."""
+    """Guard the standard streams; call once, before any file is opened."""
     _occupy_closed()
     sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
@@ -56,9 +56,9 @@ def prepare_streams() -> None:
 
 
 def outlive_reader(*targets: str | None) -> None:
-    """Go on without the reader of standard output, as `head`, where files are written, too.
+    """Continue after the reader of standard output, such as `head`, closes the pipe.
 
-    Without them a command ends as soon as nobody reads what it prints.
+    For commands that also write files; others end when the pipe is closed.
     """
     given = {target for target in targets if target is not None}
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
@@ -67,7 +67,7 @@ def outlive_reader(*targets: str | None) -> None:
 
 
 def drop_output() -> None:
-    """Drop what has not been written to standard output, and whatever follows."""
+    """Drop pending and later output to standard output."""
     number = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError, ValueError):
         os.dup2(number, sys.stdout.fileno())
@@ -79,11 +79,11 @@ def _occupy_closed() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, mode), True)  # gets the lowest number: this one
+            os.set_inheritable(os.open(os.devnull, mode), True)  # the lowest free number
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
-    """Return text over `raw` with the encoding of the stream that it replaces."""
+    """Return a text stream on `raw` with the encoding of the stream that it replaces."""
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=getattr(stream, "encoding", "utf-8"),

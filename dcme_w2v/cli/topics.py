@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv topics`: the topics of a model, or of a word."""
+"""`dcme-w2v scdv topics`: list the topics of a model or of a word."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         click.echo(f"{topic.number}\t{topic.share:.4f}\t{score}{_spelled(topic)}")
     if mean is not None:
         short = sum(len(topic.words) < words for topic in listed)
-        note = f"; {short} have fewer than {words} words, which raises theirs" if short else ""
+        note = (
+            f"; {short} have fewer than {words} words, which raises their coherence"
+            if short
+            else ""
+        )
         click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics{note}", err=True)
 
 

@@ -29,7 +29,7 @@ from dcme_w2v.options import (
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
 
-# word2vec.c's switches with another spelling here: flag -> our option and its values.
+# word2vec.c's switches that have other names here: flag -> our option and its values.
 SWITCHES = {
     "cbow": ("model", {"0": "skipgram", "1": "cbow"}),
     "binary": ("format", {"0": "text", "1": "binary"}),
@@ -123,9 +123,9 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
 
 def _check(job: TrainJob, dry_run: bool) -> None:
     if not job.corpus:
-        raise UsageError("no corpus; name files or folders, or - for standard input")
+        raise UsageError("no corpus; give files or folders, or - for standard input")
     if job.output is None and not dry_run:
-        raise UsageError("no --output; name the file for the vectors, or give --dry-run")
+        raise UsageError("no --output; give the file for the vectors, or --dry-run")
     if dry_run:
         check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)

@@ -42,7 +42,7 @@ def vocab(
 
     CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
     most frequent word first. --merge adds the counts of such files; count the parts with
-    --min-count 1, so that no word is dropped too early.
+    --min-count 1, so that no word is dropped before merging.
     """
     options = collect(VocabularyOptions, kwargs)
     paths = Paths().reads("CORPUS", *corpus).writes("--output", output)

@@ -1,4 +1,4 @@
-"""Bags of words: documents as sparse rows of counts.
+"""Bag of words: documents as sparse rows of counts.
 
 Called by `dcme_w2v.documents.fit`, `dcme_w2v.documents.scdv` and `dcme_w2v.documents.search`.
 """
@@ -13,7 +13,7 @@ from dcme_w2v.documents.token_ids import Batch
 
 
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
-    """Return how often each of `words` words stands in each document, shape (documents, words)."""
+    """Return the count of each of `words` words in each document, shape (documents, words)."""
     known = batch.ids < words
     lengths = np.add.reduceat(np.append(known, False), batch.starts[:-1], dtype=np.int64)
     lengths[np.diff(batch.starts) == 0] = 0
@@ -26,7 +26,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
 
 
 def bag_rows(batch: Batch, weights: NDArray[np.float32], log_counts: bool) -> sparse.csr_matrix:
-    """Return rows of frequency x weight; the frequency is the count n, or 1 + ln n."""
+    """Return rows of term frequency x weight; the frequency is the count n, or 1 + ln n."""
     rows = count_rows(batch, len(weights))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
@@ -35,7 +35,7 @@ def bag_rows(batch: Batch, weights: NDArray[np.float32], log_counts: bool) -> sp
 
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Bring rows to unit length in place; a row of zeros stays as it is."""
+    """Scale rows to unit length in place; rows of zeros are unchanged."""
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     lengths[lengths == 0] = 1
     rows.data /= np.repeat(lengths, np.diff(rows.indptr)).astype(np.float32)

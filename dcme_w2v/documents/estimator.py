@@ -29,19 +29,19 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors. A path is read by `fit`; the copies that a grid search makes are small then.
+        Word vectors. A path is read by `fit`, so that clones in a grid search are small.
     {options}
     threads : int, optional
-        The CPUs that this process may use by default; results do not depend on it.
+        Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
-        Whether `transform` returns a sparse matrix, or an array, as `set_output` needs it.
+        Whether `transform` returns a sparse matrix or an array, which `set_output` requires.
 
     Attributes
     ----------
     model_ : DocumentModel
-        What was learned; its `save` writes the folder that ``dcme-w2v scdv transform`` reads.
+        The fitted model; its `save` writes the folder that ``dcme-w2v scdv transform`` reads.
     n_features_out_ : int
-        The length of a row.
+        Number of columns.
 
     Examples
     --------
@@ -56,18 +56,18 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Iterable[str | bytes], y: Any = None) -> SCDV:
-        """Learn from training documents.
+        """Fit to training documents.
 
         Parameters
         ----------
-        X : iterable of str or bytes, as a list or a Series
-            Documents, of words with whitespace between them.
+        X : iterable of str or bytes, such as a list or a Series
+            Documents; tokens are separated by whitespace.
         y : ignored
 
         Raises
         ------
         ValueError
-            A parameter cannot be used, or X holds something else than texts.
+            A parameter is not valid, or X has items that are not texts.
         """
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
@@ -104,7 +104,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _texts(documents: Iterable[str | bytes]) -> Iterator[bytes]:
-    """Yield documents as bytes; what is no iterable of texts is refused at once."""
+    """Yield documents as bytes; raises at once if it is not an iterable of texts."""
     if isinstance(documents, str | bytes):
         raise ValueError("give an iterable of documents, not one document")
     if len(getattr(documents, "shape", (0,))) != 1:

@@ -1,7 +1,7 @@
-"""Learning a document model: word statistics, clusters and the threshold of sparsity.
+"""Fitting a document model: word statistics, clusters and the sparsity threshold.
 
-The documents are read once; their word numbers are kept in a file without a name, four bytes a
-word, for the second pass that the threshold needs. Called by `dcme_w2v.cli.scdv` and
+The documents are read once; their word ids are kept in an unnamed temporary file, four bytes per
+token, for the second pass that computes the threshold. Called by `dcme_w2v.cli.scdv` and
 `dcme_w2v.documents.estimator`.
 """
 
@@ -28,7 +28,7 @@ from dcme_w2v.text.words import Words
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
-# A posterior below this changes no number of a vector of unit length by what float32 can hold.
+# Smaller posteriors change a unit vector by less than the precision of float32.
 LEAST_POSTERIOR = 1e-7
 SIF_SHARE = 1e-3
 Report = Callable[[int, float], None]
@@ -36,7 +36,7 @@ Report = Callable[[int, float], None]
 
 @dataclass
 class _Statistics:
-    """What one pass over the training documents has counted, by number of the word."""
+    """Counts of one pass over the training documents, by word id."""
 
     numbering: Numbering
     counts: NDArray[np.int64]
@@ -55,22 +55,21 @@ def fit_documents(
     report: Report | None = None,
     room: Callable[[int], None] | None = None,
 ) -> DocumentModel:
-    """Learn how to turn documents into vectors.
+    """Fit a model of document vectors.
 
     Parameters
     ----------
     texts : iterable of bytes
         The training documents, valid UTF-8; read once.
     vectors : Vectors
-        Word vectors, anyone's; they are brought to unit length.
+        Word vectors of any program; they are scaled to unit length.
     options : ScdvOptions, optional
     threads : int, optional
-        The CPUs that this process may use by default; the result does not depend on it.
+        Default: the CPUs that this process may use. The result does not depend on it.
     report : callable, optional
-        Called with the number of rounds done and the mean log-likelihood.
+        Called with the number of iterations and the mean log-likelihood.
     room : callable, optional
-        Called before the clustering with the bytes of the model's word vectors; what it raises ends
-        the work.
+        Called before clustering with the size in bytes of the model's word vectors; it may raise.
 
     Raises
     ------
@@ -132,7 +131,7 @@ def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
 
 
 def _counts_all(options: ScdvOptions) -> bool:
-    """Whether words without vectors count, too."""
+    """Return whether words without vectors are counted too."""
     return options.features in BAGS or options.tfidf > 0
 
 
@@ -155,7 +154,7 @@ def _count(texts: Iterable[bytes], words: Words, spool: Spool, every: bool) -> _
 
 
 def _sum(total: NDArray[np.int64], part: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add a part that may be longer than what there is so far."""
+    """Add counts; `part` may be longer than the sum so far."""
     result = part.astype(np.int64)
     result[: len(total)] += total
     return result
@@ -165,7 +164,7 @@ def _check(
     counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions, with_vectors: int
 ) -> None:
     if not counted.documents:
-        raise CorpusError("there are no documents; give one a line")
+        raise CorpusError("there are no documents; give one per line")
     needed = counted.counts if options.features in BAGS else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
@@ -173,7 +172,7 @@ def _check(
             "vector; use vectors of the same language, trained on text with the same tokenisation"
         )
     if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
-        raise CorpusError(f"no word stands in {options.min_df} documents; lower --min-df")
+        raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
 
 
 def _with_words(
@@ -262,7 +261,7 @@ def _clusters(
 
 
 def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
-    """Return posteriors of 1 for each word's cluster."""
+    """Return hard assignments as posteriors of 1."""
     ones = np.ones(len(nearest), dtype=np.float32)
     starts = np.arange(len(nearest) + 1)
     shape = (len(nearest), clusters)
@@ -270,10 +269,10 @@ def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
 
 
 def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
-    """Return the mean idf of each word's cluster (Gupta et al. 2016), as large as a coordinate.
+    """Return the mean idf of each word's cluster (Gupta et al. 2016), scaled to a coordinate.
 
-    Word vectors have unit length, so that their coordinates are about 1 / sqrt(dim), and idf as it
-    is would drown them.
+    Word vectors have unit length and coordinates of about 1 / sqrt(dim); unscaled idf would
+    dominate them.
     """
     sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
     sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)

@@ -1,4 +1,4 @@
-"""k-means with a k-means++ start: the start of a mixture, and the hard clusters of BoWV.
+"""k-means with k-means++ initialisation, for mixtures and the hard clusters of BoWV.
 
 Called by `dcme_w2v.documents.mixture` and `dcme_w2v.documents.scdv`.
 """
@@ -12,7 +12,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
-_MOVED = 1e-3  # stop when a smaller share of the points changes its cluster
+_MOVED = 1e-3  # stop when a smaller share of the points changes cluster
 
 
 def kmeans(
@@ -22,19 +22,19 @@ def kmeans(
     threads: int | None = None,
     rounds: int = ROUNDS,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cluster points by Lloyd's algorithm from a k-means++ start.
+    """Cluster points by Lloyd's algorithm with k-means++ initialisation.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
     clusters : int
-        How many, at most n.
+        Number of clusters, at most n.
     seed : int
-        Of the start.
+        Seed of the initialisation.
     threads : int, optional
-        The CPUs that this process may use by default; the result does not depend on it.
+        Default: the CPUs that this process may use. The result does not depend on it.
     rounds : int
-        Of Lloyd's algorithm, at most; at least 1.
+        Maximum iterations of Lloyd's algorithm, at least 1.
 
     Returns
     -------
@@ -52,7 +52,9 @@ def kmeans(
     Arthur and Vassilvitskii 2007, k-means++: The advantages of careful seeding.
     """
     if clusters > len(points):
-        raise UsageError(f"--clusters={clusters}: there are only {len(points)} words; give fewer")
+        raise UsageError(
+            f"--clusters={clusters}: there are only {len(points)} words; use fewer clusters"
+        )
     with one_blas_thread():
         return _lloyd(points, clusters, np.random.default_rng(seed), threads, rounds)
 
@@ -90,9 +92,9 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> NDArray[np.float64]:
-    """Draw each centre with a chance in proportion to its squared distance from the others.
+    """Draw each centre with probability proportional to the squared distance from the others.
 
-    Of a few draws the one that brings the points nearest is taken, as the authors advise.
+    The best of a few candidates is taken, as the authors recommend.
     """
     tries = 2 + int(np.log(clusters))
     chosen = [int(random.integers(len(points)))]

@@ -1,9 +1,9 @@
-"""A mixture of Gaussians over word vectors, by expectation maximisation.
+"""Gaussian mixture over word vectors, by expectation maximisation.
 
 With one covariance for all components the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
-two d x d matrices. So a round costs two products of n x d by d x k and no whitening. Points are
-taken a block at a time in single precision, sums are kept in double. Called by
+two d x d matrices. An iteration therefore takes two products of n x d by d x k and no whitening.
+Points are processed in blocks in single precision, sums are in double precision. Called by
 `dcme_w2v.documents.fit`.
 """
 
@@ -20,10 +20,10 @@ from dcme_w2v.documents.options import COVARIANCES
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.parallel import blocks_of_rows, one_blas_thread, over_blocks
 
-_LEAST_VARIANCE = 1e-6  # added to every variance, so that none vanishes; relative if above 1
-_EMPTY = 0.5  # a component with less than half a point is put elsewhere
+_LEAST_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
+_EMPTY = 0.5  # components with less than half a point are reseeded
 _STARTS, _TRIAL_ROUNDS = 3, 10
-_START_WORK = 3_000_000  # points times iterations of k-means; the last of many gain little
+_START_WORK = 3_000_000  # points times iterations of k-means; further iterations gain little
 _LEAST_ROUNDS = 5
 Report = Callable[[int, float], None]
 
@@ -73,17 +73,17 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted mixture and how it came about.
+    """A fitted mixture and the record of the fit.
 
     Attributes
     ----------
     mixture : Mixture
     log_likelihoods : list of float
-        Mean log-density of the points before each iteration, and of the mixture at the end.
+        Mean log-density of the points before each iteration and at the end.
     converged : bool
-        The last round gained less than the tolerance.
+        Whether the last iteration gained less than the tolerance.
     reseeded : int
-        How often an empty component was put elsewhere.
+        How often an empty component was reseeded.
     """
 
     mixture: Mixture
@@ -96,7 +96,7 @@ class Fitted:
 class _Form:
     """log(weight x density) of component k at x as constants[k] + x.linear[:, k] + shared terms.
 
-    diag has x^2.square[:, k] besides; the other kinds have the shared term -x.P.x / 2.
+    diag also has x^2.square[:, k]; the other kinds have the shared term -x.P.x / 2.
     """
 
     constants: NDArray[np.floating]
@@ -127,7 +127,7 @@ class _Form:
         return cls(constants, linear, None, precision, half_pi - 0.5 * float(log_volume))
 
     def single(self) -> _Form:
-        """Return the same in single precision."""
+        """Return a copy in single precision."""
         square = None if self.square is None else self.square.astype(np.float32)
         constants, linear = self.constants.astype(np.float32), self.linear.astype(np.float32)
         return _Form(constants, linear, square, self.precision, self.normaliser)
@@ -150,7 +150,7 @@ class _Form:
 
 @dataclass
 class _Sums:
-    """What a round needs to know of the points under their posteriors."""
+    """Sufficient statistics of the points under their posteriors."""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -175,7 +175,7 @@ class _Sums:
 
 @dataclass
 class _Points:
-    """The points, moved so that their mean is 0, which keeps single precision precise."""
+    """The points, centred to limit rounding errors in single precision."""
 
     centred: NDArray[np.float32]
     threads: int | None
@@ -215,25 +215,25 @@ def fit_mixture(
     threads: int | None = None,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit a mixture of Gaussians by expectation maximisation from the best of some k-means starts.
+    """Fit a Gaussian mixture by expectation maximisation from the best of several k-means starts.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
     components : int
-        How many, at most n.
+        Number of components, at most n.
     covariance : {"tied", "spherical", "diag"}
         See `Mixture`.
     seed : int
-        Of the start and of new places for empty components.
+        Seed of the initialisation and of reseeding.
     tolerance : float
-        Stop when a round raises the mean log-density by less.
+        Stop when an iteration raises the mean log-density by less.
     iterations : int
-        Stop after so many rounds at the latest.
+        Maximum number of iterations.
     threads : int, optional
-        The CPUs that this process may use by default; the result does not depend on it.
+        Default: the CPUs that this process may use. The result does not depend on it.
     report : callable, optional
-        Called with the number of rounds done and the mean log-density.
+        Called with the number of iterations and the mean log-density.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def _rounds(
     random: np.random.Generator,
     report: Report | None,
 ) -> Fitted:
-    """Expect and maximise until little is gained."""
+    """Run expectation maximisation until convergence."""
     history: list[float] = []
     reseeded = 0
     comparable = converged = False
@@ -287,7 +287,7 @@ def _rounds(
 
 
 def _best_start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
-    """Return the start, of a few, that is best after some rounds."""
+    """Return the best of several starts after a few iterations."""
     starts = []
     for number in range(_STARTS):
         random = np.random.default_rng([seed, 0, number])
@@ -298,7 +298,7 @@ def _best_start(points: _Points, components: int, covariance: str, seed: int) ->
 
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
-    """Return the mixture that hard clusters make."""
+    """Return the mixture of hard clusters."""
     rounds = max(_LEAST_ROUNDS, min(ROUNDS, _START_WORK // len(points.centred)))
     _, nearest = kmeans(points.centred, components, seed, points.threads, rounds)
 
@@ -310,13 +310,13 @@ def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixt
 
 
 def _expect(points: _Points, mixture: Mixture) -> _Sums:
-    """Sum up the points under their posteriors."""
+    """Return the sufficient statistics under the posteriors (E step)."""
     form = _Form.of(mixture).single()
 
     def sum_up(rows: slice) -> _Sums:
         block = points.centred[rows]
         shares = form.logits(block)
-        likelihood = _log_sum(shares)  # leaves the posteriors behind
+        likelihood = _log_sum(shares)  # replaces the logits by posteriors
         sums = _Sums.of(shares, block, mixture.kind == "diag")
         sums.log_likelihood = likelihood
         return sums
@@ -338,7 +338,7 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
 
 
 def _maximise(points: _Points, sums: _Sums, covariance: str) -> Mixture:
-    """Return the mixture that the sums make most likely."""
+    """Return the maximum-likelihood mixture for the sums (M step)."""
     counts = np.maximum(sums.counts, np.finfo(np.float32).tiny)
     means = sums.sums / counts[:, None]
     count, dim = points.centred.shape
@@ -358,7 +358,7 @@ def _maximise(points: _Points, sums: _Sums, covariance: str) -> Mixture:
 def _reseed(
     points: _Points, mixture: Mixture, empty: NDArray[np.int64], random: np.random.Generator
 ) -> Mixture:
-    """Put empty components at points that are far from all means, with an average weight."""
+    """Move empty components to points far from all means, with an average weight."""
     weights, means = mixture.weights.copy(), mixture.means.copy()
     covariance = mixture.covariance.copy()
     filled = np.delete(means, empty, axis=0)

@@ -1,4 +1,4 @@
-"""A picture of document vectors in two dimensions, as the paper's Figure 5.
+"""Plot of document vectors in two dimensions, as in Figure 5 of the SCDV paper.
 
 Needs the extra `[plot]`. Called by `dcme_w2v.cli.search`.
 """
@@ -25,7 +25,7 @@ _DIMENSIONS = 50  # that t-SNE starts from
 def plane(
     rows: sparse.csr_matrix, method: str = "tsne", limit: int = 2000, seed: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Bring rows to two dimensions.
+    """Project rows to two dimensions.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def plane(
     method : {"tsne", "pca"}
         t-SNE from the first 50 principal components, or the first two of these.
     limit : int
-        Take so many rows at most, drawn at random.
+        Maximum number of rows, drawn at random.
     seed : int
 
     Returns

@@ -1,8 +1,8 @@
 """Document vectors: SCDV and the baselines of its paper.
 
-A document's vector is the sum over its tokens of idf x P(topic | word) x word vector, one part for
-each topic, scaled to unit length, with small entries set to zero. A `DocumentModel` holds what is
-learned from the training documents. Called by `dcme_w2v.cli.scdv` and
+A document's vector is the concatenation over topics of the sum over its tokens of idf x P(topic |
+word) x word vector, scaled to unit length, with small entries set to zero. A `DocumentModel` has
+the parameters learned from the training documents. Called by `dcme_w2v.cli.scdv` and
 `dcme_w2v.documents.estimator`.
 
 Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
@@ -46,11 +46,11 @@ class Posteriors:
     Attributes
     ----------
     starts : ndarray of int64, shape (words + 1,)
-        Those of word w are at starts[w] .. starts[w + 1] - 1.
+        The entries of word w are at starts[w] .. starts[w + 1] - 1.
     topics : ndarray of int32
     shares : ndarray of float32
     count : int
-        How many topics there are.
+        Number of topics.
     """
 
     starts: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Posteriors:
 
     @classmethod
     def of_matrix(cls, matrix: sparse.csr_matrix) -> Posteriors:
-        """Take the entries of a sparse matrix, shape (words, topics)."""
+        """Create from a sparse matrix, shape (words, topics)."""
         indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
         return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
 
@@ -76,28 +76,28 @@ class Posteriors:
 
 @dataclass(frozen=True)
 class DocumentModel:
-    """What turns documents into vectors.
+    """A fitted model of document vectors.
 
     Attributes
     ----------
     options : ScdvOptions
     words : Words
-        The words that count: those that have vectors, then those that only tf-idf counts.
+        The vocabulary: words with vectors, then words that only tf-idf uses.
     vectors : ndarray of float32, shape (words with vectors, dim)
-        Of unit length; for BoWV with the inverse document frequency of the cluster as last column.
+        Unit vectors; for BoWV the last column is the inverse document frequency of the cluster.
     weights : ndarray of float32, shape (words with vectors,)
-        What a word's vector is multiplied with.
+        Factor of each word's vector.
     idf : ndarray of float32, shape (words,)
         ln((1 + documents) / (1 + documents with the word)) + 1.
     counts : ndarray of int64, shape (words,)
-        How often each word stands in the training documents.
+        Count of each word in the training documents.
     posteriors : Posteriors
     mixture : Mixture or None
         None for the baselines.
     threshold : float
-        Numbers nearer to zero are left out.
+        Entries of smaller absolute value are set to zero.
     facts : dict
-        How the fit went: documents, tokens, log-likelihoods and so on.
+        Record of the fit: documents, tokens, log-likelihoods and so on.
     """
 
     options: ScdvOptions
@@ -119,7 +119,7 @@ class DocumentModel:
         return len(self.words) if self.options.features in BAGS else composed + bag
 
     def composer(self) -> Composer:
-        """Return what adds up words; fails where a row would have more than 2^31 columns."""
+        """Return the composer of the C core; fails if a row would have more than 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
         return Composer(
@@ -135,20 +135,20 @@ class DocumentModel:
     def transform(
         self, texts: Iterable[bytes], threads: int | None = None
     ) -> Iterator[sparse.csr_matrix]:
-        r"""Yield the vectors of documents, some hundred rows at a time, in order.
+        r"""Yield the vectors of documents, a few hundred rows at a time, in order.
 
         Parameters
         ----------
         texts : iterable of bytes
-            Valid UTF-8; words stand between 0x20 \t \n \r \v \f.
+            Valid UTF-8; tokens are separated by 0x20 \t \n \r \v \f.
         threads : int, optional
-            The CPUs that this process may use by default; the result does not depend on it.
+            Default: the CPUs that this process may use. The result does not depend on it.
 
         Yields
         ------
         csr_matrix of float32, shape (some, columns)
-            Rows of unit length before small numbers are left out; a document without a word that
-            counts has a row of zeros.
+            Rows of unit length before small entries are set to zero; a document without a
+            vocabulary word has a row of zeros.
         """
         make = self._rows()
         yield from ordered_map(make, Numbering(self.words).batches(texts), threads)
@@ -158,7 +158,7 @@ class DocumentModel:
         log = options.term_frequency == "log"
         weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
         composer = None if bags else self.composer()
-        # Both parts together have unit length.
+        # Scales the concatenation to unit length.
         length = 1 / float(np.hypot(1, options.tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:
@@ -208,7 +208,7 @@ class DocumentModel:
         Raises
         ------
         FormatError
-            It is not such a model, of another version, or damaged.
+            It is not a model of this kind and version, or is corrupt.
         """
         folder = load_model(path, KIND, VERSION)
         options, facts = folder.options("options", ScdvOptions), folder.value("facts", dict)

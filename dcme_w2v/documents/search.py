@@ -1,4 +1,4 @@
-"""Retrieval: documents nearest to a query, by composite vectors and by a language model.
+"""Retrieval: ranking of documents by document vectors and by a language model.
 
 Called by `dcme_w2v.cli.search`.
 """
@@ -22,22 +22,22 @@ from dcme_w2v.text.words import Words
 
 
 class Hit(NamedTuple):
-    """A document that was found: its row from 0, and its score."""
+    """A result: the row of a document, from 0, and its score."""
 
     document: int
     score: float
 
 
 class QueryLikelihood:
-    """Documents as distributions of words, smoothed by that of all documents.
+    """Query likelihood with Dirichlet smoothing.
 
     Parameters
     ----------
     texts : iterable of bytes
-        The documents, in the order of the rows of the index.
+        The documents, in the order of the index.
     prior : float
-        How many words of the whole collection each document is filled up with (Zhai and Lafferty
-        2004, A study of smoothing methods for language models applied to information retrieval).
+        Dirichlet prior mu, in tokens (Zhai and Lafferty 2004, A study of smoothing methods for
+        language models applied to information retrieval).
     """
 
     def __init__(self, texts: Iterable[bytes], prior: float = DIRICHLET_PRIOR) -> None:
@@ -64,9 +64,9 @@ class QueryLikelihood:
         return bool((ids < len(self._collection)).any())
 
     def scores(self, query: bytes) -> NDArray[np.float64]:
-        """Return the mean log-probability of the query's words for each document.
+        """Return the mean log-probability of the query's tokens for each document.
 
-        Words that occur in no document are ignored, and so are terms that all documents share.
+        Words that occur in no document and terms that are the same for all documents are ignored.
         """
         batch = self._numbering.batch([query])
         ids = batch.ids[batch.ids < len(self._collection)].astype(np.int64)
@@ -84,21 +84,21 @@ class Finder:
     Parameters
     ----------
     model : DocumentModel
-        What the index was made with.
+        The model that made the index.
     index : csr_matrix, shape (documents, columns)
-        The documents' vectors.
+        The document vectors.
     language_model : QueryLikelihood, optional
-        Of the same documents.
+        Language model of the same documents.
     share : float
-        The language model's part of the score, 0 to 1: share x its score, brought to 0 .. 1 over
-        the documents, + (1 - share) x cosine.
+        Weight of the language model, 0 to 1: the score is share x its score, scaled to 0 .. 1 over
+        the documents, plus (1 - share) x cosine.
 
     Raises
     ------
     UsageError
-        `share` is not within 0 and 1, or not 0 without a language model.
+        `share` is not in 0 .. 1, or is not 0 without a language model.
     FormatError
-        The index or the language model has another size.
+        The sizes of index, model and language model do not match.
     """
 
     def __init__(
@@ -109,16 +109,16 @@ class Finder:
         share: float = 0.0,
     ) -> None:
         if not 0 <= share <= 1 or (share and language_model is None):
-            raise UsageError(f"--lm={share:g}: give 0 to 1, and --documents with what is above 0")
+            raise UsageError(f"--lm={share:g}: give 0 to 1; a value above 0 requires --documents")
         if index.shape[1] != model.columns:
             raise FormatError(
-                f"the index has rows of {index.shape[1]:,} numbers and the model makes "
-                f"{model.columns:,}; transform the documents with this model"
+                f"the index has {index.shape[1]:,} columns, the model {model.columns:,}: "
+                "transform the documents with this model"
             )
         if language_model is not None and len(language_model) != index.shape[0]:
             raise FormatError(
-                f"the index has {index.shape[0]:,} rows and there are {len(language_model):,} "
-                "documents; give the ones that were transformed"
+                f"the index has {index.shape[0]:,} rows and --documents {len(language_model):,} "
+                "documents; give the same documents"
             )
         self._model, self._language_model, self._share = model, language_model, share
         self._index = unit_rows(index.copy()).T.tocsr()
@@ -167,7 +167,7 @@ class Finder:
         ----------
         queries : sequence of bytes
         relevant : iterable of ndarray of bool, shape (documents,)
-            Which documents answer each query.
+            Which documents are relevant to each query.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Finder:
 
 
 def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
-    """Return the mean, over the relevant documents, of the precision down to each one's rank."""
+    """Return the mean, over the relevant documents, of the precision at each one's rank."""
     ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")]) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
 
@@ -211,12 +211,12 @@ def sharing_labels(
 
 
 def read_judgements(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
-    """Read lines "query document", numbered from 1, that belong together.
+    """Read relevant pairs, lines "query document", numbered from 1.
 
     Raises
     ------
     FormatError
-        A line is something else, or names what does not exist.
+        A line is not two numbers, or a number is out of range.
     """
     relevant = [np.zeros(documents, dtype=np.bool_) for _ in range(queries)]
     for number, line in enumerate(read_whole(path).splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Documents as word numbers, some at a time.
+"""Documents as word ids, in batches.
 
 Called by `dcme_w2v.documents.scdv` and `dcme_w2v.documents.search`.
 """
@@ -18,18 +18,18 @@ from dcme_w2v.text.words import Words
 
 BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20
-_NEW_WORDS = 1 << 20  # forgotten when there are more
+_NEW_WORDS = 1 << 20  # the table is reset above this number of words
 
 
 class Batch(NamedTuple):
-    """Some documents as numbers of words.
+    """A batch of documents as word ids.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n + 1,)
         Document i is at starts[i] .. starts[i + 1] - 1.
     ids : ndarray of uint32
-        Numbers of words; a word that is not in the list has a number beyond its end.
+        Word ids; out-of-vocabulary words have ids of at least the vocabulary size.
     """
 
     starts: NDArray[np.int64]
@@ -40,14 +40,15 @@ class Batch(NamedTuple):
 
 
 class Numbering:
-    """Turns texts into numbers of words.
+    """Encodes texts as word ids.
 
     Parameters
     ----------
     words : Words
-        The words that have numbers.
+        The vocabulary.
     forget : int or None
-        Forget other words, which get numbers too, when there are more than this; None: never.
+        Remove out-of-vocabulary words, which also get ids, when there are more than this; None:
+        never.
     """
 
     def __init__(self, words: Words, forget: int | None = _NEW_WORDS) -> None:
@@ -57,15 +58,15 @@ class Numbering:
 
     @property
     def known(self) -> int:
-        """How many words have a number by now."""
+        """Number of words that have an id."""
         return len(self._table)
 
     def words_of(self, ids: NDArray[np.int64]) -> Words:
-        """Return the words of some numbers."""
+        """Return the words of ids."""
         return Words(*self._table.words(ids))
 
     def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
-        """Yield texts, which are valid UTF-8, as numbers, a few hundred at a time."""
+        """Encode texts of valid UTF-8, a few hundred at a time."""
         held: list[bytes] = []
         size = 0
         for text in texts:
@@ -78,10 +79,10 @@ class Numbering:
             yield self.batch(held)
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
-        """Return texts as numbers."""
+        """Encode a list of texts."""
         if self._forget is not None and len(self._table) > len(self.words) + self._forget:
             self._table = self._new_table()
-        # A line each: the last word of a line is marked, and an empty line has none.
+        # One line per text: the last token of a line is marked; an empty line has none.
         lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
@@ -103,7 +104,7 @@ class Numbering:
 
 
 class Spool:
-    """Batches kept in a file that has no name, to be read again."""
+    """Batches in an unnamed temporary file, for a second pass."""
 
     def __init__(self, cache: str | None = None) -> None:
         self._cache = IdCache(cache, "set TMPDIR to another folder")
@@ -111,7 +112,7 @@ class Spool:
         self._written = 0
 
     def add(self, batch: Batch) -> None:
-        """Keep a batch."""
+        """Store a batch."""
         self._cache.write(self._written, batch.ids)
         self._starts.append(batch.starts)
         self._written += len(batch.ids)
@@ -123,5 +124,5 @@ class Spool:
             first += int(starts[-1])
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Release the disk space."""
         self._cache.close()

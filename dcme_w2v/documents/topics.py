@@ -25,11 +25,11 @@ class Topic:
     Attributes
     ----------
     number : int
-        From 1.
+        Number, from 1.
     share : float
-        P(topic): the part of the training documents' words that is its own.
+        P(topic), over the tokens of the training documents.
     words : list of (str, float)
-        Those of the highest P(word | topic), and that.
+        The words of highest P(word | topic), with that probability.
     coherence : float or None
         See `coherences`.
     """
@@ -43,18 +43,18 @@ class Topic:
 def topics(
     model: DocumentModel, words: int = 10, texts: Iterable[bytes] | None = None
 ) -> list[Topic]:
-    """Return the topics of a model, with their coherence on documents where there are some.
+    """Return the topics of a model, with their coherence if documents are given.
 
     P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
-    training documents' words.
+    tokens of the training documents.
 
     Parameters
     ----------
     model : DocumentModel
     words : int
-        How many words a topic.
+        Words per topic.
     texts : iterable of bytes, optional
-        Documents to measure coherence on.
+        Documents to compute coherence on.
 
     Raises
     ------
@@ -78,21 +78,21 @@ def topics(
 def senses(
     model: DocumentModel, word: str, words: int = 5, least: float = 0.05
 ) -> list[tuple[float, Topic]]:
-    """Return the topics that a word is in, as in the paper's Table 5: P(topic | word), topic.
+    """Return P(topic | word) and the topics of a word, as in Table 5 of the SCDV paper.
 
     Parameters
     ----------
     model : DocumentModel
     word : str
     words : int
-        How many words to show of a topic.
+        Words per topic.
     least : float
-        Leave out topics of a lower P(topic | word).
+        Minimum P(topic | word).
 
     Raises
     ------
     DcmeError
-        The word is not known.
+        The word is not in the vocabulary.
     """
     number = model.words.find(word)
     if number is None or number >= len(model.vectors):
@@ -113,7 +113,7 @@ def coherences(
     """Return the coherence of lists of words, the best word first.
 
     The sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the
-    list and D counts the documents that words stand in (Mimno, Wallach, Talley, Leenders and
+    list and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and
     McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
     counts as if it stood in one.
 

@@ -30,20 +30,20 @@ def transform_to_files(
     ----------
     model : DocumentModel
     documents : iterable of Document
-        Read once, and written in this order.
+        Read once; rows are in this order.
     output : str
         X.npz, X.svm, or ``-`` for svmlight on standard output.
     labels : str, optional
-        The file of labels, joined by ``|``.
+        File of labels, joined by ``|``.
     threads : int, optional
     compress : bool
-        Deflate the values of X.npz, too.
+        Also compress the values of X.npz.
 
     Returns
     -------
     dict
-        `rows`, `zero_rows` (without a word that counts), `entries`, and `density`, their share of
-        rows x columns.
+        `rows`, `zero_rows` (documents without a vocabulary word), `entries`, and `density`, entries
+        / (rows x columns).
     """
     labelled, read = itertools.tee(documents)
     owns = (document.labels for document in labelled)

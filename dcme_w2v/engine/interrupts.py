@@ -1,4 +1,4 @@
-"""Signals to the run engine: noted by whoever installed handlers, see `dcme_w2v.cli.signals`."""
+"""Signals to the run engine: recorded by the installed handlers, see `dcme_w2v.cli.signals`."""
 
 from __future__ import annotations
 

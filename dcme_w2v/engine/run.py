@@ -38,9 +38,9 @@ def run_epochs(task: Task, keeper: Keeper, reporter: Reporter, noted: Noted) -> 
     task : Task
         What is trained.
     keeper : Keeper
-        Knows which epoch is next, and saves checkpoints.
+        Has the number of the next epoch, and saves checkpoints.
     reporter : Reporter
-        Hears of the progress and of every epoch.
+        Takes the progress and every epoch.
     noted : Noted
         Where a signal is in there, the run is saved and ends.
 

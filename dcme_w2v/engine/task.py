@@ -86,7 +86,7 @@ class Task(ABC):
         """Hear an epoch's figures, from `scores` and others."""
 
     def is_over(self) -> bool:
-        """Tell whether training should stop before the last epoch."""
+        """Return whether training should stop before the last epoch."""
         return False
 
     # ---- checkpoints ----

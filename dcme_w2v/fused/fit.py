@@ -188,7 +188,7 @@ def fit(data: Data, reporter: Reporter | None = None) -> Fitted:
     data : Data
         Checked by `check_data`.
     reporter : Reporter, optional
-        Hears of the progress.
+        Takes the progress.
     """
     reporter = reporter or Quiet()
     record: dict[str, Any] = {}

@@ -66,7 +66,7 @@ def fit_by_admm(
     Parameters
     ----------
     numbers, weights, count
-        c = (|R| - lambda_1) / w and w = F + lambda_2 in the terms of (10); see `fit_levels`.
+        ``c = (|R| - lambda_1) / w`` and ``w = F + lambda_2`` in (10); see `fit_levels`.
     growth : float
         What rho, 1 at first, is multiplied by in each iteration.
     """

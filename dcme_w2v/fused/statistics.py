@@ -168,7 +168,7 @@ def sum_screened(
     ----------
     matrix : csr_matrix
     log_probabilities : callable
-        Returns the log-probabilities of its rows, piece by piece, each time anew.
+        Returns the log-probabilities of its rows, piece by piece, each time again.
     classes, threads : int
     keep : int
         How many pairs are kept.

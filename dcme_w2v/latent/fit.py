@@ -122,7 +122,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     options : LatentOptions
         Resolved.
     reporter : Reporter, optional
-        Hears of each iteration.
+        Takes each iteration.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def fit_files(
     options : LatentOptions
         How to fit.
     reporter : Reporter, optional
-        Hears of the progress.
+        Takes the progress.
 
     Raises
     ------

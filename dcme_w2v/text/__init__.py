@@ -1,1 +1,1 @@
-"""Text in: files, vocabularies, token ids."""
+"""Reading text: files, vocabularies, token ids."""

@@ -1,6 +1,6 @@
-"""The id cache: a private file of four bytes a token, which leaves nothing behind.
+"""The id cache: an unnamed temporary file of four bytes per token.
 
-The file has no name from the start, so that it vanishes with the process however that ends.
+The file is unlinked when it is created, so that it is removed however the process ends.
 Called by `dcme_w2v.text.encode`.
 """
 
@@ -21,10 +21,10 @@ NUMBER = np.uint32(core.LAST - 1)  # the word alone
 
 
 def release_pages(ids: NDArray[np.uint32]) -> None:
-    """Let go of a mapped cache's pages that have been read: they count as memory of the process.
+    """Release the pages of a mapped cache that have been read, which count as process memory.
 
-    What is needed again comes back from the system's own cache of the file. Ids that are not
-    mapped, or a system without the call, are left as they are.
+    Pages that are needed again are read from the page cache. Does nothing if the ids are not mapped
+    or the system does not support it.
     """
     mapped = getattr(ids, "_mmap", None)
     if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
@@ -32,18 +32,18 @@ def release_pages(ids: NDArray[np.uint32]) -> None:
 
 
 class IdCache:
-    """Ids written block by block, read and rewritten in place, then mapped to be read.
+    """Ids that are written in blocks, rewritten in place, then memory-mapped for reading.
 
     Parameters
     ----------
     folder : str or None
-        Where the file lies; the system's folder for temporary files by default.
+        Folder of the file (default: the system's folder for temporary files).
     remedy : str
         What an error suggests.
     """
 
     def __init__(
-        self, folder: str | None, remedy: str = "name another folder with --cache-dir"
+        self, folder: str | None, remedy: str = "choose another folder with --cache-dir"
     ) -> None:
         self._remedy = remedy
         self.folder = folder or tempfile.gettempdir()
@@ -51,11 +51,11 @@ class IdCache:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
             raise ResourceError(
-                f"{self.folder}: no id cache can be made there: {error.strerror}; {remedy}"
+                f"{self.folder}: cannot create the id cache: {error.strerror}; {remedy}"
             ) from error
 
     def write(self, first: int, ids: NDArray[np.uint32], share: float | None = None) -> None:
-        """Write ids from number `first` on; `share` of the corpus serves to estimate the space."""
+        """Write ids at position `first`; `share` of the corpus serves to estimate the size."""
         rest = ids.view(np.uint8).data
         try:
             self._file.seek(first * ID_BYTES)
@@ -69,7 +69,7 @@ class IdCache:
             ) from error
 
     def read(self, first: int, length: int) -> NDArray[np.uint32]:
-        """Read ids from number `first` on."""
+        """Read ids at position `first`."""
         ids = np.empty(length, dtype=np.uint32)
         rest = ids.view(np.uint8).data
         try:
@@ -83,9 +83,9 @@ class IdCache:
         return ids
 
     def finished(self, length: int) -> NDArray[np.uint32]:
-        """Cut the file to its first `length` ids, return them mapped to be read, and close it.
+        """Truncate the file to `length` ids, close it and return them memory-mapped.
 
-        The disk space is given back when the map goes.
+        The disk space is released with the mapping.
         """
         try:
             self._file.truncate(length * ID_BYTES)

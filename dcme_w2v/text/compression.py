@@ -1,7 +1,7 @@
-"""Opening one file of a corpus: plain or compressed, local, standard input or an address.
+"""Opening one file of a corpus: uncompressed or compressed; local, standard input or a URL.
 
-The compression is detected by the magic bytes, not by the name. Called by
-`dcme_w2v.text.corpus`, and by whoever reads a file that may be packed.
+Compression is detected from magic bytes, not from the name. Called by `dcme_w2v.text.corpus` and
+all readers of files that may be compressed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 from dcme_w2v.errors import CorpusError, UnreadableError
 from dcme_w2v.files import STANDARD, standard_input
 
-PACKED_BYTES = 64 << 10  # read at once from a compressed file
-PIECE_BYTES = 1 << 20  # unpacked at once
-LINE_BYTES = 16 << 20  # of a line at most, where lines are held in memory
+PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
+PIECE_BYTES = 1 << 20  # bytes per decompression
+LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
 
 
 class _Zstandard:
-    """One zstd frame behind the interface of `bz2.BZ2Decompressor`."""
+    """Decompressor of one zstd frame with the interface of `bz2.BZ2Decompressor`."""
 
     def __init__(self) -> None:
         import zstandard
@@ -60,9 +60,9 @@ class _Packing:
     unpacker: Callable[[], Any]
 
 
-# Text may well start with "BZh1"; what follows is a first block's mark, or an empty file's.
+# Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
-# Parallel zstd compressors put a frame first that is to be skipped.
+# Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
 PACKINGS = (
     _Packing("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
@@ -75,28 +75,28 @@ HEAD_BYTES = max(len(magic) for packing in PACKINGS for magic in packing.magic)
 
 
 class CorpusFile(io.RawIOBase):
-    """The bytes of one file, unpacked.
+    """The decompressed bytes of one file.
 
     Parameters
     ----------
     path : str
-        A file, ``-`` for standard input, or an address (s3, http, https).
+        A file, ``-`` for standard input, or a URL (s3, http, https).
     allow_truncated : bool, optional
-        Read a truncated compressed file as far as possible; None where there is no such option.
+        Read a truncated compressed file as far as possible; None if the command has no such option.
 
     Attributes
     ----------
     bytes_read : int
-        Bytes taken so far from the file as it is stored.
+        Bytes of the stored file read so far.
     packed : bool
-        Whether what comes out is not what is stored.
+    Whether the file is compressed.
     truncated : str or None
-        Where the file is truncated, once it has been read.
+        The error message of a truncated file, once it has been read.
 
     Raises
     ------
     CorpusError
-        The file cannot be opened; later, that it cannot be read, is damaged or cut short.
+        The file cannot be opened or, later, cannot be read, is corrupt or truncated.
     """
 
     _raw: Any = None
@@ -122,7 +122,7 @@ class CorpusFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with the bytes that come next; returns how many, 0 at the end."""
+        """Read bytes into a buffer; return their number, 0 at the end."""
         view = memoryview(buffer)
         if self._pieces is None:
             return self._read_plain(view)
@@ -134,7 +134,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        """Close the file; standard input stays open."""
+        """Close the file; standard input is not closed."""
         if self._raw and self.path != STANDARD:
             self._raw.close()
         super().close()
@@ -161,7 +161,7 @@ class CorpusFile(io.RawIOBase):
         return n
 
     def _take(self, size: int) -> bytes:
-        """Return the next bytes as stored: as many as wanted, or all that are left."""
+        """Return up to this many of the next stored bytes."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
@@ -177,7 +177,7 @@ class CorpusFile(io.RawIOBase):
         return next((p for p in PACKINGS if self._head.startswith(p.magic)), None)
 
     def _unpack(self) -> Iterator[bytes]:
-        """Unpack member after member; zeros between and behind them are padding."""
+        """Decompress all members; zeros between and after them are padding."""
         packing = self._packing()
         assert packing
         data = self._head
@@ -209,7 +209,7 @@ class CorpusFile(io.RawIOBase):
             return packing.unpacker()
         except ImportError:
             raise CorpusError(
-                f"{self.path}: is packed with {packing.name}; "
+                f"{self.path}: is compressed with {packing.name}; "
                 "pip install 'dcme-w2v[zst]' to read it"
             ) from None
 
@@ -218,7 +218,7 @@ class CorpusFile(io.RawIOBase):
             return bytes(member.decompress(data, PIECE_BYTES))
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(
-                f"{self.path}: the {packing.name} data is damaged before byte {self.bytes_read} "
+                f"{self.path}: the {packing.name} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
             ) from error
 
@@ -226,7 +226,8 @@ class CorpusFile(io.RawIOBase):
 def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
     r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
 
-    A stream without line ends, as /dev/zero, stops at `LINE_BYTES` instead of filling the memory.
+    A stream without line ends, such as /dev/zero, fails after `LINE_BYTES` instead of filling the
+    memory.
 
     Raises
     ------
@@ -247,12 +248,12 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
 
 
 def read_whole(path: str) -> bytes:
-    """Return all bytes of a file of lines, unpacked; see `read_lines`."""
+    """Return all decompressed bytes of a file of lines; see `read_lines`."""
     return b"".join(read_lines(path))
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address that smart_open reads."""
+    """Return whether a path is a URL that smart_open reads."""
     return path.partition("://")[0] in EXTRAS and "://" in path
 
 
@@ -272,7 +273,7 @@ def _open_address(path: str) -> Any:
     import smart_open
 
     try:
-        # Compression is detected by the magic bytes here too, not by the suffix.
+        # Compression is detected from magic bytes here too, not from the suffix.
         return smart_open.open(path, "rb", compression="disable")
     except (ImportError, NotImplementedError):
         extra = EXTRAS[path.partition("://")[0]]

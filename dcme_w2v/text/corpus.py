@@ -1,7 +1,7 @@
-"""A corpus: files, folders, standard input and addresses as one stream of blocks of bytes.
+"""A corpus: files, folders, standard input and URLs as one stream of blocks of bytes.
 
-A block ends at the end of a line, or at least of a word. Words are not looked at here, and opening
-and unpacking is `dcme_w2v.text.compression`'s. Called by `dcme_w2v.text.encode`.
+A block ends at the end of a line, or of a word if lines are long. Files are opened and decompressed
+by `dcme_w2v.text.compression`. Called by `dcme_w2v.text.encode`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEPARATORS = b" \t\n\r\v\f"
 
 
 def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) -> list[str]:
-    """Return the files that a corpus stands for, in order.
+    """Return the files of a corpus, in order.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
     Raises
     ------
     CorpusError
-        One of them does not exist, or a folder has no files.
+        A path does not exist, or a folder has no files.
     UsageError
         Standard input is closed.
     """
@@ -61,12 +61,12 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
         elif not is_address(path) and not Path(path).exists():
             raise NoSuchFileError(f"{path}: there is no such file or folder")
     if not paths:
-        raise CorpusError("the corpus has no files; name one, or - for standard input")
+        raise CorpusError("the corpus has no files; give one, or - for standard input")
     return paths
 
 
 def is_corpus_path(item: object) -> bool:
-    """Tell whether `expand` takes this: an existing file or folder, an address, or ``-``."""
+    """Return whether `expand` accepts this: an existing file or folder, a URL, or ``-``."""
     if isinstance(item, os.PathLike):
         return True
     if not isinstance(item, str) or "\n" in item:
@@ -80,7 +80,7 @@ def _files_below(folder: str) -> list[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [str(Path(parent, name)) for name in names if not name.startswith(".")]
     if not found:
-        raise CorpusError(f"{folder}: the folder has no files; name one that has")
+        raise CorpusError(f"{folder}: the folder has no files; choose another")
     return sorted(found)
 
 
@@ -119,19 +119,19 @@ def _kind_of_other(path: str, binary: bool) -> str | None:
             filled = file.readinto(head)
     except ArchiveError:
         return "binary file"
-    except CorpusError:  # whoever reads it reports it
+    except CorpusError:  # the reader of the file reports it
         return None
     return "binary file" if b"\0" in head[:filled] and not binary else None
 
 
 def stored_size(path: str) -> int | None:
-    """Return the size in bytes of a file as it is stored; None for what is no regular file."""
+    """Return the stored size of a file in bytes; None if it is not a regular file."""
     version = _version(path)
     return version and version[0]
 
 
 def _version(path: str) -> tuple[int, int] | None:
-    """Return the size of a regular file and when it was changed."""
+    """Return size and modification time of a regular file."""
     if path == STANDARD or is_address(path):
         return None
     status = Path(path).stat()
@@ -140,18 +140,18 @@ def _version(path: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Block:
-    """Some bytes of a corpus that begin and end outside of words.
+    """A block of bytes of a corpus that does not split words.
 
     Attributes
     ----------
     file : int
-        Which of the corpus's files the bytes are from.
+        Index of the file.
     offset : int
-        Where they start in that file, unpacked.
+        Position in the decompressed file.
     text : memoryview
         The bytes; the last block of a file ends its last line.
     bytes_read : int
-        Bytes taken from the corpus's files, as they are stored, when the block was made.
+        Stored bytes of all files read so far.
     """
 
     file: int
@@ -168,7 +168,7 @@ class Corpus:
     corpus : sequence of str
         See `expand`.
     block_bytes : int
-        Bytes to read at once. A block is longer where a word is.
+        Size of a block; larger if a word is longer.
     allow_truncated : bool
         Read a truncated compressed file as far as possible.
     strict, allow_binary : bool
@@ -179,9 +179,9 @@ class Corpus:
     paths : list of str
         The files, in order.
     sizes : list of (int or None)
-        Their sizes in bytes as they are stored; None for streams.
+        Their stored sizes in bytes; None for streams.
     truncated : list of str
-        Where files broke off, as far as they are read.
+        Error messages of the truncated files read so far.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Corpus:
 
     @property
     def bytes_total(self) -> int | None:
-        """Sum of the sizes; None if one is not known."""
+        """Sum of the sizes; None if one is unknown."""
         known = [size for size in self.sizes if size is not None]
         return sum(known) if len(known) == len(self.sizes) else None
 
@@ -216,12 +216,12 @@ class Corpus:
             self._check_unchanged(number)
 
     def _check_unchanged(self, number: int) -> None:
-        """Raise if a file is not what it was at first; one that was removed has been read."""
+        """Raise if a file has changed since it was opened; a removed file has been read."""
         path, before = self.paths[number], self._versions[number]
         if before is None or not Path(path).exists():
             return
         if (now := _version(path)) != before:
-            sizes = f"{before[0]:,} bytes, then {now[0]:,}" if now else "a file, then none"
+            sizes = f"from {before[0]:,} to {now[0]:,} bytes" if now else "the file was removed"
             raise CorpusError(f"{path}: changed while it was read ({sizes}); train on a copy")
 
     def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
@@ -230,7 +230,8 @@ class Corpus:
         offset = len(rest) if rest == BYTE_ORDER_MARK else 0
         rest = rest[offset:]
         while True:
-            # A rest longer than a block is part of one word: double, so that it is moved rarely.
+            # A remainder longer than a block is part of one word: double the buffer to move it
+            # rarely.
             buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
@@ -255,7 +256,7 @@ class Corpus:
 
 
 def _fill(file: CorpusFile, view: memoryview) -> int:
-    """Read until the buffer is full or the file ends; return the bytes read."""
+    """Read until the buffer is full or the file ends; return the number of bytes."""
     filled = 0
     while filled < len(view) and (n := file.readinto(view[filled:])):
         filled += n
@@ -263,7 +264,7 @@ def _fill(file: CorpusFile, view: memoryview) -> int:
 
 
 def _end_of_words(buffer: bytearray, filled: int) -> int:
-    """Return where the last line ends, or else the last word; 0 where neither does."""
+    """Return the end of the last line, otherwise of the last word, otherwise 0."""
     newline = buffer.rfind(b"\n", 0, filled)
     if newline >= 0:
         return newline + 1

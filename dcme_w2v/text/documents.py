@@ -1,8 +1,7 @@
-"""Documents: one a line, with or without labels, from any source that a corpus can have.
+"""Documents, one per line, with or without labels, from any source that a corpus can have.
 
 A line is ``label<TAB>text`` (labels joined by ``|``), fastText's ``__label__x text``, or text
-alone. Opening and unpacking is `dcme_w2v.text.compression`'s. Called by `dcme_w2v.documents` and
-`dcme_w2v.classify`.
+alone. Called by `dcme_w2v.documents` and `dcme_w2v.classify`.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Document(NamedTuple):
     Attributes
     ----------
     labels : tuple of str
-        Its labels, none where the line has none.
+        The labels; empty if there are none.
     text : bytes
-        What follows the labels, valid UTF-8 without a NUL.
+        The text after the labels, valid UTF-8 without NUL.
     path : str
         The file, ``-`` for standard input.
     line : int
@@ -42,12 +41,12 @@ class Document(NamedTuple):
 
     @property
     def words(self) -> list[bytes]:
-        r"""The words: runs of bytes between 0x20 \t \n \r \v \f."""
+        r"""The tokens, separated by 0x20 \t \n \r \v \f."""
         return self.text.split()
 
     @property
     def place(self) -> str:
-        """Where it stands, for messages: ``FILE:LINE``."""
+        """The position for messages: ``FILE:LINE``."""
         return f"{self.path}:{self.line}"
 
 
@@ -58,17 +57,17 @@ def read_documents(
     encoding_errors: str = "strict",
     strict: bool = False,
 ) -> Iterator[Document]:
-    """Read documents one by one, in order; an empty line is a document without words.
+    """Read documents one by one, in order; an empty line is a document without tokens.
 
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, ``-``, addresses, plain or compressed; see `dcme_w2v.text.corpus.expand`.
+        Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.text.corpus.expand`.
     form : {"auto", "tab", "fasttext", "text"}
-        What a line is: labels and a TAB before the text; words that start with ``__label__``
-        before it; text alone. "auto" decides for each line, by its start, then by its first TAB.
+        Format of a line: labels, a TAB and text; tokens that start with ``__label__`` and text;
+        text alone. "auto" detects it for each line, by its start, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
-        Words that are not UTF-8: stop, replace their bytes by U+FFFD, or leave the word out.
+        Tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
 
     strict : bool
         See `dcme_w2v.text.corpus.expand`.
@@ -97,7 +96,7 @@ def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Doc
 
 
 def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
-    """Return a line as valid UTF-8, or complain."""
+    """Return a line as valid UTF-8, or raise."""
     if b"\0" in line:
         raise CorpusError(
             f"{path}: line {number} has a NUL byte: looks binary or UTF-16; give UTF-8 text"
@@ -112,7 +111,7 @@ def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes
             ) from None
         if encoding_errors == "replace":
             return line.decode(errors="replace").encode()
-        # Fields stay apart, so that labels keep their place.
+        # Fields are decoded separately, so that labels keep their position.
         fields = (part.split() for part in line.split(b"\t"))
         return b"\t".join(b" ".join(word for word in part if _is_utf8(word)) for part in fields)
     return line
@@ -127,7 +126,7 @@ def _is_utf8(word: bytes) -> bool:
 
 
 def _parted(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    """Return the labels of a line, and the rest."""
+    """Return the labels and the text of a line."""
     if form == "fasttext" or (form == "auto" and line.startswith(FASTTEXT_LABEL)):
         return _fasttext_labels(line)
     if form == "text":
@@ -138,7 +137,7 @@ def _parted(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, 
     if form == "tab" and line:
         raise CorpusError(
             f"{path}: line {number} has no TAB between labels and text; "
-            "put one in, or give text without labels"
+            "add one, or give text without labels"
         )
     return (), line
 

@@ -1,9 +1,9 @@
-"""From a corpus to word numbers: the text is read once, counted, and kept as four bytes a token.
+"""Encoding of a corpus as word ids: the text is read once, counted, and stored as token ids.
 
-The main thread reads and unpacks; each worker has a table of its own and gives the words of a
-block provisional ids. A block's new words stand together in its worker's table, so that taking
-them over block by block finds every word in the order of its first appearance: the result does not
-depend on the number of threads. Called by `dcme_w2v.words` and by the command `vocab`.
+The main thread reads and decompresses; each worker has its own hash table and assigns provisional
+ids to the words of a block. The new words of a block are contiguous in the worker's table, so that
+merging block by block orders words by first appearance: the result does not depend on the number of
+threads. Called by `dcme_w2v.words` and by the command `vocab`.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass
 class CountedCorpus:
-    """What one pass over a corpus has counted.
+    """The counts of one pass over a corpus.
 
     Attributes
     ----------
     vocabulary : Vocabulary
         The words that are kept.
     tokens, types : int
-        Tokens of the corpus, and how many distinct ones.
+        Number of tokens and of word types.
     out_of_vocabulary : int
-        Tokens that are none of the vocabulary's words.
+        Tokens that are not in the vocabulary.
     replaced, skipped : int
-        Tokens that are not UTF-8 and were spelt with U+FFFD, or left out.
+        Tokens that are not UTF-8, replaced by U+FFFD or skipped.
     truncated : list of str
-        Where truncated compressed files end that were read as far as possible.
+        Error messages of truncated compressed files that were read as far as possible.
     files : list of dict
-        ``path`` and ``size`` of each file in bytes as it is stored, None for streams.
+        ``path`` and stored ``size`` in bytes of each file, None for streams.
     seconds : float
-        Time that it took.
+        Wall time.
     """
 
     vocabulary: Vocabulary
@@ -68,24 +68,24 @@ class CountedCorpus:
 
 @dataclass
 class EncodedCorpus(CountedCorpus):
-    """A corpus as word numbers, in a file that is gone when the object is.
+    """A corpus as word ids, in a temporary file that is removed with the object.
 
     ``tokens == len(ids) + out_of_vocabulary + held_out_tokens``.
 
     Attributes
     ----------
     ids : ndarray of uint32, shape (n,)
-        The tokens that are kept, memory-mapped and read-only. The low 31 bits are a word's number
-        in the vocabulary; bit 31 marks the last word of a line.
+        The tokens in the vocabulary, memory-mapped and read-only. The low 31 bits are the word id;
+        bit 31 marks the last token of a line.
     counts : ndarray of int64, shape (len(vocabulary),)
-        How often each word occurs in this corpus; `vocabulary.counts` unless one was given.
+        Count of each word in this corpus; `vocabulary.counts` unless a vocabulary was given.
     lines : int
-        Lines that have a token, kept or not, and are not held out.
+        Lines with at least one token that are not held out.
     held_out : ndarray of uint32, shape (m,)
-        The lines that are held out, as `ids`. Their words are in no count, so that words that are
-        frequent only there are not kept.
+        The held-out lines, encoded as `ids`. Their tokens are not counted, so that words that are
+        frequent only there are not in the vocabulary.
     held_out_tokens, held_out_lines : int
-        Tokens and lines that are held out, kept or not.
+        Held-out tokens and lines, including out-of-vocabulary tokens.
     """
 
     ids: NDArray[np.uint32]
@@ -96,7 +96,7 @@ class EncodedCorpus(CountedCorpus):
     held_out_lines: int
 
     def close(self) -> None:
-        """Give the disk space back once nobody holds `ids` any more."""
+        """Release the disk space once `ids` is no longer referenced."""
         self.ids = np.zeros(0, dtype=np.uint32)
 
     def __enter__(self) -> EncodedCorpus:
@@ -124,18 +124,18 @@ def count(
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, addresses, ``-``; see `dcme_w2v.text.corpus.expand`.
+        Files, folders, URLs, ``-``; see `dcme_w2v.text.corpus.expand`.
     options : VocabularyOptions
         Which words are kept.
     threads : int
-        Workers; the result does not depend on it.
+        Number of workers; the result does not depend on it.
     progress : callable, optional
-        Called after every block with the bytes read and the bytes of all files (None if unknown).
+        Called after each block with the bytes read and the size of all files (None if unknown).
 
     Raises
     ------
     CorpusError
-        A file cannot be read or is not text, or no word is kept.
+        A file cannot be read or is not text, or the vocabulary would be empty.
     """
     started = time.perf_counter()
     source = _opened(corpus, options, _block_bytes)
@@ -158,24 +158,24 @@ def encode(
     progress: Progress | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> EncodedCorpus:
-    """Count the words of a corpus and turn it into word numbers, reading it once.
+    """Count the words of a corpus and encode it as word ids, reading it once.
 
     Parameters
     ----------
     corpus, options, threads, progress
-        See `count`; sentences may also come from an iterable.
+        See `count`; the corpus may also be an iterable of sentences.
     vocabulary : Vocabulary, optional
-        The words to keep, in this order, after pruning by `options`; by default those of the
-        corpus.
+        The vocabulary, pruned by `options` (default: counted from the corpus).
     cache_dir : str, optional
-        Folder for four bytes a token; the system's folder for temporary files by default.
+        Folder for the id cache, four bytes per token (default: the system's folder for temporary
+        files).
     holdout : HeldOutLines, optional
-        Lines to hold out, in no count.
+        Lines to hold out, which are not counted.
 
     Raises
     ------
     CorpusError
-        A file cannot be read or is not text, or no word is kept.
+        A file cannot be read or is not text, or the vocabulary would be empty.
     ResourceError
         The ids cannot be written.
     """
@@ -212,7 +212,7 @@ def _opened(corpus: Sequence[str], options: VocabularyOptions, block_bytes: int)
 
 
 class _Reading:
-    """One pass over a corpus: blocks go to workers, their ids to the cache in order."""
+    """One pass over a corpus: workers encode blocks, whose ids are cached in order."""
 
     def __init__(
         self,
@@ -228,8 +228,8 @@ class _Reading:
         if options.allow_binary:
             if self.errors == 0:
                 raise UsageError(
-                    "--allow-binary: say what becomes of words that are not text, too: "
-                    "--encoding-errors=replace or skip"
+                    "--allow-binary: requires --encoding-errors=replace or skip, "
+                    "which applies to tokens that are not text"
                 )
             self.refuse = core.REFUSE_NONE
         self.threads = threads
@@ -240,11 +240,11 @@ class _Reading:
         self._worker = threading.local()
         self._lock = threading.Lock()
         self._file = self._lines = 0
-        self.held_out: NDArray[np.int64] | None = None  # counts, by number in the one table
+        self.held_out: NDArray[np.int64] | None = None  # counts, by id in the merged table
         self.held_out_tokens = 0
 
     def run(self, progress: Progress | None) -> None:
-        """Read all blocks; at most two a worker are under way."""
+        """Read all blocks; at most two per worker are pending."""
         pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
@@ -259,9 +259,9 @@ class _Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        core.release_freed()  # the blocks: what follows would come on top of them
+        core.release_freed()  # free the blocks, whose memory would add to that of the next step
         if not self.tokens:
-            raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no words to read")
+            raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
 
     def _start_worker(self) -> None:
         with self._lock:
@@ -269,7 +269,7 @@ class _Reading:
             self.tables.append(core.Table())
 
     def _encode(self, block: Block) -> tuple[Segment, NDArray[np.uint32] | None]:
-        """Run in a worker: give the words of a block the ids of the worker's table."""
+        """Encode a block with the ids of the worker's table; runs in a worker."""
         number = self._worker.number
         table = self.tables[number]
         first = len(table)
@@ -301,7 +301,7 @@ class _Reading:
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def merged(self, given: Vocabulary | None) -> tuple[core.Table, list[NDArray[np.uint32]]]:
-        """Return one table, which starts with the given words, and each worker's ids in it."""
+        """Return the merged table, beginning with the given words, and each worker's ids in it."""
         total = core.Table()
         if given is not None:
             total.add(given.text, given.offsets, np.zeros(len(given), dtype=np.int64))
@@ -316,7 +316,7 @@ class _Reading:
     def withhold(
         self, lines: HeldOutLines | None, total: core.Table, maps: Sequence[NDArray[np.uint32]]
     ) -> None:
-        """Count the words of the lines that are held out, which `counts` then leaves out."""
+        """Count the tokens of held-out lines, which `counts` subtracts."""
         if lines is None or self.cache is None:
             return
         found = held_out_counts(self.cache, self.segments, maps, len(total), lines)
@@ -328,7 +328,7 @@ class _Reading:
             )
 
     def counts(self, total: core.Table) -> NDArray[np.int64]:
-        """Return how often each word of the one table occurs, except in held-out lines."""
+        """Return the counts of the words of the merged table, without held-out lines."""
         counts = total.counts()
         return counts if self.held_out is None else counts - self.held_out
 
@@ -353,7 +353,7 @@ class _Reading:
 def _chosen(
     reading: _Reading, total: core.Table, options: VocabularyOptions
 ) -> tuple[Vocabulary, NDArray[np.uint32]]:
-    """Return the vocabulary that the options leave, and each word's number in it or NONE."""
+    """Return the vocabulary after pruning, and the id of each word in it or NONE."""
     counts = reading.counts(total)
     frequent = np.flatnonzero(counts >= options.min_count)
     order = frequent[np.argsort(-counts[frequent], kind="stable")][: options.max_vocab]
@@ -365,7 +365,7 @@ def _chosen(
 
 
 def _taken(given: Vocabulary, total: core.Table) -> tuple[Vocabulary, NDArray[np.uint32]]:
-    """Return a given vocabulary, whose words are the first of the table, and their numbers."""
+    """Return a given vocabulary, whose words are the first of the table, and their ids."""
     ranks = np.full(len(total), core.NONE, dtype=np.uint32)
     ranks[: len(given)] = np.arange(len(given), dtype=np.uint32)
     return given, ranks
@@ -378,10 +378,10 @@ def _nothing_kept(
     tokens -= reading.held_out_tokens
     if given is None:
         return (
-            f"none of the {types} distinct words ({tokens} tokens) occurs {options.min_count} "
-            "times; lower --min-count"
+            f"none of the {types} distinct words ({tokens} tokens) occurs at least "
+            f"{options.min_count} times; lower --min-count"
         )
     return (
-        f"none of the {types} distinct words ({tokens} tokens) is one of the {len(given)} of the "
+        f"none of the {types} distinct words ({tokens} tokens) is among the {len(given)} of the "
         "vocabulary; lower --min-count or give another --read-vocab"
     )

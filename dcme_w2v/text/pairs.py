@@ -1,7 +1,7 @@
-"""Pairs of neighbouring word numbers in a stream of pieces of text: counting and joining.
+"""Counting and joining pairs of adjacent word ids in a stream of pieces of text.
 
-In a number's bit 31 stands that its line ends there. Where a piece ends makes no difference.
-Called by `dcme_w2v.text.phrases`.
+Bit 31 of an id marks the end of a line. Results do not depend on where pieces end. Called by
+`dcme_w2v.text.phrases`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from dcme_w2v.text.cache import NUMBER
 
-_MERGED_AT_ONCE = 1 << 22  # pairs at least
+_MERGED_AT_ONCE = 1 << 22  # minimum number of pairs
 
 Ids = NDArray[np.uint32]
 
 
 class Joins:
-    """The pairs that one pass joins, and what they become.
+    """The pairs that one pass joins, and the ids of the joined words.
 
     Parameters
     ----------
     left, right, joined : ndarray of uint32, shape (n,)
-        Word numbers.
+        Word ids.
     words : int
-        Numbers in the text are below this.
+        All ids in the text are below this.
     """
 
     def __init__(self, left: Ids, right: Ids, joined: Ids, words: int) -> None:
@@ -45,7 +45,7 @@ class Joins:
             left, places = self._found(ids)
             ids[left] = self._joined[places] | (ids[left + 1] & ~NUMBER)
             ids = np.delete(ids, left + 1)
-            # The last word may be the left side of a pair that the next piece completes.
+            # The last token may be the left side of a pair that continues in the next piece.
             taken = len(left) and left[-1] + 2 == size
             free = len(ids) and not taken and not ids[-1] & ~NUMBER
             end = len(ids) - 1 if free else len(ids)
@@ -54,15 +54,15 @@ class Joins:
         yield held
 
     def _found(self, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the left sides of the pairs to be joined are, and the pairs' places."""
+        """Return the positions of the pairs to be joined, and the indices of the pairs."""
         numbers = ids & NUMBER
         left = np.flatnonzero(self._left[numbers[:-1]] & self._right[numbers[1:]])
-        left = left[numbers[left] == ids[left]]  # no line ends there
+        left = left[numbers[left] == ids[left]]  # not at the end of a line
         keys = _keys(numbers[left], numbers[left + 1])
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         known = self._keys[places] == keys
         left, places = left[known], places[known]
-        # Of pairs that overlap, the first, the third and so on are joined.
+        # Of overlapping pairs, the first, the third and so on are joined.
         first = np.ones(len(left), dtype=bool)
         first[1:] = np.diff(left) > 1
         order = np.arange(len(left))
@@ -71,7 +71,7 @@ class Joins:
 
 
 def inner_pairs(pieces: Iterable[Ids]) -> Iterator[tuple[Ids, Ids]]:
-    """Yield the left and the right sides of all pairs that stand in one line."""
+    """Yield the left and right sides of all pairs within lines."""
     held = np.zeros(0, dtype=np.uint32)
     for piece in pieces:
         ids = np.concatenate([held, piece])
@@ -83,7 +83,7 @@ def inner_pairs(pieces: Iterable[Ids]) -> Iterator[tuple[Ids, Ids]]:
 def count_pairs(
     pairs: Iterable[tuple[Ids, Ids]], wanted: NDArray[np.bool_]
 ) -> tuple[Ids, Ids, NDArray[np.int64]]:
-    """Count the pairs of which both sides are wanted: left sides, right sides, counts."""
+    """Count the pairs whose sides are both accepted; return left sides, right sides, counts."""
     keys, counts = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
     pending: list[NDArray[np.uint64]] = []
     waiting = 0
@@ -111,7 +111,7 @@ def _merged(
 
 
 def _tally(parts: list[NDArray[np.uint64]]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the distinct keys, sorted, and how often each occurs; numpy's own is slower."""
+    """Return the distinct keys, sorted, with their counts; faster than numpy.unique."""
     keys = np.sort(np.concatenate(parts))
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     return keys[starts], np.diff(np.append(starts, len(keys)))

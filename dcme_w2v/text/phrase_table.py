@@ -1,6 +1,6 @@
-"""The phrases that were found in a text, to be joined in another: what --save-table writes.
+"""Table of phrases, the file of --save-table and --read-table.
 
-A line is pass, left side, right side, count and score, separated by tabs.
+A line has pass, left side, right side, count and score, separated by tabs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dcme_w2v.text.compression import read_whole
 
 
 class Phrase(NamedTuple):
-    """A pair of words, how often it was seen and its score."""
+    """A pair of words, its count and its score."""
 
     left: str
     right: str
@@ -43,7 +43,7 @@ class PhraseTable:
         Raises
         ------
         FormatError
-            A line is not a phrase; names file and line.
+            A line is not a phrase; the message has file and line.
         CorpusError
             The file cannot be read.
         """
@@ -60,8 +60,8 @@ class PhraseTable:
                     raise ValueError("a side is not one word")
             except ValueError as error:
                 raise FormatError(
-                    f"{os.fspath(path)}:{number}: is no phrase ({error}); give what --save-table "
-                    "wrote"
+                    f"{os.fspath(path)}:{number}: is not a phrase ({error}); give a file of "
+                    "--save-table"
                 ) from None
             passes += [[]] * (int(turn) > len(passes))
             passes[-1].append(phrase)

@@ -1,8 +1,8 @@
-"""Phrases: pairs of words that occur together more often than by chance become one word.
+"""Phrases: pairs of words that occur together more often than by chance are joined to one word.
 
-The text is read once, as word numbers (`dcme_w2v.text.encode`); each pass joins pairs in the text
-that the passes before have made, piece by piece, so that memory holds words and pairs but no text.
-Called by the command `phrases`.
+The text is read once, as word ids (`dcme_w2v.text.encode`); each pass joins pairs in the result of
+the previous passes, piece by piece, so that memory holds words and pairs but not the text. Called
+by the command `phrases`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dcme_w2v.text.phrase_table import Phrase, PhraseTable
 from dcme_w2v.text.words import Words
 
 JOINER = b"_"
-PIECE = 1 << 20  # tokens that are looked at together
+PIECE = 1 << 20  # tokens per piece
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 Report = Callable[[int, int], None]
@@ -34,14 +34,14 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class JoinedCorpus:
-    """What `join_phrases` has done.
+    """The result of `join_phrases`.
 
     Attributes
     ----------
     table : PhraseTable
         The phrases of each pass.
     lines, tokens, joined : int
-        Lines and tokens read, and how many fewer tokens are written.
+        Number of lines and tokens read, and of joined pairs.
     """
 
     table: PhraseTable
@@ -74,26 +74,27 @@ def join_phrases(
     corpus : sequence of str
         Files, folders, addresses, ``-``; see `dcme_w2v.text.corpus.expand`.
     output : path
-        One line for each line with a word, a space between words; ``-`` is standard output.
+        One line for each line with a token, tokens separated by a space; ``-`` is standard output.
     options : PhraseOptions
-        Which pairs are joined; not looked at where there is a table.
+        Which pairs are joined; ignored with a table.
     text : VocabularyOptions, optional
-        How words that are not UTF-8, and damaged files, are read; no word is left out.
+        How invalid UTF-8 and truncated files are read; no word is dropped.
     table : PhraseTable, optional
-        The phrases to join, instead of those that the text has.
+        The phrases to join, instead of those found in the text.
     cache_dir : str, optional
-        Folder for four bytes a token; the system's folder for temporary files by default.
+        Folder for the id cache, four bytes per token (default: the system's folder for temporary
+        files).
     threads : int
-        Workers that read.
+        Number of workers that read.
     report : callable, optional
-        Called after each pass with its number and how many phrases it has.
+        Called after each pass with its number and its number of phrases.
 
     Raises
     ------
     CorpusError
-        A file cannot be read or is not text, or has no words.
+        A file cannot be read, is not text, or has no tokens.
     UsageError
-        The output is read, too.
+        The output is also an input.
     ResourceError
         The output or the cache cannot be written.
     """
@@ -115,7 +116,7 @@ def join_phrases(
 
 
 class _Text:
-    """Encoded text with what has been joined so far."""
+    """Encoded text with the pairs joined so far."""
 
     def __init__(self, ids: NDArray[np.uint32], words: Words) -> None:
         self._ids = ids
@@ -124,7 +125,7 @@ class _Text:
         self._table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
 
     def _pieces(self) -> Iterator[NDArray[np.uint32]]:
-        """Yield the text's ids, phrases joined."""
+        """Yield the ids of the text with phrases joined."""
         starts = range(0, len(self._ids), PIECE)
         pieces: Iterable[NDArray[np.uint32]] = (self._ids[i : i + PIECE] for i in starts)
         for joins in self._passes:
@@ -132,7 +133,7 @@ class _Text:
         return iter(pieces)
 
     def phrases(self, options: PhraseOptions) -> tuple[Phrase, ...]:
-        """Find the phrases of the text as it is now, by falling score."""
+        """Find the phrases of the current text, by descending score."""
         counts = np.zeros(len(self._table), dtype=np.int64)
         for ids in self._pieces():
             counts += np.bincount(ids & NUMBER, minlength=len(counts))
@@ -156,7 +157,7 @@ class _Text:
         return Words(*self._table.words(numbers.astype(np.int64)))
 
     def join(self, phrases: Sequence[Phrase]) -> None:
-        """Join these pairs in what is read from now on."""
+        """Join these pairs in all later reads."""
         left = self._numbers([phrase.left.encode() for phrase in phrases])
         right = self._numbers([phrase.right.encode() for phrase in phrases])
         words = len(self._table)
@@ -164,7 +165,7 @@ class _Text:
         self._passes.append(Joins(left, right, self._numbers(joined), words))
 
     def _numbers(self, words: Sequence[bytes]) -> NDArray[np.uint32]:
-        """Return the words' numbers; new words get new ones."""
+        """Return the ids of words; new words get new ids."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         listed = Words.from_words(place)
         own = core.Table()
@@ -174,7 +175,7 @@ class _Text:
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
     def write(self, output: str | os.PathLike[str]) -> int:
-        """Write the text and return its tokens."""
+        """Write the text and return its number of tokens."""
         words = self._words(np.arange(len(self._table)))
         spaced = np.insert(words.text, words.offsets[1:], ord(" "))
         starts = words.offsets + np.arange(len(words.offsets))
@@ -193,7 +194,7 @@ def score(
     together: NDArray[np.int64],
     tokens: int,
 ) -> NDArray[np.float64]:
-    """Return the scores of pairs from counts of their words and of themselves, shape (n,)."""
+    """Return the scores of pairs from the counts of words and pairs, shape (n,)."""
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))
     if options.scorer == "npmi":
         npmi: NDArray[np.float64] = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
@@ -204,7 +205,7 @@ def score(
 def _spelled(
     ids: NDArray[np.uint32], spaced: NDArray[np.uint8], starts: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """Lay the words of ids end to end, a space after each, a line feed where its line ends."""
+    """Return the text of ids, with a space after each word or a line feed at the end of a line."""
     numbers = (ids & NUMBER).astype(np.int64)
     lengths = starts[numbers + 1] - starts[numbers]
     ends = np.cumsum(lengths)

@@ -1,6 +1,6 @@
-"""From the provisional ids in the cache to word numbers without gaps, line by line.
+"""Conversion of the provisional ids in the cache to word ids, line by line.
 
-Lines that are held out are taken out on the way. Called by `dcme_w2v.text.encode`.
+Held-out lines are removed. Called by `dcme_w2v.text.encode`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dcme_w2v.text.split import Choice, HeldOutLines
 
 @dataclass(frozen=True)
 class Segment:
-    """What became of a block: its new words in its worker's table, and its place in the cache."""
+    """An encoded block: its new words in its worker's table, and its position in the cache."""
 
     table: int
     first: int
@@ -37,7 +37,7 @@ def held_out_counts(
     words: int,
     lines: HeldOutLines,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return how often each word occurs in the lines held out, and how many tokens these have."""
+    """Return the counts of words in held-out lines, and the number of tokens of these lines."""
     counts, tokens = np.zeros(words, dtype=np.int64), 0
     choice, position = Choice(lines), 0
     for part in segments:
@@ -57,7 +57,7 @@ def compact(
     ranks: NDArray[np.uint32],
     holdout: HeldOutLines | None,
 ) -> dict[str, Any]:
-    """Renumber the cache in place and close the gaps; return the fields of `EncodedCorpus`."""
+    """Renumber and compact the cache in place; return the fields of `EncodedCorpus`."""
     ranks = np.append(ranks, np.uint32(core.NONE))
     final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
     to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""A corpus in memory, or made on the way: token lists or lines, as the blocks that files give.
+"""A corpus from an iterable of token lists or lines, as a stream of blocks.
 
 Called by `dcme_w2v.words.train`; `dcme_w2v.text.encode` reads it as it reads a `Corpus`.
 """
@@ -12,19 +12,19 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.text.compression import BYTE_ORDER_MARK
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block
 
-Sentence = str | bytes | Iterable[str | bytes]  # a line, or tokens
+Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
 
 
 class Sentences:
-    """An iterable of sentences as one stream of blocks; it is iterated over once.
+    """An iterable of sentences as one stream of blocks, which is iterated once.
 
     Parameters
     ----------
     items : iterable of str, bytes, or iterables of str or bytes
-        A str or bytes is a line, whose tokens are separated by whitespace; anything else is the
+        A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
     block_bytes : int
-        Least size of a block.
+        Minimum size of a block.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Sentences:
 
 
 def _as_line(item: Any, number: int) -> bytes:
-    """Return a sentence as a line of UTF-8 that ends with a line end."""
+    """Return a sentence as a line of UTF-8 with a line feed."""
     if isinstance(item, str | bytes):
         line = _as_bytes(item)
         return line if line.endswith(b"\n") else line + b"\n"
@@ -82,7 +82,7 @@ def _as_line(item: Any, number: int) -> bytes:
 
 
 def _as_bytes(text: Any) -> bytes:
-    """Return UTF-8; surrogates become bytes that are not UTF-8, which `encode` deals with."""
+    """Return UTF-8; surrogates become invalid UTF-8, which `encode` handles."""
     if isinstance(text, bytes):
         return text
     if isinstance(text, str):

@@ -1,7 +1,7 @@
-"""Which lines of a corpus are held out, so that they can be scored and not be trained on.
+"""Choice of the held-out lines of a corpus, which are scored and not trained on.
 
-A line is chosen by the seed and its number among the lines that have a word, so that neither the
-number of threads nor where blocks end matters. Called by `dcme_w2v.text.encode`.
+A line is chosen by the seed and its number among the lines with tokens, so that the choice does not
+depend on the number of threads or on block boundaries. Called by `dcme_w2v.text.encode`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dcme_w2v.text.corpus import expand
 
 @dataclass(frozen=True)
 class HeldOutLines:
-    """How lines are chosen: each with this probability, independently.
+    """The choice of lines, each with this probability, independently.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class HeldOutLines:
     seed: int
 
     def chosen(self, first: int, count: int) -> NDArray[np.bool_]:
-        """Return which of the lines first .. first + count - 1 are held out."""
+        """Return whether each of the lines first .. first + count - 1 is held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = _mixed(numbers + _mixed(np.array([self.seed], dtype=np.uint64)))
         chosen: NDArray[np.bool_] = mixed < np.uint64(self.fraction * 2.0**64)
@@ -44,15 +44,15 @@ class HeldOutLines:
 
 
 class Choice:
-    """Walk over the provisional ids of a corpus and find those of held-out lines."""
+    """Finds the provisional ids of held-out lines in a stream of blocks."""
 
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
-        self._line = 0  # the line under way, or next
+        self._line = 0  # number of the current line
         self._open = False
 
     def mask(self, ids: NDArray[np.uint32], newline: bool) -> NDArray[np.bool_]:
-        """Process a block; `newline`: it begins with the end of a line."""
+        """Process a block; `newline`: a line ended before it."""
         if newline and self._open:
             self._line += 1
             self._open = False
@@ -71,7 +71,7 @@ def check_file(holdout: HoldoutOptions, corpus: Sequence[str]) -> None:
     """Raise, before any work, if the file is not there or is trained on, too."""
     if holdout.file is None:
         return
-    with without_warnings():  # whoever reads the corpus has them
+    with without_warnings():  # the reader of the corpus reports them
         held, trained = expand([holdout.file]), expand(corpus)
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
@@ -84,7 +84,7 @@ def _are_files(*paths: str) -> bool:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the numbers' values in splitmix64 (Steele, Lea and Flood 2014), modulo 2^64."""
+    """Return the splitmix64 hash (Steele, Lea and Flood 2014) of numbers."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

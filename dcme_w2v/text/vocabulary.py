@@ -1,7 +1,7 @@
 """A vocabulary: words with their counts, by descending count.
 
-Counting a corpus gives one (`dcme_w2v.text.encode`), a file of lines "word count" keeps it, and
-several can be merged.
+It is counted from a corpus (`dcme_w2v.text.encode`), saved as lines "word count", and can be merged
+with others.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Vocabulary(Words):
     Parameters
     ----------
     text, offsets : ndarray
-        The words, see `Words`. That they are distinct is not looked at again when they are saved;
-        `from_table`, `from_counts` and `load` see to it.
+        The words, see `Words`. `from_table`, `from_counts` and `load` ensure that they are
+        distinct; `save` does not check it again.
     counts : ndarray of int64, shape (n,)
-        How often each word occurs, descending.
+        Count of each word, in descending order.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Vocabulary(Words):
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int]) -> Vocabulary:
-        """Make a vocabulary from counts by word; ties keep the mapping's order."""
+        """Create a vocabulary from a mapping of words to counts; ties keep its order."""
         words = Words.from_words(counts)
         table = core.Table()
         table.add(words.text, words.offsets, np.fromiter(counts.values(), np.int64, len(counts)))
@@ -50,7 +50,7 @@ class Vocabulary(Words):
 
     @classmethod
     def from_table(cls, table: core.Table) -> Vocabulary:
-        """Make a vocabulary of all words of a table of the core; ties keep the table's order."""
+        """Create a vocabulary from a hash table of the core; ties keep its order."""
         counts = table.counts()
         order = np.argsort(-counts, kind="stable")
         return cls(*table.words(order), counts[order])
@@ -59,13 +59,13 @@ class Vocabulary(Words):
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
 
-        The file may be compressed; its lines need not be sorted, and ties keep their order. A row
-        ``</s>``, which word2vec.c adds for the ends of lines, is skipped.
+        The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
+        word2vec.c adds, is skipped.
 
         Raises
         ------
         FormatError
-            A line is not a word and a count, or a word is listed twice; names file and line.
+            A line is not a word and a count, or a word occurs twice; the message has file and line.
         CorpusError
             The file cannot be read.
         """
@@ -84,21 +84,21 @@ class Vocabulary(Words):
             file.writelines(count_lines(self, self.counts))
 
     def pruned(self, options: VocabularyOptions) -> Vocabulary:
-        """Return the words that are kept: `min_count` first, then the `max_vocab` most frequent."""
+        """Return the vocabulary after applying `min_count`, then `max_vocab`."""
         n = int(np.searchsorted(-self.counts, -options.min_count, side="right"))
         n = min(n, options.max_vocab or n)
         return Vocabulary(self.text[: self.offsets[n]], self.offsets[: n + 1], self.counts[:n])
 
 
 def count_lines(words: Words, counts: NDArray[np.int64]) -> Iterator[memoryview]:
-    """Yield the lines "word count", as bytes of many at once."""
+    """Yield lines "word count" as bytes, many lines at a time."""
     for first in range(0, len(words), _WRITTEN_AT_ONCE):
         end = min(first + _WRITTEN_AT_ONCE, len(words))
         yield core.format_counts(words.text, words.offsets[first : end + 1], counts[first:end]).data
 
 
 def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
-    """Add up the counts of several vocabularies; ties are ordered by first appearance."""
+    """Sum the counts of several vocabularies; ties are ordered by first appearance."""
     table = core.Table()
     for vocabulary in vocabularies:
         table.add(vocabulary.text, vocabulary.offsets, vocabulary.counts)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 
 class Words(Sequence[str]):
-    """Distinct words in order, by number and by spelling.
+    """A sequence of distinct words with lookup by word.
 
-    A million Python strings cost some 60 MB; one block of UTF-8 bytes with offsets costs what the
-    words are long, and is what the C core reads and fills.
+    A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
+    length of the words, and is the layout of the C core.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (offsets[-1],)
-        The words' UTF-8 bytes, one after the other, without separators.
+        The concatenated words as UTF-8, without separators.
     offsets : ndarray of int64, shape (n + 1,)
-        Where each word starts in `text`; the last one is the length of `text`.
+        Start of each word in `text`, followed by the length of `text`.
     """
 
     def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
@@ -32,7 +32,7 @@ class Words(Sequence[str]):
 
     @classmethod
     def from_words(cls, words: Iterable[str | bytes]) -> Words:
-        """Make a list of words from strings or from UTF-8 bytes."""
+        """Create a list of words from strings or UTF-8 bytes."""
         encoded = [word.encode() if isinstance(word, str) else word for word in words]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(word) for word in encoded], out=offsets[1:])
@@ -69,10 +69,10 @@ class Words(Sequence[str]):
         return {**self.__dict__, "_index": None}
 
     def find(self, word: object) -> int | None:
-        """Return a word's number, or None where it is not in the list."""
+        """Return the index of a word, None if it is not in the list."""
         if not isinstance(word, str):
             return None
-        if self._index is None:  # assigned when whole: another thread may look at it
+        if self._index is None:  # assigned when complete: other threads may read it
             self._index = {self._bytes(i): i for i in range(len(self))}
         try:
             return self._index.get(word.encode("utf-8", "surrogateescape"))
@@ -80,14 +80,14 @@ class Words(Sequence[str]):
             return None
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """Return a word's number, or raise ValueError as a list does."""
+        """Return the index of a word, or raise ValueError as a list does."""
         number = self.find(value)
         if number is None or number not in range(len(self))[start:stop]:
             raise ValueError(f"{value!r} is not in the list of words")
         return number
 
     def count(self, value: object) -> int:
-        """Return 1 for a word that is in the list, else 0."""
+        """Return 1 if a word is in the list, otherwise 0."""
         return int(value in self)
 
     def _slice(self, start: int, stop: int, step: int) -> Words:

@@ -1,6 +1,6 @@
-"""The files that belong to others by name: X.vocab of X.npy, X.json of vectors X, X.partial.
+"""Files with derived names: X.vocab of X.npy, X.json of vectors X, X.partial.
 
-Called by whoever declares what it reads and writes, see `dcme_w2v.paths`.
+Called by commands that declare their inputs and outputs, see `dcme_w2v.paths`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def written_with(vectors: str, format: str | None) -> list[Beside]:
 
 
 def is_manifest(path: Path) -> bool:
-    """Tell whether a file is a manifest, as lies beside trained vectors."""
+    """Return whether a file is the manifest of trained vectors."""
     try:
         found = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
@@ -44,18 +44,18 @@ def is_manifest(path: Path) -> bool:
 
 
 def is_vocabulary(path: Path) -> bool:
-    """Tell by its first line whether a file has lines "word count"."""
+    """Return whether the first line of a file is "word count"."""
     return first_line_is(path, rb"\S+ [0-9]+")
 
 
 def first_line_is(path: Path, pattern: bytes) -> bool:
-    """Tell whether the first line of a file matches."""
+    """Return whether the first line of a file matches."""
     with path.open("rb") as file:
         return re.fullmatch(pattern, file.readline(1 << 20).rstrip(b"\n")) is not None
 
 
 def starts_with(path: Path, magic: bytes) -> bool:
-    """Tell whether a path is a file that starts with magic bytes."""
+    """Return whether a path is a file that starts with magic bytes."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

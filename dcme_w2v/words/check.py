@@ -1,7 +1,7 @@
-"""Every fault of a file of word vectors, counted, with the first place of each kind.
+"""Counts of all faults of a file of word vectors, with the first position of each kind.
 
-Called by cli/check.py. It reads a file as words/vectors_io.py does, but goes on after a fault
-wherever rows can still be told apart.
+Called by cli/check.py. It reads a file as words/vectors_io.py does, but continues after a fault if
+rows can still be separated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FINITE = FAULT_NAMES.index("NaN or infinite number")
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault: how often it occurs, and where first."""
+    """One kind of fault: its count and first position."""
 
     kind: str
     count: int
@@ -52,7 +52,7 @@ class Fault:
 
 @dataclass
 class Report:
-    """What a file of word vectors holds, and what is wrong with it."""
+    """The content and faults of a file of word vectors."""
 
     file: str
     format: str | None = None
@@ -61,7 +61,7 @@ class Report:
     faults: list[Fault] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the report for JSON output."""
         return {**asdict(self), "ok": not self.faults}
 
 
@@ -71,7 +71,7 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     Parameters
     ----------
     path : path
-        Text or binary, packed or not, or npy with its .vocab beside it; ``-`` is standard input.
+        Text or binary, also compressed, or npy with its .vocab; ``-`` is standard input.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
 
 
 class _Tally:
-    """Faults of the parts of a file, added up."""
+    """Sums of the faults of the parts of a file."""
 
     def __init__(self) -> None:
         self.counts = [0] * len(FAULT_NAMES)
         self.places = [""] * len(FAULT_NAMES)
 
     def add(self, kind: int, count: int, place: str) -> None:
-        """Add some faults of a kind, of which the first is at a place."""
+        """Add faults of a kind, the first of which is at `place`."""
         self.places[kind] = self.places[kind] or place
         self.counts[kind] += count
 
@@ -118,7 +118,7 @@ def _check_rows(report: Report, reader: RowReader) -> None:
     report.dimension = reader.dim
     tally, beyond = _Tally(), _Tally()
     texts, lengths = [], [np.zeros(1, dtype=np.int64)]
-    end = 0  # where the announced rows end
+    end = 0  # end of the rows that the header declares
     for part in reader.parts(keep=False):
         announced = reader.promised is None or part.first < reader.promised
         for kind in np.flatnonzero(part.faults[:, 0]).tolist():
@@ -136,19 +136,19 @@ def _check_rows(report: Report, reader: RowReader) -> None:
 
 
 def _check_end(report: Report, reader: RowReader, *, whole: bool, end: int) -> None:
-    """Compare the rows with the header's; `whole`: what follows the announced rows are rows."""
+    """Compare the rows with the header; `whole`: all data after the declared rows are rows."""
     promised = reader.promised
     if promised is None:
         return
     if reader.rows > promised and not (whole and reader.left == 0):
         report.rows = promised
         place = reader.place(promised, end)
-        report.faults.append(Fault(TRAILING, 1, place, f"what follows row {promised} are no rows"))
+        report.faults.append(Fault(TRAILING, 1, place, f"row {promised} is followed by other data"))
     elif reader.rows >= promised and reader.left:
         place = reader.place(reader.rows, end)
         report.faults.append(Fault(TRAILING, 1, place, f"{reader.left} bytes"))
     elif reader.rows != promised:
-        detail = f"the header says {promised}, there are {reader.rows}"
+        detail = f"{promised} in the header, {reader.rows} in the file"
         if reader.left:
             detail += f" and {reader.left} bytes of another"
         report.faults.append(Fault(ROW_COUNT, 1, f"{reader.path}:1", detail))

@@ -1,4 +1,4 @@
-"""Defaults that depend on model and objective, and how they were found."""
+"""Defaults that depend on model and objective, with their justification."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions, default_threads
 
-# (model, objective): what an option left open becomes. Found by scripts/search_rates.py on text
-# of 17 million tokens; the table is in the README.
+# (model, objective) -> defaults. Tuned by scripts/search_rates.py on text of 17 million tokens; see
+# docs/results/words.md.
 #
-# lr moves the output rows, lr * input_rate the context rows. For ns with CBOW, word2vec's
-# gradient (not divided by the size of the context) is the default: no pair of rates for the true
-# gradient came within two points of its analogies. For dcme it is, too: held-out text is as
-# probable by either, and analogies are four points better. For nce, whose scores have the words'
-# frequencies in the vectors (see --prior), the true gradient is.
+# lr is the learning rate of the output embeddings, lr * input_rate that of the word vectors. For ns
+# with CBOW, word2vec's gradient (not divided by the size of the context) is the default: with the
+# exact gradient, analogies were at least two points worse for all pairs of rates. The same holds
+# for dcme: log-likelihoods are equal, and analogies four points better. For nce, whose vectors also
+# represent word frequencies (see --prior), the exact gradient is the default.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
@@ -25,7 +25,7 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
 
-# Noise and subsampling. For CBOW's ns they were searched anew for the sum of both tables, by
+# Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables, by
 # scripts/search_noise.py: ten samples from flatter noise, and fewer of the frequent words, which
 # pays for the samples. For dcme, held-out text is less probable with five samples than under ns
 # with twenty.
@@ -40,14 +40,14 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 # For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
-# tokens would be left out: then ten times the mean share of a word.
+# tokens would be dropped: then ten times the mean share of a word.
 LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# CBOW's ns learns better at a higher rate with many noise words or few targets.
-MANY_NOISE_WORDS, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
+# CBOW with ns: a higher learning rate is better with many negative samples or few targets.
+MANY_SAMPLES, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.05, 0.075
 
-# Algorithm 1 to the letter diverges above some thousandths.
+# Algorithm 1 diverges at rates above a few thousandths.
 PAPER_RATE = 0.001
 
 
@@ -65,7 +65,7 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
             found[name] if getattr(options, name) is None else getattr(options, name)
             for name in ("negative", "sample")
         )
-        higher = negative >= MANY_NOISE_WORDS or 0 < sample <= FEW_TARGETS
+        higher = negative >= MANY_SAMPLES or 0 < sample <= FEW_TARGETS
         found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
     if options.objective == "dcme" and options.dcme_update == "paper":
         found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
@@ -82,10 +82,10 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
         Size of the vocabulary, which the default of `sample` depends on; by default a large one.
     """
     if options.objective != "dcme" and options.negative == 0:
-        raise UsageError(f"--negative=0: {options.objective} needs at least 1 noise word")
+        raise UsageError(f"--negative=0: {options.objective} requires at least 1")
     if options.objective == "ns" and options.prior:
         raise UsageError(
-            f"--prior={options.prior:g}: the scores of ns have none; leave it out, or give "
+            f"--prior={options.prior:g}: is not supported by ns; remove it, or give "
             "--objective=nce or dcme"
         )
     found = _defaults_for(options, words)
@@ -104,8 +104,8 @@ def vectors_of(given: str | None, model: str, context_file: str | None) -> str:
     """Return which vectors are written: `given`, or else the best for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
-    skip-gram (docs/results/words.md). Whoever wants the context vectors in a file of their own gets
-    the input vectors in the other, as likelihoods need both.
+    skip-gram (docs/results/words.md). With a file of context vectors, the default is the input
+    vectors, because likelihoods require both.
     """
     if given is not None:
         return given

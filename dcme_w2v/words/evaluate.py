@@ -1,9 +1,9 @@
-"""Score word vectors on analogy questions and on word pairs that people have rated.
+"""Evaluate word vectors on analogy questions and on rated pairs of words.
 
-Called by `dcme-w2v eval analogies` and `eval similarity`. On the same file the figures equal those
-of gensim 4's `evaluate_word_analogies` and `evaluate_word_pairs` (tests/test_evaluate.py): words
-are compared in upper case, of several spellings of one word the most frequent counts, and only the
-first `restrict` words exist.
+Called by `dcme-w2v eval analogies` and `eval similarity`. On the same file the figures are equal to
+those of gensim 4's `evaluate_word_analogies` and `evaluate_word_pairs` (tests/test_evaluate.py):
+words are compared in upper case, the most frequent of several spellings is used, and the vocabulary
+is limited to the first `restrict` words.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
-# equation (4): keeps the quotient finite.
+# equation (4): avoids division by zero.
 EPSILON = 0.001
 
 # Floats in one block of scores: 64 MB.
 BLOCK = 2**24
 
-# Of so many best answers, the first that is not a word of the question in another case is taken.
+# Number of best answers that are searched for one that is not in the question.
 CANDIDATES = 5
 
 
 @dataclass(frozen=True)
 class Section:
-    """One section's questions: how many there are, are covered, are answered right."""
+    """Counts of one section: all questions, covered questions, correct answers."""
 
     name: str
     questions: int
@@ -50,17 +50,17 @@ class Section:
 
     @property
     def syntactic(self) -> bool:
-        """Whether the section is about grammar: its name begins with "gram"."""
+        """Whether the section is syntactic: its name begins with "gram"."""
         return self.name.startswith("gram")
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the covered questions answered right; None where none is covered."""
+        """Share of correct answers among the covered questions; None if none is covered."""
         return self.correct / self.covered if self.covered else None
 
     @property
     def coverage(self) -> float | None:
-        """Share of the questions whose four words are known; None where there is none."""
+        """Share of questions whose four words are in the vocabulary; None without questions."""
         return self.covered / self.questions if self.questions else None
 
 
@@ -75,21 +75,21 @@ class AnalogyScore:
 
     @property
     def total(self) -> Section:
-        """All sections as one."""
+        """All sections together."""
         return _joined("total", self.sections)
 
     @property
     def semantic(self) -> Section:
-        """The sections that do not ask for grammar."""
+        """The semantic sections together."""
         return _joined("semantic", [part for part in self.sections if not part.syntactic])
 
     @property
     def syntactic(self) -> Section:
-        """The sections that ask for grammar."""
+        """The syntactic sections together."""
         return _joined("syntactic", [part for part in self.sections if part.syntactic])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures under their names, for JSON."""
+        """Return the figures by name, for JSON."""
         return {
             "accuracy": self.total.accuracy,
             "semantic_accuracy": self.semantic.accuracy,
@@ -110,7 +110,7 @@ class AnalogyScore:
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """The result of `similarity`: rank and linear correlation, and what they rest on."""
+    """The result of `similarity`: rank and linear correlation, and coverage."""
 
     spearman: float
     pearson: float
@@ -119,7 +119,7 @@ class SimilarityScore:
     skipped_lines: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures under their names, for JSON."""
+        """Return the figures by name, for JSON."""
         return {
             "spearman": self.spearman,
             "pearson": self.pearson,
@@ -143,10 +143,10 @@ def analogies(
     vectors : Vectors
         Words in descending frequency and their vectors.
     path : path
-        word2vec's questions: four words a line, ": NAME" opens a section. Lines of any other
-        number of words are counted and skipped.
+        Questions in the format of word2vec: four words per line, ": NAME" starts a section. Lines
+        with another number of words are counted and skipped.
     restrict : int
-        Only the first so many words may be asked for or answer.
+        Use only the first `restrict` words.
     method : {"3cosadd", "3cosmul"}
         Mikolov et al. 2013, or Levy and Goldberg 2014, equation (4), cosines shifted to [0, 1].
 
@@ -176,17 +176,17 @@ def analogies(
 def similarity(
     vectors: Vectors, path: str | os.PathLike[str], restrict: int = 300_000
 ) -> SimilarityScore:
-    """Correlate cosines with people's ratings of word pairs.
+    """Correlate cosines with ratings of word pairs.
 
     Parameters
     ----------
     vectors : Vectors
         Words in descending frequency and their vectors.
     path : path
-        Lines "word TAB word TAB number", or the three separated by spaces; ``#`` opens a comment.
-        Lines that are neither, such as a heading, are counted and skipped.
+        Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
+        lines, such as a heading, are counted and skipped.
     restrict : int
-        Only the first so many words are known.
+        Use only the first `restrict` words.
 
     Raises
     ------
@@ -201,7 +201,8 @@ def similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{path}: {len(gold)} of {len(pairs)} pairs have both words among the first"
-            f" {min(restrict, len(vectors.words)):,}; a correlation needs two that are rated apart"
+            f" {min(restrict, len(vectors.words)):,}; a correlation requires two "
+            "with different ratings"
         )
     left, right = (vectors.vectors[numbers[covered, side]].astype(np.float64) for side in (0, 1))
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
@@ -230,12 +231,12 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
 
 
 def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """Return the numbers of the four words, shape (q, 4), of the questions that have them all.
+    """Return the rows of the four words, shape (q, 4), of all covered questions.
 
     Raises
     ------
     FormatError
-        None has, or the file is not UTF-8.
+        None is covered, or the file is not UTF-8.
     """
     spelled, first = _upper_case(words, len(words))
     _, _, questions, _ = _read_questions(path)
@@ -246,7 +247,7 @@ def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.
 def _numbered(
     lines: list[list[str]], width: int, spelled: dict[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each line's word numbers, -1 for unknown ones, and whether all are known."""
+    """Return each line's rows, -1 for out-of-vocabulary words, and whether all are known."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in lines], dtype=int)
     numbers = numbers.reshape(-1, width)
     return numbers, np.asarray((numbers >= 0).all(axis=1))
@@ -255,7 +256,7 @@ def _numbered(
 def _numbered_questions(
     path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each question's word numbers and whether it is covered, as one at least has to be."""
+    """Return each question's rows and whether it is covered; raises if none is."""
     numbers, covered = _numbered(questions, 4, spelled)
     if not covered.any():
         raise FormatError(
@@ -266,7 +267,7 @@ def _numbered_questions(
 
 
 def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
-    """Return the first word of each upper-case spelling, and each word's first such word."""
+    """Return the first row of each upper-case spelling, and for each word that row."""
     if restrict < 1:
         raise UsageError(f"--restrict={restrict}: must be at least 1")
     spelled: dict[str, int] = {}
@@ -331,7 +332,7 @@ def _answers(
     questions: NDArray[np.int64],
     method: str,
 ) -> NDArray[np.int64]:
-    """Answer questions (q, 4), block by block; return numbers of first spellings, shape (q,)."""
+    """Answer questions (q, 4), block by block; return rows of first spellings, shape (q,)."""
     inverse = inverse_lengths(matrix)
     size = max(1, BLOCK // len(matrix))
     answers = np.empty(len(questions), dtype=np.int64)
@@ -377,10 +378,10 @@ def _shifted_cosine(
 def _best(
     scores: NDArray[np.float32], first: NDArray[np.int64], given: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the best answer of each row of scores (q, n) that is none of the given (q, 3).
+    """Return the best answer of each row of scores (q, n) that is not one of the given (q, 3).
 
-    A word of the question in another case is passed over, but only `CANDIDATES` answers are
-    looked at, as gensim does. Overwrites `scores`.
+    Words of the question in another case are skipped, but only `CANDIDATES` answers are considered,
+    as in gensim. Overwrites `scores`.
     """
     np.put_along_axis(scores, given, -np.inf, axis=1)
     best = np.full(len(scores), -1)

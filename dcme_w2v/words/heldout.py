@@ -1,8 +1,8 @@
-"""Held-out text: read beside the corpus, and scored after each epoch; for the trainer.
+"""Held-out text, scored after each epoch; for the trainer.
 
-What is reported has "heldout_" before its name: the log-probabilities of the exact softmax (see
+The names of all figures begin with "heldout_": the log-probabilities of the exact softmax (see
 `dcme_w2v.words.likelihood`), for negative sampling also with the log of its noise distribution
-added to the scores, and for DCME the surrogate of its clusters and the gap to the truth.
+added to the scores, and for DCME the dual bound of its clusters and its gap to the log-likelihood.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from dcme_w2v.text.words import Words
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.trainer import Trainer
 
-SCORED = 35_000  # words that are scored after an epoch, at most, and a sentence more
+SCORED = 35_000  # maximum tokens scored after an epoch, up to the end of the sentence
 
 
 def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
-    """Return how lines of the corpus are chosen; None where none are."""
+    """Return the choice of held-out lines; None if none are held out."""
     return None if holdout.fraction is None else HeldOutLines(holdout.fraction, seed)
 
 
 def ids_of(
     files: list[str], words: Words, options: VocabularyOptions, threads: int
 ) -> NDArray[np.uint32]:
-    """Return text as numbers of given words; other words are left out, as in training."""
+    """Encode text as word ids; out-of-vocabulary tokens are dropped, as in training."""
     all_words = VocabularyOptions(
         min_count=1,
         encoding_errors=options.encoding_errors,
@@ -47,7 +47,7 @@ def ids_of(
 
 
 def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
-    """Return sentences spread evenly over a text that have this many words, or a little more."""
+    """Return sentences at even intervals of a text, with at least this many tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
     for number, sentence in enumerate(sentences):
@@ -59,10 +59,10 @@ def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
 
 
 def biases_of(counts: NDArray[np.int64], options: Mapping[str, Any]) -> list[NDArray[np.float32]]:
-    """Return what is added to the products of vectors before the softmax, by resolved options.
+    """Return the biases that are added to the dot products before the softmax.
 
-    First the prior of the scores; then, for negative sampling, the log of the noise distribution,
-    which its scores lack. Each is the log of counts to a power, up to a constant.
+    First the log prior; then, for negative sampling, the log of the noise distribution, which its
+    scores do not include. Each is the log of counts to a power, up to a constant.
     """
     powers = [float(options.get("prior") or 0)]
     if options.get("objective") == "ns":
@@ -72,7 +72,7 @@ def biases_of(counts: NDArray[np.int64], options: Mapping[str, Any]) -> list[NDA
 
 
 def _entropy(shares: NDArray[np.float64]) -> float:
-    """Return the entropy; by numpy alone, for every training run imports this module."""
+    """Return the entropy, without importing scipy, which would slow down every start."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -92,8 +92,8 @@ def dual_bounds(
     h : ndarray of float32, shape (m, dim)
     output : ndarray of float32, shape (words, dim)
     centres : ndarray of float32, shape (clusters, words)
-        Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are of the rows as
-        they are now, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
+        Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are computed from the
+        current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
@@ -109,24 +109,24 @@ class HeldOut:
     Parameters
     ----------
     ids : ndarray of uint32, shape (n,)
-        Encoded text. `SCORED` words of it are scored, in whole sentences spread over the text.
+        Encoded text, of which `SCORED` tokens are scored, in whole sentences at even intervals.
     counts : ndarray of int64, shape (words,)
-        Of the training corpus.
+        Counts of the training corpus.
     training : Trainer
 
     Attributes
     ----------
     figures : dict
-        What was found last, by name.
+        The last figures by name.
     line : str
-        How much text is held out, and scored.
+        Message with the number of held-out and scored tokens.
     """
 
     def __init__(
         self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
     ) -> None:
         self.ids = evenly(ids, SCORED)
-        self.line = f"held out: {len(ids):,} words of the vocabulary"
+        self.line = f"held out: {len(ids):,} tokens of the vocabulary"
         if len(self.ids) < len(ids):
             self.line += f", {len(self.ids):,} of them scored"
         self.figures: dict[str, float] = {}
@@ -134,7 +134,7 @@ class HeldOut:
         self._biases = biases_of(counts, dataclasses.asdict(training.options))
 
     def score(self) -> dict[str, float]:
-        """Return, and keep, the figures of the vectors as they are now."""
+        """Compute, store and return the figures of the current vectors."""
         training, window = self._training, self._training.options.window
         h, targets = contexts(self.ids, training.input, window)
         self.figures = {}
@@ -166,7 +166,7 @@ class HeldOut:
 
 
 def scores_of(held_out: HeldOut | None) -> dict[str, float]:
-    """Return the figures of the vectors at the end of a run, which may have been resumed there."""
+    """Return the figures of the vectors at the end of a run."""
     return {} if held_out is None else held_out.figures or held_out.score()
 
 
@@ -176,7 +176,7 @@ def prepared(
     vocabulary: VocabularyOptions,
     training: Trainer,
 ) -> HeldOut | None:
-    """Return what scores the held-out text of a run; None where none is asked for."""
+    """Return the scorer of the held-out text of a run; None without held-out text."""
     if holdout.holdout is None:
         return None
     ids, threads = corpus.held_out, training.options.threads or 1

@@ -1,8 +1,8 @@
 """A saved model, and the likelihood of text and analogies: `dcme-w2v eval likelihood`.
 
-A model is what `dcme-w2v train` writes: the vectors, the context vectors of --output-context, and
-the manifest beside the vectors, which says where the latter are, and the window. Vectors of other
-programs do as well, if the two files and the window are given.
+A model consists of the word vectors, the context vectors of --output-context, and the manifest of
+the word vectors, which has the path of the context vectors and the window. Vectors of other
+programs are also supported if both files and the window are given.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class LanguageModel:
     ----------
     words : Words
     input, output : ndarray of float32, shape (words, dim)
-        Context vectors, which are the word vectors, and target vectors.
+        Word vectors (input embeddings) and context vectors (output embeddings).
     window : int
-        Words on each side that are context.
+        Context words on each side.
     biases : list of ndarray of float32, shape (words,)
-        What is added to the products of vectors: the prior of the scores (see --prior); then, for
-        negative sampling, the log of the noise distribution, which they lack.
+        Added to the dot products: the log prior (see --prior); then, for negative sampling, the log
+        of the noise distribution.
     """
 
     words: Words
@@ -63,22 +63,21 @@ class LanguageModel:
         Parameters
         ----------
         path : str
-            The vectors; their manifest is looked for beside them. Or a folder of both tables.
+            The word vectors; the manifest is read from the same folder. Or a folder of both tables.
         context : str, optional
-            The context vectors; by default the manifest's `context_file`.
+            The context vectors (default: `context_file` of the manifest).
         vocabulary : str, optional
-            Lines "word count", which the prior of the scores and the noise of negative sampling
-            need; by default the manifest's `vocabulary_file`, or the counts beside npy vectors.
+            Lines "word count", required by priors and by the noise distribution of negative
+            sampling (default: `vocabulary_file` of the manifest, or the counts of npy vectors).
         window : int, optional
-            By default the manifest's, or that of `dcme-w2v train`.
+            Default: from the manifest, or the default of `dcme-w2v train`.
 
         Raises
         ------
         UsageError
-            The context vectors, or the counts that the scores need, are not given, nor in the
-            manifest.
+            The context vectors or required counts are neither given nor in the manifest.
         FormatError
-            The two files are not of the same words and size.
+            The two files differ in words or dimensions.
         """
         input = Vectors.load(path)
         manifest = input.manifest or read_manifest(path)
@@ -87,11 +86,14 @@ class LanguageModel:
         output = input.context if context is None else Vectors.load(context)
         if output is None:
             raise UsageError(
-                f"{path}: its context vectors are needed, too: give --context the file that "
-                "--output-context wrote, or the folder of --output-tables instead"
+                f"{path}: its context vectors are required: give the file of --output-context as "
+                "--context, or the folder of --output-tables"
             )
         if input.vectors.shape != output.vectors.shape or not _same(input.words, output.words):
-            raise FormatError(f"{context}: has other words or dimensions than {path}; give its own")
+            raise FormatError(
+                f"{context}: differs in words or dimensions from {path}; give its own "
+                "context vectors"
+            )
         matrix = input_of(input.vectors, output.vectors, options.get("vectors", "input"), path)
         known = _beside(path, manifest.get("vocabulary_file"))
         if known is not None and not Path(known).exists():
@@ -102,9 +104,9 @@ class LanguageModel:
         return cls(input.words, matrix, output.vectors, int(window), biases)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
-        """Return the log-likelihood of the tokens of a corpus, given their contexts.
+        """Return the log-likelihood of the tokens of a corpus given their contexts.
 
-        Words that the model has not are left out, as in training. Keys: `log_probability`,
+        Out-of-vocabulary tokens are dropped, as in training. Keys: `log_probability`,
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
         """
         ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
@@ -114,8 +116,8 @@ class LanguageModel:
     def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
         """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
 
-        It is the measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case.
-        Keys as those of `text_likelihood`, with `analogy_` before them, and `questions`.
+        The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
+        are those of `text_likelihood` with the prefix `analogy_`, and `questions`.
         """
         a, b, c, d = covered_questions(self.words, path).T
         h = self.input[b] - self.input[a] + self.input[c]
@@ -136,7 +138,7 @@ def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, 
 
 
 def _beside(path: str, name: Any) -> str | None:
-    """Return the path of a file that a manifest names from the folder of its vectors."""
+    """Return the path of a file that a manifest lists relative to its folder."""
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
 
 
@@ -147,26 +149,28 @@ def _same(one: Words, other: Words) -> bool:
 def _biases(
     path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
 ) -> list[NDArray[np.float32]]:
-    """Return `LanguageModel.biases`; the noise's only if the counts are known."""
+    """Return `LanguageModel.biases`; that of the noise distribution only if counts are known."""
     prior = options.get("prior") or 0
     counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
     if counts is not None:
         return biases_of(counts, options)
     if prior:
         raise UsageError(
-            f"{path}: its scores have the words' counts in them (--prior={prior:g}): give "
-            "--read-vocab the file that --save-vocab wrote"
+            f"{path}: its scores include a prior (--prior={prior:g}), which requires word counts: "
+            "give the file of --save-vocab as --read-vocab"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]
 
 
 def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
-    """Return the words' counts from a file of a vocabulary, or else those read with them."""
+    """Return the word counts from a vocabulary file, otherwise those of the vectors."""
     if path is None:
         return vectors.counts
     vocabulary = Vocabulary.load(path)
     rows = [vocabulary.find(word) for word in vectors.words]
     if None in rows:
         word = vectors.words[rows.index(None)]
-        raise FormatError(f"{path}: has no count of the word {word}; give the vectors' own")
+        raise FormatError(
+            f"{path}: has no count of the word {word}; give the vocabulary of these vectors"
+        )
     return vocabulary.counts[np.array(rows, dtype=np.int64)]

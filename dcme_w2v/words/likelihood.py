@@ -1,9 +1,8 @@
 """The likelihood of held-out text under a model, by the exact softmax over the vocabulary.
 
-A word is predicted from the mean of the context vectors around it, as CBOW does with a fixed
-window, whatever the model was trained with. Scores come from BLAS, some hundred contexts at a time.
-Called by `dcme_w2v.words.heldout` after an epoch and by `dcme_w2v.words.language_model` for saved
-vectors.
+A word is predicted from the mean of the word vectors around it, as by CBOW with a fixed window, for
+all kinds of models. Scores are computed by BLAS for some hundred contexts at a time. Called by
+`dcme_w2v.words.heldout` after an epoch and by `dcme_w2v.words.language_model` for saved vectors.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from numpy.typing import NDArray
 
 from dcme_w2v.text.cache import LAST, NUMBER
 
-BATCH = 256  # contexts whose scores, one for each word, are in memory together
-PIECE = 1 << 16  # words whose contexts are in memory together, at least
+BATCH = 256  # contexts per block of scores (contexts, words)
+PIECE = 1 << 16  # minimum tokens per block of contexts
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Two summaries of the probabilities p_t that a model gives to held-out words.
+    """Two summaries of the probabilities p_t of held-out tokens.
 
     Attributes
     ----------
     log_probability : float
         Mean of log p_t, in nats.
     log_mean_probability : float
-        Log of the mean of p_t, the measure of the authors of DCME; frequent words weigh more.
+        Log of the mean of p_t, the measure of the DCME paper; frequent words have more weight.
     count : int
-        How many words were predicted; those alone in their sentence are not.
+        Number of predicted tokens; tokens without context are not predicted.
     """
 
     log_probability: float
@@ -50,7 +49,7 @@ def summary(logs: NDArray[np.float64]) -> Likelihood:
 def contexts(
     ids: NDArray[np.uint32], vectors: NDArray[np.float32], window: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the mean context vector of each word that has a context, and the word.
+    """Return the context vector h of each token that has a context, and the token.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def contexts(
     vectors : ndarray of float32, shape (words, dim)
         Input vectors.
     window : int
-        Words on each side.
+        Context words on each side.
 
     Returns
     -------
@@ -81,7 +80,7 @@ def contexts(
 
 
 def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.uint32]]:
-    """Cut encoded text at ends of sentences into pieces of at least `size` words."""
+    """Split encoded text at ends of sentences into pieces of at least `size` tokens."""
     ends = np.append(np.flatnonzero(ids & LAST) + 1, len(ids))
     start = 0
     while start < len(ids):
@@ -105,12 +104,11 @@ def likelihood(
     ids : ndarray of uint32, shape (n,)
         Encoded text; bit 31 marks the last word of a sentence.
     input, output : ndarray of float32, shape (words, dim)
-        Context and target vectors.
+        Word vectors and context vectors.
     window : int
         Words on each side that are context.
     bias : ndarray of float32, shape (words,), optional
-        Added to the scores: the log of the noise distribution, which the scores of negative
-        sampling lack.
+        Added to the scores, for example the log of the noise distribution for negative sampling.
     """
     biases = [np.zeros(len(output), dtype=np.float32) if bias is None else bias]
     logs = [np.zeros(0)]
@@ -126,7 +124,7 @@ def log_probabilities(
     output: NDArray[np.float32],
     biases: Sequence[NDArray[np.float32]],
 ) -> NDArray[np.float64]:
-    """Return log-probabilities of the targets, one row for each bias that is added to the scores.
+    """Return log-probabilities of the targets, one row for each bias.
 
     Parameters
     ----------
@@ -134,8 +132,8 @@ def log_probabilities(
     targets : ndarray of int64, shape (m,)
     output : ndarray of float32, shape (words, dim)
     biases : sequence of ndarray of float32, shape (words,)
-        All are served by one pass: the exponentials of the bare scores are summed with the weights
-        exp(bias).
+        Added to the scores. All are computed in one pass, in which the exponentials of the scores
+        are summed with the weights exp(bias).
 
     Returns
     -------

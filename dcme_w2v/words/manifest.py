@@ -1,7 +1,6 @@
-"""The manifest beside the vectors: how a file of vectors was made, and what it cost.
+"""The manifest of a file of vectors: how it was made.
 
-The trainer builds it at the end and writes it as VECTORS.json; scripts rely on its keys, which are
-listed in `manifest_of`.
+The trainer writes it at the end as VECTORS.json; its keys are in `manifest_of`.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from dcme_w2v.files import is_stream, replacing
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """Where every token went: `corpus` times epochs is the sum of the others.
+    """Token counts: `corpus` times epochs is the sum of the others.
 
     Attributes
     ----------
     corpus : int
-        Tokens of one pass over the corpus, before anything is left out.
+        Tokens of one pass over the corpus.
     trained, out_of_vocabulary, subsampled, without_context : int
-        Over all epochs: targets that were trained; tokens that are not in the vocabulary; tokens
-        that subsampling left out; targets with no word beside them.
+        Over all epochs: trained targets; out-of-vocabulary tokens; tokens dropped by subsampling;
+        targets without context words.
     held_out : int
-        Over all epochs: tokens of lines that are held out.
+        Over all epochs: tokens of held-out lines.
     """
 
     corpus: int
@@ -48,7 +47,7 @@ class TokenCounts:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Wall-clock time: counting words, training, and everything."""
+    """Wall time: counting words, training, total."""
 
     count: float
     train: float
@@ -64,24 +63,24 @@ def manifest_of(
     loss: float | None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Build the manifest.
+    """Return the manifest.
 
     Parameters
     ----------
     options : iterable of dataclass objects
-        The options as used: no None where a value was derived.
+        The options as used, with derived values filled in.
     corpus : iterable of (path, bytes)
-        The files that were read, and their sizes; None where there is none, as for stdin.
+        The files that were read, and their sizes; None for streams.
     vocabulary : int
-        Words kept.
+        Number of words.
     tokens : TokenCounts
-        Where every token went.
+        Token counts.
     seconds : Seconds
-        What it took.
+        Wall time.
     loss : float, optional
-        The last epoch's average.
+        Mean loss of the last epoch.
     **more
-        Further keys, such as what held-out text scored.
+        Further keys, such as the figures of held-out text.
     """
     return {
         "version": __version__,
@@ -106,7 +105,7 @@ def manifest_of(
 def files_beside(
     vectors: str | None, context: str | None, vocabulary: str | None
 ) -> dict[str, str]:
-    """Return where the other files of a model are, from the folder of the vectors."""
+    """Return the paths of the other files of a model, relative to the vectors' folder."""
     if vectors is None or is_stream(vectors):
         return {}
     folder = Path(str(vectors)).resolve().parent
@@ -118,7 +117,7 @@ def files_beside(
 
 
 def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str]) -> None:
-    """Write the manifest beside the vectors as VECTORS.json; not when those go to a stream."""
+    """Write the manifest as VECTORS.json, unless the vectors are written to a stream."""
     if is_stream(vectors):
         return
     with replacing(f"{os.fspath(vectors)}.json") as file:
@@ -133,17 +132,17 @@ def read_manifest(path: str) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
     except ValueError as error:
-        raise FormatError(f"{file}: is no JSON ({error}); remove it, or train anew") from error
+        raise FormatError(f"{file}: is not JSON ({error}); remove it, or train again") from error
     if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
-        raise FormatError(f"{file}: is no manifest; remove it, or train anew")
+        raise FormatError(f"{file}: is not a manifest; remove it, or train again")
     return found
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process has held.
+    """Return the peak memory of this process.
 
-    Linux's ru_maxrss begins with what the process held that started this one, a shell or a
-    notebook, so that VmHWM is read where it is there. macOS counts bytes, others kilobytes.
+    On Linux, ru_maxrss includes the peak of the parent process before exec, so VmHWM is read if
+    possible. macOS counts in bytes, other systems in kilobytes.
     """
     try:
         status = Path("/proc/self/status").read_text()
@@ -157,7 +156,7 @@ def peak_memory_bytes() -> int:
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:
-    """Return the account of the tokens as one line that adds up, or says that it does not."""
+    """Return the token counts as one line, with any difference of the sums."""
     tokens = manifest["tokens"]
     read = tokens["corpus"] * manifest["options"]["epochs"]
     parts = ["trained", "out_of_vocabulary", "subsampled", "without_context"]

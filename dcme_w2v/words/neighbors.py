@@ -1,4 +1,4 @@
-"""Cosines between words and vectors: the nearest words, analogies, the odd word out.
+"""Cosine similarities: nearest neighbours, analogies, the odd word out.
 
 `dcme_w2v.words.vectors.Vectors` and, through it, the `neighbors` and `analogy` commands call this.
 """
@@ -55,7 +55,7 @@ def similarity(vectors: Vectors, one: Term, other: Term) -> float:
 
 
 def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
-    """Return the word with the lowest cosine to the mean of all; among equals the first."""
+    """Return the word with the lowest cosine to the mean of all; the first of ties."""
     given = list(words)
     if not given or isinstance(words, str):
         raise UsageError("give a list of words")
@@ -64,7 +64,7 @@ def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
-    """Return a list of words and vectors for one of them, several, or None."""
+    """Return one word or vector, several, or None as a list."""
     if given is None:
         return []
     if isinstance(given, str):
@@ -74,7 +74,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
 
 
 def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
-    """Return the vector of a word, or a vector, at unit length; zeros stay zeros."""
+    """Return a vector, or that of a word, scaled to unit length; zeros are unchanged."""
     row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     if row.shape != (vectors.dim,):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")

@@ -1,8 +1,8 @@
-"""Change word vectors after training: subtract what all of them share.
+"""Postprocessing of word vectors: removal of common components.
 
-Called by `dcme-w2v convert --postprocess`. Word vectors have a mean that is far from 0, and a few
-directions with most of the variance, which tell frequent words from rare ones rather than meanings
-apart (Mu and Viswanath 2018, All-but-the-Top).
+Called by `dcme-w2v convert --postprocess`. Word vectors have a mean far from 0 and a few directions
+with most of the variance, which represent word frequency rather than meaning (Mu and Viswanath
+2018, All-but-the-Top).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 
-# All-but-the-Top removes dim / 100 directions, which loses what they have of the meaning; here they
-# keep as much variance as the next direction has.
+# All-but-the-Top removes dim / 100 directions, with the meaning in them; here their variance is
+# reduced to that of the next direction.
 DAMPED_DIRECTIONS = 5
 
 
 def postprocessed(matrix: NDArray[np.float32], method: str) -> NDArray[np.float32]:
-    """Return vectors less what all of them share.
+    """Return vectors without their common components.
 
     Parameters
     ----------

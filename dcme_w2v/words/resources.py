@@ -64,8 +64,8 @@ def reason_against(plan: dict[str, Any]) -> ResourceError | None:
     longest, limit = plan["largest_file_bytes"], plan["file_limit_bytes"]
     if limit is not None and longest > limit:
         return ResourceError(
-            f"vectors or checkpoints need a file of about {longest:,} bytes and the limit of "
-            f"this process is {limit:,}: raise it with ulimit -f, or lower --dim"
+            f"vectors or checkpoints need a file of about {longest:,} bytes, the file-size limit "
+            f"is {limit:,}: raise it with ulimit -f, or lower --dim"
         )
     for one in plan["disk"]:
         if one["bytes"] > one["free_bytes"]:

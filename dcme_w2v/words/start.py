@@ -1,4 +1,4 @@
-"""Where training starts from: the tables of an earlier run, for the words that it knows.
+"""Initial tables of training: those of an earlier run for the words in its vocabulary.
 
 Called by the train job for --init and --init-context.
 """

@@ -2,7 +2,7 @@
 
 Training leaves two vectors of each word, for the word as context (input) and as target (output).
 Both know something of the word; GloVe (Pennington et al. 2014, section 4.2) writes their sum, too.
-Called by the train job. A folder of both tables is what training goes on from (--init), and what
+Called by the train job. A folder of both tables is the input of --init, and what
 likelihoods are computed of.
 """
 
@@ -98,7 +98,7 @@ def input_of(
     Raises
     ------
     UsageError
-        They cannot be told from these.
+        They are not distinguishable from these.
     """
     if kind == "input":
         return vectors
@@ -131,13 +131,13 @@ def load_tables(
     Raises
     ------
     FormatError
-        It is not such a folder, or is damaged.
+        It is not such a folder, or is corrupt.
     """
     model = load_model(path, KIND, VERSION)
     words, counts = model.words(), model.array("counts", "int64", None)
     options = model.description.get("options")
     if len(words) != len(counts) or not isinstance(options, dict):
-        raise FormatError(f"{model.path}: words, counts or options are damaged; train again")
+        raise FormatError(f"{model.path}: words, counts or options are corrupt; train again")
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
     return Vocabulary(words.text, words.offsets, np.asarray(counts)), input, output, options

@@ -1,4 +1,4 @@
-"""`train`: word vectors from a corpus in one call; `dcme_w2v.words.run` does the work."""
+"""`train`: train word vectors from Python; `dcme_w2v.words.run` does the work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, Outpu
            CheckpointOptions, FileOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
-# What gensim's Word2Vec calls our options, named in the error where it is given.
+# gensim's names of our options, for error messages.
 GENSIM_NAMES = {
     "sentences": "corpus",
     "corpus_file": "corpus",
@@ -67,10 +67,10 @@ def train(
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
-        A file, a folder, an address or ``-``, several of them, or sentences: lists of tokens, or
-        lines, which are split at whitespace. Files may be compressed. A list or tuple of strings
-        is paths if all of them exist or none has whitespace in it, else lines. All is read once;
-        an iterable is not kept in memory.
+        A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
+        which are split at whitespace. Files may be compressed. A list or tuple of strings is read
+        as paths if all of them exist or none contains whitespace, otherwise as lines. The corpus is
+        read once; an iterable is not kept in memory.
     progress : bool or callable
         True draws progress bars with tqdm, in a notebook too. A function is called with a
         `ProgressUpdate` about five times a second.
@@ -88,17 +88,17 @@ def train(
     Raises
     ------
     TypeError
-        There is no such option; the message names the nearest.
+        There is no such option; the message suggests the nearest.
     ValueError
-        An option is out of its bounds, or the corpus has nothing to train on.
+        An option is out of bounds, or the corpus has no tokens to train on.
     OSError
         A file cannot be read or written.
     MemoryError
-        The vectors do not fit into memory.
+        There is not enough memory.
     FloatingPointError
         Training diverged.
     KeyboardInterrupt
-        Its attribute `partial` is the `Vectors` so far, or None while the corpus is read. No
+        Its attribute `partial` has the `Vectors` so far, or None while the corpus is read. No
         signal handler is installed.
 
     Examples
@@ -150,7 +150,7 @@ def _check_names(given: Iterable[str]) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a path as a string, and a number where the option is a text that may be one."""
+    """Return paths as strings, and numbers as strings for options of type str."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -167,10 +167,10 @@ def _vocabulary(given: str | Vocabulary | Mapping[str, int] | None) -> str | Voc
 
 
 def _paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
-    """Return the paths that a corpus is, or what iterates over its sentences."""
+    """Return the paths of a corpus, or an iterable of its sentences."""
     if isinstance(corpus, str | os.PathLike):
         if isinstance(corpus, str) and "\n" in corpus:
-            raise UsageError("--corpus: is one string of several lines; give its lines as a list")
+            raise UsageError("--corpus: is a string of several lines; give a list of lines")
         return (os.fspath(corpus),), None
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
@@ -188,7 +188,7 @@ def _paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]
 
 
 def _is_one_word(item: object) -> bool:
-    """Tell a string that is meant as a path: a line of one word has nothing to learn from."""
+    """Return whether a string is meant as a path: a line of one word has no context."""
     return isinstance(item, str) and len(item.split()) < 2
 
 

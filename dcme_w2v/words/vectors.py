@@ -28,17 +28,17 @@ Default = TypeVar("Default")
 class Vectors:
     """Words and their vectors.
 
-    An object does not change: its arrays are read-only, so that several threads may read it at
-    once. Give a copy of `vectors` to what writes.
+    Objects are immutable: the arrays are read-only and may be shared by threads. Copy `vectors` to
+    modify them.
 
     Parameters
     ----------
     words : sequence of str
-        Distinct words, by convention the most frequent first.
+        Distinct words, by convention in descending order of frequency.
     vectors : array of shape (n, d)
-        A vector a row; float32 arrays are not copied, and may be views or memory maps.
+        One vector per row; float32 arrays are not copied, and may be views or memory maps.
     counts : array of int, shape (n,), optional
-        How often each word occurs in the corpus.
+        Count of each word in the corpus.
     context : Vectors, optional
         The context vectors (output embeddings) of the same words.
     manifest : mapping, optional
@@ -47,7 +47,7 @@ class Vectors:
     Attributes
     ----------
     words : Words
-        A sequence of str that takes the memory of its UTF-8 bytes.
+        A compact sequence of str.
     vectors : ndarray of float32, shape (n, d)
     counts : ndarray of int64, shape (n,), or None
     context : Vectors or None
@@ -129,9 +129,9 @@ class Vectors:
         limit : int, optional
             Read the first rows only.
         mmap : bool
-            Map the vectors of an npy file into memory instead of reading them; whether they are
-            finite, and the words distinct, is then not checked (``dcme-w2v check`` does). Rows of
-            text and binary files are not equally long, and are always read.
+            Memory-map the vectors of an npy file; then it is not checked that they are finite and
+            the words distinct (``dcme-w2v check`` does). Text and binary files cannot be mapped and
+            are always read.
 
         Returns
         -------
@@ -144,8 +144,7 @@ class Vectors:
         FileNotFoundError
             There is no such file.
         FormatError
-            The file does not hold what its header says, or something that no file of vectors may
-            hold; the message names the first place.
+            The file differs from its header or has faults; the message has the first position.
         """
         if Path(path).is_dir():
             tables = cls._of_tables(path)
@@ -159,7 +158,7 @@ class Vectors:
         return cls(words, input, words.counts, context=context, manifest={"options": options})
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write words and vectors, and the manifest, if there is one, to ``PATH.json``.
+        """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
         The write is atomic. Counts go to the ``.vocab`` file beside an npy file; context vectors
         are saved by ``v.context.save(path)``.
@@ -169,15 +168,15 @@ class Vectors:
         path : path
             ``-`` is standard output (text, binary).
         format : {"text", "binary", "npy"}, optional
-            By default as the suffix says: .bin is binary, .npy is npy, all others are text.
+            Default: by suffix, .bin: binary, .npy: npy, others: text.
 
         Raises
         ------
         FormatError
-            A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or
-            a NUL byte in it. The target has not been touched.
+            A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator
+            or a NUL byte. The target is unchanged.
         UsageError
-            What is to be written beside it would replace another kind of file.
+            A derived file would replace another kind of file.
         OSError
             The file cannot be written.
         """
@@ -241,7 +240,7 @@ class Vectors:
     def __getitem__(self, key: str | Iterable[str]) -> NDArray[np.float32]: ...
 
     def __getitem__(self, key: str | Iterable[str] | slice) -> NDArray[np.float32] | Vectors:
-        """Return the vector of a word, the vectors of several, or some rows as `Vectors`.
+        """Return the vector of a word, the vectors of several, or a slice of rows as `Vectors`.
 
         Parameters
         ----------
@@ -278,7 +277,7 @@ class Vectors:
         Raises
         ------
         KeyError
-            The word is not in the vocabulary; a spelling that is there is suggested.
+            The word is not in the vocabulary; the message suggests another spelling.
         """
         number = self.words.find(word)
         if number is None:
@@ -301,14 +300,14 @@ class Vectors:
     def get(self, word: str, default: Default) -> NDArray[np.float32] | Default: ...
 
     def get(self, word: str, default: Any = None) -> Any:
-        """Return the vector of a word, shape (d,), or `default` where it is out of vocabulary."""
+        """Return the vector of a word, shape (d,), or `default` if it is out of vocabulary."""
         number = self.words.find(word)
         return default if number is None else np.asarray(self.vectors[number])
 
     # ---- similarity ----
 
     def similarity(self, one: Term, other: Term) -> float:
-        """Return the cosine similarity of two words or vectors; 0 where one has length 0.
+        """Return the cosine similarity of two words or vectors; 0 if one has length 0.
 
         Raises
         ------
@@ -326,23 +325,23 @@ class Vectors:
     ) -> list[Neighbor]:
         """Return the words with the highest cosine similarity to a query.
 
-        The query is the sum of the unit vectors of `positive` less those of `negative`. With
+        The query is the sum of the unit vectors of `positive` minus those of `negative`. With
         ``positive=[b, c], negative=[a]`` it answers "a is to b as c is to ?" (3CosAdd: Mikolov et
         al. 2013, Linguistic regularities in continuous space word representations).
 
         Parameters
         ----------
         positive, negative : word, vector of shape (d,), or iterable of these, optional
-            At least one in all. These words are not among the answers.
+            At least one in total. These words are not returned.
         topn : int
-            How many words to return.
+            Number of words to return.
         restrict : int, optional
-            Look at the first rows only, which are the most frequent words.
+            Use only the first rows, the most frequent words.
 
         Returns
         -------
         list of (word, similarity)
-            Best first; among equals the more frequent word comes first.
+            In descending order; ties in order of frequency.
 
         Raises
         ------
@@ -363,7 +362,7 @@ class Vectors:
         return neighbors.most_similar(self, positive, negative, topn, restrict)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """Return the word that fits the others least: farthest from the mean of the unit vectors.
+        """Return the word with the lowest cosine to the mean of the unit vectors.
 
         Raises
         ------
@@ -373,18 +372,18 @@ class Vectors:
         return neighbors.doesnt_match(self, words)
 
     def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
-        """Return 1 / length of each of the first vectors, 0 for one of zeros; shape (n,)."""
+        """Return 1 / length of the first vectors, 0 for zeros; shape (n,)."""
         known = self._inverse_lengths
         if known is None:
             known = neighbors.inverse_lengths(self.vectors[:limit])
-            if limit is None:  # assigned when whole: another thread may look at it
+            if limit is None:  # assigned when complete: other threads may read it
                 self._inverse_lengths = known
         return known[:limit]
 
     # ---- copies ----
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray: what is mapped from a file is written as an array
+        # np.asarray: memory maps are pickled as arrays
         return {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -397,7 +396,7 @@ def _distinct(words: Iterable[str]) -> Words:
     seen: dict[str, int] = {}
     for number, word in enumerate(words):
         if seen.setdefault(word, number) != number:
-            raise UsageError(f"the word {word!r} is given twice, as {seen[word]} and {number}")
+            raise UsageError(f"the word {word!r} occurs twice, at {seen[word]} and {number}")
     return Words.from_words(seen)
 
 

@@ -1,10 +1,10 @@
 """Files of word vectors: word2vec text, word2vec binary, npy.
 
-text    "V D" and a line end; then word and D numbers between single spaces, each number the
-        shortest decimal that reads back to the same float32; lines end with 0x0A.
+text    "V D" and 0x0A; then lines of a word and D numbers separated by single spaces, each number
+the shortest decimal that reads back to the same float32.
 binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
-npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and beside it X.vocab, a line
-        "word count" a row, or "word" alone where counts are not known.
+npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and X.vocab, with a line
+"word count" for each row, or "word" if counts are unknown.
 
 Called by `dcme_w2v.words.vectors.Vectors` and by the train job.
 """
@@ -62,20 +62,20 @@ def save_vectors(
     Parameters
     ----------
     path : path
-        The file to be replaced when all is written; ``-`` is standard output (text, binary).
+        Written atomically; ``-`` is standard output (text, binary).
     words : Words, n of them
     matrix : ndarray of float32, shape (n, d), or CombinedRows
-        May be a view with any strides; it is never copied whole.
+        May be a view with any strides; it is not copied as a whole.
     counts : ndarray of int64, shape (n,), optional
-        Written to the .vocab beside an npy file.
+        Written to the .vocab file of an npy file.
     format : {"text", "binary", "npy"}, optional
-        By default as the suffix says: .bin is binary, .npy is npy, all others are text.
+        Default: by suffix, .bin: binary, .npy: npy, others: text.
 
     Raises
     ------
     FormatError
-        A number is not finite, or a word is empty, repeated, not UTF-8, or has a separator or a
-        NUL byte in it. The target has not been touched.
+        A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator or
+        a NUL byte. The target is unchanged.
     """
     check_target(path, format)
     chosen = format or format_of(path)
@@ -91,13 +91,13 @@ def save_vectors(
 
 
 def check_format(format: str | None) -> None:
-    """Raise `UsageError` if a format is none of `FORMATS`; None is to find out."""
+    """Raise `UsageError` if a format is not one of `FORMATS` or None."""
     if format is not None and format not in FORMATS:
         raise UsageError(f"--format={format}: must be one of {', '.join(FORMATS)}")
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """Return the format that a target's suffix asks for."""
+    """Return the format for a target's suffix."""
     return {".bin": "binary", ".npy": "npy"}.get(unpacked_name(path).suffix, "text")
 
 
@@ -114,7 +114,7 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
     check_format(chosen)
     name = os.fspath(path)
     if chosen == "npy" and files.is_stream(path):
-        raise UsageError(f"{name}: is no file, and npy is two; name a file")
+        raise UsageError(f"{name}: is a stream, and npy needs two files; give a file")
     if chosen == "npy" and packing_of(path) is not None:
         raise UsageError(f"{name}: npy is mapped into memory, not compressed; name a .bin.gz file")
     suffix = unpacked_name(path).suffix.lower()
@@ -123,12 +123,12 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
 
 
 def vocabulary_path(path: str | os.PathLike[str]) -> Path:
-    """Return the place of the words that belong to an npy file."""
+    """Return the path of the words of an npy file."""
     return Path(path).with_suffix(".vocab")
 
 
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield a matrix in contiguous blocks of rows, each with its first row's number."""
+    """Yield contiguous blocks of rows of a matrix, each with its first row."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
     for first in range(0, len(matrix), step):
         yield first, np.ascontiguousarray(matrix[first : first + step])
@@ -159,7 +159,7 @@ def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64
             vocabulary.writelines(f"{word}\n".encode() for word in words)
         else:
             vocabulary.writelines(count_lines(words, counts))
-        # Whatever can fail does so here, before the first of the two is renamed.
+        # Both files are written before the first is renamed.
         for file in (numbers, vocabulary):
             file.flush()
             with files.blaming(path):
@@ -178,7 +178,7 @@ def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None
 def _check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
-    if not isinstance(words, Vocabulary):  # whose words come from a hash table
+    if not isinstance(words, Vocabulary):  # distinct because they are from a hash table
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
@@ -186,7 +186,7 @@ def _check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Ma
         shown = ascii(word.decode("utf-8", "backslashreplace"))
         raise FormatError(
             f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
-            "nothing was written; mend the list of words"
+            "nothing was written; correct the words"
         )
     for first, block in blocks_of(matrix):
         finite = np.isfinite(block)
@@ -202,7 +202,7 @@ def _check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Ma
 
 
 def is_npy(path: str | os.PathLike[str]) -> bool:
-    """Tell by its first bytes whether a file is in numpy's format."""
+    """Return whether a file has the magic bytes of numpy's format."""
     if files.is_stream(path):
         return False
     with Path(path).open("rb") as file:
@@ -249,7 +249,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
 
 
 def _joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
-    """Put the parts under each other, giving each one's memory back as soon as it is copied."""
+    """Concatenate the parts, releasing the memory of each after copying."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
     while parts:
@@ -264,11 +264,11 @@ def _check_total(reader: RowReader) -> None:
     if promised is not None and reader.rows != promised:
         raise _damaged(
             f"{reader.path}:1",
-            f"the header says {promised} rows, there are {reader.rows}",
+            f"has {reader.rows} rows, but {promised} in the header",
             reader.path,
         )
     if reader.left:
-        raise _damaged(reader.path, f"{reader.left} bytes too many at the end", reader.path)
+        raise _damaged(reader.path, f"{reader.left} extra bytes at the end", reader.path)
 
 
 def _damaged(place: str, what: str, path: str) -> FormatError:
@@ -276,17 +276,18 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
 
 
 def map_npy(path: Path) -> NDArray[np.float32]:
-    """Map the matrix of an npy file, or say what it is instead."""
+    """Memory-map the matrix of an npy file, or raise if it is not one."""
     try:
         with without_warnings():
             matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
         raise
-    except Exception as error:  # numpy lets through whatever Python's parser makes of the header
-        raise FormatError(f"{path}: damaged npy file ({error}); write it again") from error
+    except Exception as error:  # numpy passes on any error of Python's parser from a corrupt header
+        raise FormatError(f"{path}: corrupt npy file ({error}); write it again") from error
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
-            f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix, a row a word"
+            f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
+            "with one row per word"
         )
     return matrix  # type: ignore[no-any-return]
 
@@ -309,9 +310,9 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
 def load_vocabulary(
     path: Path, limit: int | None = None
 ) -> tuple[Words, NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Read the words beside an npy file: words, counts where all lines have one, and faults."""
+    """Read the words of an npy file, their counts if all lines have one, and faults."""
     if not path.exists():
-        raise FormatError(f"{path}: there is no such file; an npy file needs its words beside it")
+        raise FormatError(f"{path}: there is no such file; an npy file requires its .vocab file")
     data = np.fromfile(path, dtype=np.uint8)
     faults = no_faults()
     text, offsets, counts, counted = read_counts(data, MAX_ROWS if limit is None else limit, faults)

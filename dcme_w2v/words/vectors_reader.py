@@ -1,9 +1,9 @@
-"""Rows of word2vec's text and binary files, read block by block.
+"""Reading rows of word2vec's text and binary files block by block.
 
-`open_rows` tells the format from the content, and reads what the world writes: with and without a
-line end after a binary vector, a final line end, a header, blanks at line ends. It allocates by
-what the file holds, never by what its header says. Used by words/vectors_io.py, which stops at the
-first fault, and words/check.py, which counts them all.
+`open_rows` detects the format from the content, and supports the variants of other programs: with
+and without a line end after binary vectors, a final line end, a header, trailing blanks.
+Allocations depend on the content, never only on the header. Used by words/vectors_io.py, which
+stops at the first fault, and words/check.py, which counts all.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.compression import CorpusFile
 from dcme_w2v.text.corpus import stored_size
 
-BLOCK = 8 << 20  # bytes read at a time; no row is longer
+BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
 
-# The kinds of faults that rows can have, in the order of csrc/vectors/vectors.h.
+# Kinds of faults, in the order of csrc/vectors/vectors.h.
 FAULT_NAMES = (
     "wrong dimension",
     "not a number",
@@ -52,17 +52,17 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def no_faults() -> NDArray[np.int64]:
-    """Return an empty record of faults: for each kind the count, the first row and its offset."""
+    """Return an empty table of faults: count, first row and its offset for each kind."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
 @dataclass
 class Part:
-    """Some rows of a file, with their faults."""
+    """A block of rows of a file, with their faults."""
 
     block: NDArray[np.uint8]
-    first: int  # the first row's number in the file
-    offset: int  # where it starts in the file, in bytes
+    first: int  # number of the first row in the file
+    offset: int  # its position in the file in bytes
     count: int
     matrix: NDArray[np.float32] | None = None
     text: NDArray[np.uint8] = field(init=False)
@@ -79,11 +79,11 @@ class RowReader:
     binary : bool
     dim : int
     promised : int or None
-        The rows that the header announces; None where there is no header.
+        Number of rows in the header; None without a header.
     rows : int
-        The rows found; known when `parts` has ended.
+        Number of rows; known after `parts`.
     left : int
-        The bytes after the last whole row; known when `parts` has ended.
+        Bytes after the last complete row; known after `parts`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RowReader:
     ) -> None:
         self.path = path
         self._file = file
-        self._size = size  # None where it is not known
+        self._size = size  # None if unknown
         self._final = False
         self.rows = self.left = 0
         self.promised: int | None = None
@@ -107,7 +107,7 @@ class RowReader:
         self.binary = binary
 
     def _read_header(self, block: NDArray[np.uint8]) -> int:
-        """Set `promised` and `dim`; return where the first row starts."""
+        """Set `promised` and `dim`; return the position of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
         if not newline and not self._final:
@@ -126,12 +126,12 @@ class RowReader:
         if not 1 <= self.dim <= MAX_DIM or (self.promised or 0) > MAX_ROWS:
             raise FormatError(
                 f"{self.path}:1: a header of {self.promised or 0} rows and {self.dim} dimensions "
-                f"cannot be (at most {MAX_ROWS} and {MAX_DIM}); mend or write again"
+                f"is not valid (at most {MAX_ROWS} and {MAX_DIM}); write the file again"
             )
         return start
 
     def _looks_binary(self) -> bool:
-        """Tell binary from text by the first row, and by the whole first block where it is both."""
+        """Return whether the file is binary, by the first row, or the first block if both fit."""
         block = self._block
         line = np.frombuffer(block.tobytes().partition(b"\n")[0] + b"\n", dtype=np.uint8)
         text = not self.promised or self._reads(False, line, 1)
@@ -144,14 +144,14 @@ class RowReader:
         return not text and (binary or not _is_text(block[:65536].tobytes()))
 
     def _reads(self, binary: bool, data: NDArray[np.uint8], rows: int) -> bool:
-        """Tell whether `data` are rows of a format: numbers, and in binary words, as they ought."""
+        """Return whether `data` has valid rows of a format."""
         faults = no_faults()
         if rows:
             read_rows(binary, data, self.dim, rows, None, faults)
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return a new block: what was carried over, and as much of the file as fits."""
+        """Return the next block: the remainder of the last one and more of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
         block[:filled] = carried
@@ -163,16 +163,16 @@ class RowReader:
         return block[:filled]
 
     def room(self, limit: int | None) -> NDArray[np.float32] | None:
-        """Return the matrix that `parts` can fill, if the header and the file's size agree on it.
+        """Return a matrix for `parts` to fill, if header and file size agree.
 
-        None where there is no header, or where the file is packed and its size unknown.
+        None without a header, or if the file is compressed and its size unknown.
         """
         if self.promised is None or self._size is None:
             return None
         least = self.promised * self.dim * (4 if self.binary else 2)
         if least > self._size:
             raise FormatError(
-                f"{self.path}:1: the header says {self.promised} rows of {self.dim}, which take "
+                f"{self.path}:1: the header has {self.promised} rows of {self.dim}, which is "
                 f"more than the file's {self._size} bytes; run dcme-w2v check {self.path}"
             )
         rows = self.promised if limit is None else min(limit, self.promised)
@@ -185,10 +185,10 @@ class RowReader:
         limit: int | None = None,
         matrix: NDArray[np.float32] | None = None,
     ) -> Iterator[Part]:
-        """Read the rows; with `keep` their numbers too, and each part only up to its first fault.
+        """Read the rows; with `keep` also their numbers, and each part only up to its first fault.
 
-        They are put into `matrix`, or into one of each part's own. The rows that the header does
-        not announce, if any, start a part of their own.
+        Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
+        header start a new part.
         """
 
         def read(part: Part) -> Part:
@@ -204,7 +204,7 @@ class RowReader:
     def _room_of(self, part: Part, matrix: NDArray[np.float32] | None) -> NDArray[np.float32]:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
-        # A row's numbers take at least two bytes each, so that no more rows than these are read.
+        # Each number takes at least two bytes, which bounds the number of rows.
         rows = min(part.count, len(part.block) // (2 * self.dim) + 1)
         return np.empty((rows, self.dim), dtype=np.float32)
 
@@ -231,27 +231,27 @@ class RowReader:
         self.left = 0 if self.binary and block[:2].tobytes() == b"\n" else len(block)
 
     def place(self, row: int, offset: int) -> str:
-        """Name the place of a row: a line of a text file, a byte of a binary one."""
+        """Return the position of a row: a line of a text file, a byte of a binary file."""
         if self.binary:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
 
     def place_in(self, part: Part, kind: int) -> str:
-        """Name the place of the first fault of a kind in a part."""
+        """Return the position of the first fault of a kind in a part."""
         _, row, offset = part.faults[kind].tolist()
         return self.place(part.first + row, part.offset + offset)
 
 
 @contextlib.contextmanager
 def open_rows(path: str | os.PathLike[str], binary: bool | None = None) -> Iterator[RowReader]:
-    """Open a text or binary file of vectors, packed or plain; ``-`` is standard input.
+    """Open a text or binary file of vectors, also compressed; ``-`` is standard input.
 
-    Which of the two it is follows from its content where `binary` is None.
+    If `binary` is None, the format is detected.
 
     Raises
     ------
     FormatError
-        It cannot be opened or, also while the rows are read, not be read or unpacked.
+        It cannot be opened or, while the rows are read, cannot be read or decompressed.
     """
     name = os.fspath(path)
     try:
