@@ -160,7 +160,8 @@ def sum_screened(
 ) -> Statistics:
     """Return the statistics of the features that can be among the strongest pairs only.
 
-    As |log(r / pi)| is at most max(log 1 / pi_min, log(1 + s / a)), a feature whose s times this
+    As ``|log(r / pi)|`` is at most max(log 1 / pi_min, log(1 + s / a)), a feature whose s times
+    this
     bound is below the rank of the pair number `keep` of the most frequent features has no pair
     that is kept: the result is that of all features.
 
@@ -218,7 +219,7 @@ def _of_some(
 
 
 def _ranks(sums: Statistics, drawn: float) -> NDArray[np.float64]:
-    """Return s |log(r / pi)| of all pairs."""
+    """Return s ``|log(r / pi)|`` of all pairs."""
     counts, share = sums.counts[:, None] / UNIT, sums.prior / max(int(sums.prior.sum()), 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = (sums.joint / UNIT**2 + drawn * share + 1e-9) / (counts + drawn + 1e-9)
