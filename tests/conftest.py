@@ -13,10 +13,12 @@ settings.load_profile("untimed")
 
 @pytest.fixture(autouse=True, scope="session")
 def heed_interrupts():
-    """A shell starts what it runs in the background with SIGINT ignored; tests send it."""
+    """A shell ignores SIGINT in what it runs in the background, nohup SIGHUP; tests send both."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before_hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGHUP, before_hangup)
 
 
 @pytest.fixture(params=PACKERS)
