@@ -33,6 +33,11 @@ Identity = tuple[int | str, ...]
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
 
 
+def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return paths as a tuple; one string is one path, not a path for each of its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 @dataclass(frozen=True)
 class Beside:
     """A file that is written with a target, under a name derived from it.

@@ -215,3 +215,21 @@ def test_an_archive_is_to_be_unpacked(tmp_path):
     path.write_bytes(b"PK\x03\x04....")
     with pytest.raises(CorpusError, match="is a zip archive; unpack it"):
         list(Corpus([str(path)]))
+
+
+def test_one_string_is_one_path_and_not_its_letters(tmp_path, monkeypatch):
+    from dcme_w2v.classify import pipeline
+    from dcme_w2v.fused import jobs as fused
+    from dcme_w2v.latent import jobs as latent
+    from dcme_w2v.words import job as words
+
+    monkeypatch.chdir(tmp_path)
+    for letter in "text":
+        (tmp_path / letter).write_text("a letter\n")
+    path = str(tmp_path / "text")
+    (tmp_path / "text").write_text("one two\n")
+    assert expand(path) == [path]
+    assert words.TrainJob(path).corpus == (path,)
+    assert pipeline.TrainJob(path, "m").docs == latent.FitJob(path, "m").docs == (path,)
+    job = fused.FitJob(path, path, "m", resume_statistics="s")
+    assert (job.labelled, job.unlabelled, job.resume_statistics) == ((path,), (path,), ("s",))

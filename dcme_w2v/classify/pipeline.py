@@ -36,7 +36,7 @@ from dcme_w2v.engine.interrupts import Noted
 from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.paths import PARTIAL, Paths
+from dcme_w2v.paths import PARTIAL, Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import read_vectors
@@ -74,6 +74,9 @@ class TrainJob:
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     log_json: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "docs", as_paths(self.docs))
 
 
 def paths_of(job: TrainJob) -> Paths:

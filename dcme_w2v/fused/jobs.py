@@ -27,7 +27,7 @@ from dcme_w2v.fused.options import FusedOptions, resolved
 from dcme_w2v.fused.parts import Identity, hash_of_features, hash_of_model, read_parts, write_part
 from dcme_w2v.fused.statistics import Statistics, check_values
 from dcme_w2v.options import default_threads
-from dcme_w2v.paths import Paths
+from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows
@@ -66,6 +66,10 @@ class FitJob:
     statistics: str | None = None
     resume_statistics: Sequence[str] = ()
     log_json: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("labelled", "unlabelled", "resume_statistics"):
+            object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
 @dataclass

@@ -34,7 +34,7 @@ from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.paths import Paths
+from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import writing_rows
@@ -70,6 +70,9 @@ class FitJob:
     holdout: str | None = None
     choose: str | None = None
     log_json: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "docs", as_paths(self.docs))
 
 
 def paths_of(job: FitJob) -> Paths:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dcme_w2v.errors import CorpusError, NoSuchFileError, warn
 from dcme_w2v.files import STANDARD, standard_input
+from dcme_w2v.paths import as_paths
 from dcme_w2v.text.compression import (
     BYTE_ORDER_MARK,
     LINE_BYTES,
@@ -50,7 +51,7 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
         Standard input is closed.
     """
     paths = []
-    for item in corpus:
+    for item in as_paths(corpus):
         if item == STANDARD or is_address(item) or not Path(item).is_dir():
             paths.append(item)
         else:

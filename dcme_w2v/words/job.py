@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.paths import PARTIAL, Beside, Paths
+from dcme_w2v.paths import PARTIAL, Beside, Paths, as_paths
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.beside import (
@@ -77,6 +77,9 @@ class TrainJob:
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     holdout: str | None = None
     sentences: Sentences | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "corpus", as_paths(self.corpus))
 
 
 def paths_of(job: TrainJob) -> Paths:
