@@ -68,7 +68,8 @@ def test_weights_are_those_of_scikit_learns_logistic_regression(class_weight):
     ours = MaxentClassifier(**EXACT, class_weight=class_weight).fit(X, y, weights)
     theirs = LogisticRegression(C=1 / (1e-2 * of_rows.sum()), max_iter=2000, tol=1e-9)
     theirs.fit(X, y, of_rows)
-    assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-3)
+    # gradients are sums in single precision, in an order that the instruction set decides
+    assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=3e-3)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
