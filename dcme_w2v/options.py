@@ -168,7 +168,7 @@ def warn_of_options(
     names = set(given)
     for cls in classes:
         for item in dataclasses.fields(cls):
-            if item.name in names:
+            if item.name in names and values[item.name] is not None:
                 for message in _objections(item, values):
                     warn(message)
 
@@ -280,8 +280,9 @@ class TrainOptions(Checked):
     )
     objective: str = option(
         "ns",
-        "negative sampling, noise-contrastive estimation or dual-clustering maximum entropy",
-        choices=("ns", "nce", "dcme"),
+        "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy or "
+        "hierarchical softmax",
+        choices=("ns", "nce", "dcme", "hs"),
     )
     dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
     window: int = option(
@@ -300,12 +301,14 @@ class TrainOptions(Checked):
         minimum=0,
         maximum=1000,
         word2vec="negative",
+        only={"objective": ("ns", "nce", "dcme")},
     )
     noise_power: float | None = option(
         None,
         "exponent of the counts in the noise distribution (default: 0.75; cbow ns: 0.5; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
+        only={"objective": ("ns", "nce", "dcme")},
     )
     prior: float | None = option(
         None,

@@ -28,7 +28,7 @@ class Setting:
     model: str = "cbow"
     dim: int = 100
     window: int = 5
-    negative: int = 5
+    negative: int = 5  # 0 is hierarchical softmax
     sample: float = 1e-3
     noise_power: float | None = None  # 0.75; nce: 1
     min_count: int = 5
@@ -83,6 +83,8 @@ def train_ours(
     `own_noise` they are this program's defaults.
     """
     given = {"vectors": "input", **dataclasses.asdict(setting), **options}
+    if setting.negative == 0:
+        given |= {"objective": "hs", "negative": None}
     if own_noise:
         given |= dict.fromkeys(("negative", "sample", "noise_power", "vectors"))
     elif given["noise_power"] is None and given.get("objective", "ns") == "ns":
@@ -110,8 +112,8 @@ start = time.perf_counter()
 model = Word2Vec(
     vector_size=setting["dim"], window=setting["window"], negative=setting["negative"],
     sample=setting["sample"], min_count=setting["min_count"], workers=setting["threads"],
-    sg=int(setting["model"] == "skipgram"), alpha=setting["lr"], seed=setting["seed"],
-    ns_exponent=setting["noise_power"] or 0.75,
+    sg=int(setting["model"] == "skipgram"), hs=int(setting["negative"] == 0),
+    alpha=setting["lr"], seed=setting["seed"], ns_exponent=setting["noise_power"] or 0.75,
 )
 model.build_vocab(corpus_file=corpus)
 counted = time.perf_counter()

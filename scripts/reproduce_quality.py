@@ -12,12 +12,14 @@ import argparse
 import json
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import peers
 
 BASE = peers.Setting()
 SKIPGRAM = peers.Setting(model="skipgram")
+TREE, SKIPGRAM_TREE = (replace(setting, negative=0) for setting in (BASE, SKIPGRAM))
 
 
 def ours(setting: peers.Setting, **options: object) -> Callable[[Path, Path, int], peers.Run]:
@@ -38,6 +40,10 @@ ROWS: dict[str, Callable[[Path, Path, int], peers.Run]] = {
     "skipgram ns": ours(SKIPGRAM),
     "skipgram nce": ours(SKIPGRAM, objective="nce"),
     "gensim corpus_file, skipgram": lambda c, o, s: peers.train_gensim(c, o, SKIPGRAM),
+    "cbow hs": ours(TREE),
+    "gensim corpus_file, cbow hs": lambda c, o, s: peers.train_gensim(c, o, TREE),
+    "skipgram hs": ours(SKIPGRAM_TREE),
+    "gensim corpus_file, skipgram hs": lambda c, o, s: peers.train_gensim(c, o, SKIPGRAM_TREE),
     "fastText, cbow": lambda c, o, s: peers.train_fasttext(c, o, BASE),
 }
 COLUMNS = ("analogies_30000", "analogies_all", "ws353", "simlex999")
@@ -78,7 +84,7 @@ def print_table(results: dict[str, list[dict[str, float]]]) -> None:
     print("|---|---|---|---|---|---|")
     for name, runs in results.items():
         model = "skipgram" if "skipgram" in name else "cbow"
-        gensim = results[f"gensim corpus_file, {model}"]
+        gensim = results[f"gensim corpus_file, {model}{' hs' * name.endswith(' hs')}"]
         seconds = statistics.median(run["train_seconds"] for run in runs)
         baseline = statistics.median(run["train_seconds"] for run in gensim)
         mean = {c: statistics.mean(run[c] for run in runs) for c in COLUMNS}

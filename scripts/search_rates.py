@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
 from dcme_w2v.text.encode import encode
-from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.defaults import has_context, resolved
 from dcme_w2v.words.evaluate import analogies, similarity
 from dcme_w2v.words.heldout import biases_of
 from dcme_w2v.words.likelihood import likelihood
@@ -31,6 +31,7 @@ GRID = {
     "ns": {"lr": (0.025, 0.05, 0.075, 0.1), "gradient": ("word2vec",)},
     "nce": {"lr": (0.1, 0.2, 0.4), "gradient": ("exact", "word2vec")},
     "dcme": {"lr": (0.1, 0.2, 0.4), "gradient": ("exact", "word2vec")},
+    "hs": {"lr": (0.025, 0.05, 0.1), "gradient": ("word2vec", "exact")},
 }
 HELD_EVERY = 50
 
@@ -82,9 +83,12 @@ def measure(words, train, held, options: TrainOptions, data: Path) -> str:  # ty
         similarity(vectors, data / "wordsim" / f"{name}.txt").spearman
         for name in ("ws353", "simlex999")
     ]
+    quality = f"{100 * right:.1f} % | {pairs[0]:.3f} | {pairs[1]:.3f}"
+    if not has_context(options):
+        return f"{quality} | -"
     bias = biases_of(counts, dataclasses.asdict(options))[-1]
     found = likelihood(held[:35_000], training.input, training.output, options.window, bias)
-    return f"{100 * right:.1f} % | {pairs[0]:.3f} | {pairs[1]:.3f} | {found.log_probability:.3f}"
+    return f"{quality} | {found.log_probability:.3f}"
 
 
 if __name__ == "__main__":

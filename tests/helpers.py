@@ -30,7 +30,13 @@ from dcme_w2v.words.vectors_io import save_vectors
 # ---- options of training ----
 
 PAPER = {"objective": "dcme", "dcme_update": "paper"}
-OBJECTIVES = [{"objective": "ns"}, {"objective": "nce"}, {"objective": "dcme"}, PAPER]
+OBJECTIVES = [
+    {"objective": "ns"},
+    {"objective": "nce"},
+    {"objective": "dcme"},
+    PAPER,
+    {"objective": "hs"},
+]
 MODELS = [
     *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed", "linear")],
     {"model": "skipgram"},

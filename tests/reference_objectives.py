@@ -2,6 +2,8 @@
 direction in which h should move, and the loss before.
 """
 
+import heapq
+
 import numpy as np
 from reference import CENTRE, Stream
 from scipy.special import entr, expit, softmax
@@ -269,4 +271,33 @@ class Robust(Clusters):
                 return
 
 
-OBJECTIVES = {"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust}
+class Tree:
+    """Hierarchical softmax on a Huffman tree, built with a heap."""
+
+    def __init__(self, counts, options, output):
+        self.output, inner = output, len(counts) - 1
+        self.paths = [([], []) for _ in counts]  # from the word to the root: nodes, children
+        heap = [(count, 0, -word, [word]) for word, count in enumerate(counts.tolist())]
+        heapq.heapify(heap)
+        for number in range(inner):
+            lowest = [heapq.heappop(heap) for _ in range(2)]
+            for child, (_, _, _, words) in enumerate(lowest):
+                for word in words:
+                    self.paths[word][0].append(inner - 1 - number)
+                    self.paths[word][1].append(child)
+            (a, *_, left), (b, *_, right) = lowest
+            heapq.heappush(heap, (a + b, 1, number, left + right))
+
+    def begin(self, stream):
+        pass
+
+    def step(self, target, h, rate):
+        nodes, children = self.paths[target]
+        scores, children = self.output[nodes] @ h, np.array(children)
+        loss = np.logaddexp(0, (1 - 2 * children) * scores).sum()
+        gradient = np.zeros_like(h)
+        update(self.output, nodes, children - expit(scores), h, rate, gradient)
+        return gradient, loss
+
+
+OBJECTIVES = {"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust, "hs": Tree}

@@ -63,7 +63,9 @@ def test_the_contract_flags_of_train_are_there():
     [
         (["--output", "v"], "no corpus; give files or folders, or - for standard input"),
         (["text"], "no --output; give the file for the vectors, or --dry-run"),
-        (["-train", "text", "-output", "v", "-hs", "1"], "use --objective ns"),
+        (["-train", "text", "-output", "v", "-hs", "1", "-negative", "5"], "give -negative 0"),
+        (["text", "--output", "v", "-hs", "1", "--objective", "nce"],
+         "-hs 1 and --objective nce disagree; give one"),
         (["text", "--output", "v", "-cbow", "0", "--model", "cbow"],
          "-cbow 0 and --model cbow disagree; give one"),
         (["text", "-output", "v", "-binary", "1", "--format", "text"],

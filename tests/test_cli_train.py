@@ -21,7 +21,7 @@ def corpus(tmp_path):
     return write_corpus(tmp_path / "corpus.txt")
 
 
-@pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
+@pytest.mark.parametrize("objective", ["ns", "nce", "dcme", "hs"])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_learns_which_words_belong_together(tmp_path, corpus, model, objective):
     output = tmp_path / "v.txt"

@@ -41,6 +41,7 @@ PAPER = {"objective": "dcme", "dcme_update": "paper"}
 OBJECTIVE_OPTIONS = {
     "ns": {"objective": "ns"},
     "nce": {"objective": "nce"},
+    "hs": {"objective": "hs"},
     "paper": PAPER | {"top_items": 3},
     "robust": {"objective": "dcme", "top_items": 3, "negative": 2},
 }

@@ -7,11 +7,13 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
+from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.tables import CombinedRows, combine_in_place, combined
 
 LINES = [f"w{i % 7} w{i % 5} w{i % 3} w{i % 11}" for i in range(200)]
 OPTIONS = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1}
+CBOW, SKIPGRAM = TrainOptions(model="cbow"), TrainOptions(model="skipgram")
 KINDS = ("sum", "input", "context", "unit-sum")
 
 
@@ -62,10 +64,11 @@ def test_in_place_is_what_rows_are():
 
 
 def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
-    assert vectors_of(None, "cbow", None) == "sum"
-    assert vectors_of(None, "skipgram", None) == "input"
-    assert vectors_of(None, "cbow", "context.npy") == "input"
-    assert vectors_of("unit-sum", "skipgram", "context.npy") == "unit-sum"
+    assert vectors_of(None, CBOW, None) == "sum"
+    assert vectors_of(None, TrainOptions(objective="hs"), None) == "input"
+    assert vectors_of(None, SKIPGRAM, None) == "input"
+    assert vectors_of(None, CBOW, "context.npy") == "input"
+    assert vectors_of("unit-sum", SKIPGRAM, "context.npy") == "unit-sum"
 
 
 def test_likelihood_is_that_of_both_tables_whatever_is_written(files, tmp_path, capsys):

@@ -134,7 +134,7 @@ def test_a_preset_is_other_defaults(corpus, preset):
         ({"dim": 0}, ValueError, "dim=0: must be at least 1"),
         ({"dim": "8"}, ValueError, "dim='8': must be an integer"),
         ({"min_lr": 0.5, "lr": 0.1}, ValueError, "min_lr=0.5: must be at most lr=0.1"),
-        ({"objective": "hs"}, ValueError, "objective=hs: must be one of ns, nce, dcme"),
+        ({"objective": "h"}, ValueError, "objective=h: must be one of ns, nce, dcme, hs"),
         ({"preset": "x"}, ValueError, "preset=x: must be one of word2vec, vectors, likelihood"),
         ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
         ({"checkpoint_every": -1}, ValueError, "checkpoint_every=-1: "),

@@ -64,13 +64,12 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
     return total;
 }
 
-/* log(1 + exp(x)) = -log sigma(-x); exp() overflows long before a score does. */
-static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 
 double dcme_logistic_loss(const real *scores, int64_t count) {
-    double loss = softplus(-(double)scores[0]);
+    double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t i = 1; i < count; i++)
-        loss += softplus((double)scores[i]);
+        loss += dcme_softplus((double)scores[i]);
     return loss;
 }
 

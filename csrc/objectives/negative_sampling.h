@@ -8,6 +8,9 @@
 /* weights[j] = counts[j]^power, the unnormalised noise distribution; returns their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
 
+/* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
+double dcme_softplus(double x);
+
 /* The loss of a target, which comes first, and its noise, by their scores:
  * -log sigma(s_0) - sum_j log sigma(-s_j). */
 double dcme_logistic_loss(const real *scores, int64_t count);

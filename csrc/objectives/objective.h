@@ -58,7 +58,7 @@ typedef struct dcme_objective {
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,
-    dcme_objective_dcme_paper;
+    dcme_objective_dcme_paper, dcme_objective_hs;
 
 /* The objective of the options. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);

@@ -12,6 +12,8 @@ const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
     case DCME_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_objective_dcme_paper
                                                   : &dcme_objective_dcme;
+    case DCME_HS:
+        return &dcme_objective_hs;
     default:
         return NULL;
     }

@@ -46,7 +46,7 @@ def _settle(ctx: click.Context) -> None:
     if spelled and values["preset"] is None:
         values["preset"] = "word2vec"
     if values.pop("hs") == "1":
-        raise UsageError("-hs 1: hierarchical softmax is not supported; use --objective ns")
+        _settle_tree(ctx)
     for flag, (name, meanings) in SWITCHES.items():
         given = values.pop(flag)
         if given is None:
@@ -60,6 +60,18 @@ def _settle(ctx: click.Context) -> None:
     for name, value in PRESETS[preset].items() if preset else ():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             values[name] = value
+
+
+def _settle_tree(ctx: click.Context) -> None:
+    """Store what word2vec.c's -hs 1 means."""
+    values, default = ctx.params, ParameterSource.DEFAULT
+    if ctx.get_parameter_source("objective") is not default and values["objective"] != "hs":
+        raise UsageError(f"-hs 1 and --objective {values['objective']} disagree; give one")
+    if values["negative"]:
+        raise UsageError(
+            f"-hs 1 and -negative {values['negative']}: are not trained together; give -negative 0"
+        )
+    values["objective"], values["negative"] = "hs", None
 
 
 @click.command(
@@ -78,9 +90,7 @@ def _settle(ctx: click.Context) -> None:
 @click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="CORPUS")
 @click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="--model skipgram or cbow")
 @click.option("-binary", type=ZERO_ONE, metavar="0|1", help="--format text or binary")
-@click.option(
-    "-hs", type=ZERO_ONE, metavar="0", help="hierarchical softmax is not supported: only 0"
-)
+@click.option("-hs", type=ZERO_ONE, metavar="0|1", help="1 is --objective hs")
 @click.option("-debug", type=int, metavar="N", help="0 is --quiet")
 def train(quiet: bool, preset: str | None, **values: Any) -> None:
     """Train word vectors on text.

@@ -20,9 +20,11 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"input_rate": 1.0, "gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
+    ("cbow", "hs"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
     ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
+    ("skipgram", "hs"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
 
 # Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables, by
@@ -34,9 +36,11 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
     ("cbow", "nce"): {**WORD2VEC, "noise_power": 1.0},
     ("cbow", "dcme"): {**WORD2VEC, "negative": 10},
+    ("cbow", "hs"): {**WORD2VEC, "negative": 0},
     ("skipgram", "ns"): WORD2VEC,
     ("skipgram", "nce"): {**WORD2VEC, "noise_power": 1.0},
     ("skipgram", "dcme"): {**WORD2VEC, "negative": 10},
+    ("skipgram", "hs"): {**WORD2VEC, "negative": 0},
 }
 
 # For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
@@ -81,12 +85,14 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
     words : int, optional
         Size of the vocabulary, which the default of `sample` depends on; by default a large one.
     """
-    if options.objective != "dcme" and options.negative == 0:
+    if options.objective == "hs":
+        options = dataclasses.replace(options, negative=0)
+    elif options.objective != "dcme" and options.negative == 0:
         raise UsageError(f"--negative=0: {options.objective} requires at least 1")
-    if options.objective == "ns" and options.prior:
+    if options.objective in ("ns", "hs") and options.prior:
         raise UsageError(
-            f"--prior={options.prior:g}: is not supported by ns; remove it, or give "
-            "--objective=nce or dcme"
+            f"--prior={options.prior:g}: is not supported by {options.objective}; remove it, or "
+            "give --objective=nce or dcme"
         )
     found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
@@ -100,13 +106,22 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
     return options
 
 
-def vectors_of(given: str | None, model: str, context_file: str | None) -> str:
+def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:
     """Return which vectors are written: `given`, or else the best for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
     skip-gram (docs/results/words.md). With a file of context vectors, the default is the input
-    vectors, because likelihoods require both.
+    vectors, because likelihoods require both. Hierarchical softmax has no context vectors.
     """
     if given is not None:
         return given
-    return "sum" if model == "cbow" and context_file is None else "input"
+    both = options.model == "cbow" and has_context(options)
+    return "sum" if both and context_file is None else "input"
+
+
+def has_context(options: TrainOptions) -> bool:
+    """Return whether the output table has a vector for each word.
+
+    That of hierarchical softmax has one for each inner node of the tree.
+    """
+    return options.objective != "hs"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dcme_w2v.checkpoints.folder import paths_in
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.paths import PARTIAL, Beside, Paths, as_paths
@@ -112,6 +113,23 @@ def counts_path(job: TrainJob) -> str | None:
     if "npy" in [job.format or format_of(path) for path in tables]:
         return None
     return f"{job.output_context}{VOCABULARY}"
+
+
+def check_no_context(job: TrainJob, objective: str) -> None:
+    """Raise if a run whose objective has no context vectors is to read or write any."""
+    given = {
+        f"--vectors={job.vectors}": job.vectors not in (None, "input"),
+        "--output-context": job.output_context is not None,
+        "--output-tables": job.output_tables is not None,
+        "--init-context": job.init_context is not None,
+        "--holdout": job.holdout is not None,
+    }
+    for flag, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"{flag}: needs context vectors, which --objective={objective} does not train; "
+                "give --objective=ns"
+            )
 
 
 def _partial(path: str, job: TrainJob) -> list[Beside]:

@@ -16,6 +16,7 @@ from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.vectors_io import format_of
 
+TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
 
 
@@ -29,7 +30,8 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     state = 0
     if options.objective == "dcme":
         state = options.clusters * words * (5 if options.dcme_update == "paper" else 17)
-    memory = 2 * words * row_stride(words, options.dim) * 4 + words * 40 + text + state
+    tree = words * TREE_BYTES_A_WORD if options.objective == "hs" else 0
+    memory = 2 * words * row_stride(words, options.dim) * 4 + words * 40 + text + state + tree
     checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     folders = [(Path(path).parent, size) for path, size in files.items()]

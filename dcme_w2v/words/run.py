@@ -32,9 +32,9 @@ from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.defaults import resolved, vectors_of
+from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
-from dcme_w2v.words.job import TrainJob, counts_path, paths_of
+from dcme_w2v.words.job import TrainJob, check_no_context, counts_path, paths_of
 from dcme_w2v.words.manifest import (
     Seconds,
     TokenCounts,
@@ -159,7 +159,9 @@ def _vectors(
     """Return the vectors, which end the training, and the context vectors."""
     assert job.vectors is not None
     counts = vocabulary.counts
-    context = Vectors(vocabulary, training.output, counts)
+    context = None
+    if has_context(training.options):
+        context = Vectors(vocabulary, training.output, counts)
     matrix = combine_in_place(training.input, training.output, job.vectors)
     return Vectors(vocabulary, matrix, counts, context=context, manifest=manifest)
 
@@ -182,8 +184,10 @@ def _settled(
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: needs --init, the word vectors that belong to it")
     checked = resolved(options)
-    vectors = vectors_of(job.vectors, options.model, job.output_context)
+    vectors = vectors_of(job.vectors, options, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
+    if not has_context(options):
+        check_no_context(job, options.objective)
     if found is not None:
         found.check_options(_named(vocabulary, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.defaults import has_context
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.tables import input_of
 from dcme_w2v.words.trainer import Trainer
@@ -47,7 +48,7 @@ def start_from(
         output, context_name, _ = _loaded(context, "--init-context")
         _copy(output, output.vectors, context_name, training.output, vocabulary)
         _check_same(vectors.words, output.words, name, context_name, options)
-    elif output is not None:
+    elif output is not None and has_context(training.options):
         _copy(output, output.vectors, name, training.output, vocabulary)
     matrix = vectors.vectors
     if output is not None:

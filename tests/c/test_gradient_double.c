@@ -95,7 +95,7 @@ static void moved(double *direction, const double *after, const double *before, 
         direction[i] = (after[i] - before[i]) / rate;
 }
 
-/* Negative sampling and NCE ascend the negative of the loss that they report. */
+/* Negative sampling, NCE and hierarchical softmax ascend the negative of the loss that they report. */
 static double ascended(setting *s) {
     double gradient[STRIDE];
     return -step(s, 17, 0, gradient);
@@ -382,6 +382,7 @@ int main(void) {
     for (int32_t target = 0; target < ITEMS; target += 5) {
         check_noise(DCME_NS, target);
         check_noise(DCME_NCE, target);
+        check_noise(DCME_HS, target);
         for (int32_t top_items = 0; top_items <= ITEMS + 1; top_items += 3)
             check_paper(top_items, target);
         for (int32_t top_items = 0; top_items < ITEMS; top_items += 2)

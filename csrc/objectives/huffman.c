@@ -1,0 +1,96 @@
+/* See huffman.h.
+ *
+ * Huffman (1952): join the two nodes of the lowest counts, until one is left. Words are sorted by
+ * count, and inner nodes are made in the order of their counts, so that the two lowest are always
+ * at the ends of two queues. Of equal counts a word is joined before an inner node, which keeps
+ * paths short.
+ */
+#include "objectives/huffman.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The nodes that have no parent yet. */
+typedef struct {
+    int64_t word, node; /* the lowest of either queue; both go downwards */
+    const int64_t *counts;
+    int64_t *node_counts; /* (items - 1) */
+} queues;
+
+/* Take the lowest of both queues: a word's number, or items + a node's. */
+static int64_t take(queues *q, int64_t items, int64_t made, int64_t *count) {
+    int has_node = q->node >= made;
+    if (q->word >= 0 && (!has_node || q->counts[q->word] <= q->node_counts[q->node])) {
+        *count += q->counts[q->word];
+        return q->word--;
+    }
+    *count += q->node_counts[q->node];
+    return items + q->node--;
+}
+
+/* up[i] = 2 parent + child for each word i, and for each inner node at items + its number. */
+static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int64_t items) {
+    queues q = {items - 1, items - 2, counts, node_counts};
+    for (int64_t node = items - 2; node >= 0; node--) {
+        int64_t count = 0;
+        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node);
+        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node + 1);
+        node_counts[node] = count;
+    }
+}
+
+/* depth of each inner node; parents have lower numbers */
+static void measure(int32_t *depth, const uint32_t *up, int64_t items) {
+    depth[0] = 0;
+    for (int64_t node = 1; node < items - 1; node++)
+        depth[node] = depth[up[items + node] >> 1] + 1;
+}
+
+static dcme_status write_paths(dcme_huffman *tree, const uint32_t *up, const int32_t *depth,
+                               int64_t items) {
+    for (int64_t i = 0; i < items; i++) {
+        int64_t length = depth[up[i] >> 1] + 1;
+        tree->begin[i + 1] = tree->begin[i] + length;
+        tree->longest = length > tree->longest ? length : tree->longest;
+    }
+    tree->steps = dcme_allocate(tree->begin[items], sizeof *tree->steps);
+    if (!tree->steps)
+        return DCME_NO_MEMORY;
+    for (int64_t i = 0; i < items; i++) {
+        uint32_t step = up[i];
+        for (int64_t p = tree->begin[i + 1] - 1; p >= tree->begin[i]; p--) {
+            tree->steps[p] = step;
+            step = up[items + (step >> 1)];
+        }
+    }
+    return DCME_OK;
+}
+
+dcme_status dcme_huffman_open(dcme_huffman *tree, const int64_t *counts, int64_t items) {
+    *tree = (dcme_huffman){.begin = dcme_allocate_zeros(items + 1, sizeof *tree->begin)};
+    if (!tree->begin)
+        return DCME_NO_MEMORY;
+    if (items < 2) /* a single word has no alternative */
+        return DCME_OK;
+    uint32_t *up = dcme_allocate_zeros(2 * items - 1, sizeof *up);
+    int64_t *node_counts = dcme_allocate(items - 1, sizeof *node_counts);
+    int32_t *depth = dcme_allocate(items - 1, sizeof *depth);
+    dcme_status status = DCME_NO_MEMORY;
+    if (up && node_counts && depth) {
+        join(up, counts, node_counts, items);
+        measure(depth, up, items);
+        status = write_paths(tree, up, depth, items);
+    }
+    free(up);
+    free(node_counts);
+    free(depth);
+    if (status != DCME_OK)
+        dcme_huffman_close(tree);
+    return status;
+}
+
+void dcme_huffman_close(dcme_huffman *tree) {
+    free(tree->begin);
+    free(tree->steps);
+    *tree = (dcme_huffman){0};
+}
