@@ -2,20 +2,21 @@
 
     python scripts/reproduce_quality.py [--corpus FILE] [--seeds 1] [--folder FOLDER] [--json FILE]
 
-Prints the table of the README: quality, and the training speed as a multiple of gensim's, with all
-programs taking turns in one run. Without --corpus it uses the development data beside the project.
+Prints and writes the table of the README: quality, and the training speed as a multiple of
+gensim's, with all programs taking turns in one run. Without --corpus it uses the development data
+beside the project.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import peers
+import results as results_files
 
 BASE = peers.Setting()
 SKIPGRAM = peers.Setting(model="skipgram")
@@ -30,6 +31,7 @@ def ours(setting: peers.Setting, **options: object) -> Callable[[Path, Path, int
 
 
 ROWS: dict[str, Callable[[Path, Path, int], peers.Run]] = {
+    "cbow, defaults": lambda c, o, s: peers.train_ours(c, o, BASE, own_noise=True, seed=s),
     "cbow ns": ours(BASE),
     "gensim corpus_file, cbow": lambda c, o, s: peers.train_gensim(c, o, BASE),
     "cbow ns, true gradient": ours(BASE, gradient="exact", input_rate=7),
@@ -46,6 +48,10 @@ ROWS: dict[str, Callable[[Path, Path, int], peers.Run]] = {
     "gensim corpus_file, skipgram hs": lambda c, o, s: peers.train_gensim(c, o, SKIPGRAM_TREE),
     "fastText, cbow": lambda c, o, s: peers.train_fasttext(c, o, BASE),
 }
+HEADS = ("program", "analogies, top 30,000", "analogies, whole vocabulary", "WS-353", "SimLex-999",
+         "training speed, gensim = 1")  # fmt: skip
+CHART = {"kind": "bar", "x": HEADS[-1]}
+DATA = "English Wikipedia, 17 million tokens, lower case, 70,567 words that occur at least 5 times"
 COLUMNS = ("analogies_30000", "analogies_all", "ws353", "simlex999")
 
 
@@ -56,7 +62,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="runs of each row")
     parser.add_argument("--only", help="only rows whose name holds this text")
     parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
-    parser.add_argument("--json", type=Path, help="write every figure to this file")
+    parser.add_argument("--json", type=Path, help="write the table to this file")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)
     data = peers.development_data()
@@ -73,26 +79,29 @@ def main() -> None:
             figures = {"train_seconds": run.train_seconds, **peers.evaluate(output, data)}
             results.setdefault(name, []).append(figures)
             print(f"# {name}, seed {seed}: {figures}", flush=True)
+    rows = table_of(results)
+    for row in rows:
+        print(" | ".join(row))
     if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n")
-    print_table(results)
+        results_files.record(
+            given.json, "Word vectors: quality and training speed", HEADS, rows,
+            seeds=", ".join(map(str, range(1, given.seeds + 1))), data=DATA, chart=CHART,
+        )  # fmt: skip
 
 
-def print_table(results: dict[str, list[dict[str, float]]]) -> None:
-    """Print means over the seeds, and speed against gensim's row of the same model."""
-    print("| | analogies, top 30,000 | whole vocabulary | WS-353 | SimLex | speed over gensim |")
-    print("|---|---|---|---|---|---|")
+def table_of(results: dict[str, list[dict[str, float]]]) -> list[list[str]]:
+    """Return the means over the seeds, and the speed relative to gensim's row of the same kind."""
+    rows = []
     for name, runs in results.items():
         model = "skipgram" if "skipgram" in name else "cbow"
         gensim = results[f"gensim corpus_file, {model}{' hs' * name.endswith(' hs')}"]
         seconds = statistics.median(run["train_seconds"] for run in runs)
         baseline = statistics.median(run["train_seconds"] for run in gensim)
         mean = {c: statistics.mean(run[c] for run in runs) for c in COLUMNS}
-        print(
-            f"| {name} | {100 * mean['analogies_30000']:.1f} % | "
-            f"{100 * mean['analogies_all']:.1f} % | {mean['ws353']:.3f} | "
-            f"{mean['simlex999']:.3f} | {baseline / seconds:.1f} |"
-        )
+        shares = [f"{100 * mean[c]:.1f} %" for c in ("analogies_30000", "analogies_all")]
+        pairs = [f"{mean[c]:.3f}" for c in ("ws353", "simlex999")]
+        rows.append([name, *shares, *pairs, f"{baseline / seconds:.1f}"])
+    return rows
 
 
 if __name__ == "__main__":
