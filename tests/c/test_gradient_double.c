@@ -95,7 +95,8 @@ static void moved(double *direction, const double *after, const double *before, 
         direction[i] = (after[i] - before[i]) / rate;
 }
 
-/* Negative sampling, NCE and hierarchical softmax ascend the negative of the loss that they report. */
+/* Negative sampling, NCE and hierarchical softmax ascend the negative of the loss that they report.
+ */
 static double ascended(setting *s) {
     double gradient[STRIDE];
     return -step(s, 17, 0, gradient);
