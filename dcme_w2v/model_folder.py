@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dcme_w2v import __version__
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.arrays import all_finite, without_warnings
+from dcme_w2v.command_line import recorded_arguments
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import blaming, target_of
 from dcme_w2v.folders import new_file, new_folder
@@ -45,7 +46,7 @@ _KINDS = {float: "a finite number", int: "an integer", bool: "true or false", st
 Value = TypeVar("Value")
 Options = TypeVar("Options", bound=Checked)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
-_OWN_KEYS = ("kind", "version", "program", "arrays")
+_OWN_KEYS = ("kind", "version", "program", "argv", "arrays")
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,9 @@ def _head_text(
 ) -> bytes:
     """Return the JSON file of a model."""
     listed = {name: _kind_of(array) for name, array in arrays.items()}
-    head = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
+    head: dict[str, Any] = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
+    if (arguments := recorded_arguments()) is not None:
+        head["argv"] = arguments
     text = json.dumps({**head, **description, "arrays": listed}, indent=1, allow_nan=False)
     return text.encode() + b"\n"
 
@@ -280,6 +283,24 @@ def kind_of_model(path: str | os.PathLike[str]) -> str:
         It is not a model.
     """
     return str(_read_head(Path(path)).get("kind"))
+
+
+def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the JSON file of a model of any kind, with dtype and shape of each array as text.
+
+    Raises
+    ------
+    FormatError
+        It is not a model, or an array is missing or differs from the description.
+    """
+    folder = Path(path)
+    head = _read_head(folder)
+    listed = head.get("arrays")
+    if not isinstance(listed, dict) or type(head.get("kind")) is not str:
+        raise FormatError(f"{folder / MODEL_FILE}: has no kind or arrays; fit the model again")
+    arrays = {name: _map(folder, name, listing) for name, listing in listed.items()}
+    shown = {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}
+    return {**head, "arrays": shown}
 
 
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:

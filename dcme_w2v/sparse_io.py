@@ -83,18 +83,23 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
         There is not enough memory.
     """
     name = os.fspath(path)
+    remedy = "write it again, by scipy's save_npz or dcme-w2v scdv transform"
+    with _opening(name, "is not a valid sparse matrix", remedy) as archive:
+        return checked_rows(_matrix_in(archive, name))
+
+
+@contextlib.contextmanager
+def _opening(name: str, fault: str, remedy: str = "write it again") -> Iterator[zipfile.ZipFile]:
+    """Open an .npz file; any error of a corrupt one is a `FormatError` of one line."""
     try:
         with without_warnings(), zipfile.ZipFile(name) as archive:
-            return checked_rows(_matrix_in(archive, name))
+            yield archive
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
     except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
-        raise FormatError(
-            f"{name}: is not a valid sparse matrix ({_one_line(error)}); "
-            "write it again, by scipy's save_npz or dcme-w2v scdv transform"
-        ) from None
+        raise FormatError(f"{name}: {fault} ({_one_line(error)}); {remedy}") from None
 
 
 def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
@@ -153,6 +158,29 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     if filled != size:
         raise ValueError(f"{name} is truncated")
     return np.frombuffer(buffer, dtype=dtype).reshape(shape)
+
+
+def list_arrays(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return dtype and shape, as text, of each array of an .npz file.
+
+    Raises
+    ------
+    FormatError
+        It is not such a file, or is corrupt.
+    CorpusError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    with _opening(name, "is not a valid file of arrays") as archive:
+        names = [one.removesuffix(".npy") for one in archive.namelist()]
+        arrays = _members(archive, names, name)
+    return {one: f"{array.dtype} {array.shape}" for one, array in arrays.items()}
+
+
+def _members(archive: zipfile.ZipFile, names: Iterable[str], path: str) -> dict[str, NDArray[Any]]:
+    total = sum(one.file_size for one in archive.infolist())
+    _check_size(total, Path(path).stat().st_size, path)
+    return {name: _member(archive, name) for name in names}
 
 
 def read_labels(path: str, rows: int | None = None) -> Labels:
@@ -261,19 +289,8 @@ def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
         The file cannot be read.
     """
     shown = os.fspath(path)
-    try:
-        with zipfile.ZipFile(shown) as archive:
-            total = sum(one.file_size for one in archive.infolist())
-            _check_size(total, Path(shown).stat().st_size, shown)
-            return {name: _member(archive, name) for name in names}
-    except (DcmeError, MemoryError):
-        raise
-    except OSError as error:
-        raise UnreadableError(f"{shown}: cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
-        raise FormatError(
-            f"{shown}: does not hold {', '.join(names)} ({_one_line(error)}); write it again"
-        ) from None
+    with _opening(shown, f"does not hold {', '.join(names)}") as archive:
+        return _members(archive, names, shown)
 
 
 # ---- writing ----

@@ -156,6 +156,7 @@ ROWS = [
     Row("neighbors {vectors} aa", {"vectors": "v.txt"}, texts=("words",)),
     Row("analogy {vectors} aa bb cc", {"vectors": "v.txt"}, texts=("a", "b", "c")),
     Row("check {file}", {"file": "v.txt"}),
+    Row("info {file}", {"file": "v.txt"}),
     Row("classify test {model} {docs}", {"model": "k", "docs": "d.txt"}, texts=("labels",)),
     Row("classify predict {model} {docs}", {"model": "k", "docs": "d.txt"}, texts=("labels",)),
     Row("classify explain {model} x", {"model": "k"}, texts=("label",)),

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from dcme_w2v import __version__
 from dcme_w2v.arrays import all_finite, without_warnings
 from dcme_w2v.checkpoints.record import FORMAT, RECORD, STATE, read_record
+from dcme_w2v.command_line import recorded_arguments
 from dcme_w2v.engine.task import Fingerprint, Task
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.options import Checked, CheckpointOptions, flag_of
@@ -301,6 +302,7 @@ def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[
         "position": dataclasses.asdict(position),
         "training": task.trainer.record(),
         "notes": task.notes(),
+        "argv": recorded_arguments(),
     }
 
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "analogy": "dcme_w2v.cli.neighbors:analogy",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
+    "info": "dcme_w2v.cli.info:info",
     "classify": "dcme_w2v.cli.classify:classify",
     "fuse": "dcme_w2v.cli.fuse:fuse",
     "scdv": "dcme_w2v.cli.scdv:scdv",

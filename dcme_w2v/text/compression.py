@@ -110,7 +110,9 @@ class CorpusFile(io.RawIOBase):
         try:
             self._head = self._take(HEAD_BYTES)
             self._refuse_archive()
-            self.packed = self._packing() is not None
+            packing = self._packing()
+            self.packed = packing is not None
+            self.compression = packing.name if packing else None
             self._pieces = self._unpack() if self.packed else None
         except BaseException:
             self.close()

@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,21 +275,26 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def map_npy(path: Path) -> NDArray[np.float32]:
-    """Memory-map the matrix of an npy file, or raise if it is not one."""
+def map_array(path: Path) -> NDArray[Any]:
+    """Memory-map any array of an npy file."""
     try:
         with without_warnings():
-            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
     except OSError:
         raise
     except Exception as error:  # numpy passes on any error of Python's parser from a corrupt header
         raise FormatError(f"{path}: corrupt npy file ({error}); write it again") from error
+
+
+def map_npy(path: Path) -> NDArray[np.float32]:
+    """Memory-map the matrix of an npy file, or raise if it is not one."""
+    matrix = map_array(path)
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
             f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
             "with one row per word"
         )
-    return matrix  # type: ignore[no-any-return]
+    return matrix
 
 
 def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:

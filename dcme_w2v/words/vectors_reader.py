@@ -23,6 +23,7 @@ from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.compression import CorpusFile
 from dcme_w2v.text.corpus import stored_size
+from dcme_w2v.words.foreign import refuse_foreign
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
@@ -98,6 +99,7 @@ class RowReader:
         block = self._refill(np.empty(0, dtype=np.uint8))
         if not len(block):
             raise FormatError(f"{path}: the file is empty; write it again")
+        refuse_foreign(path, block[:64].tobytes())
         self._start = self._read_header(block)
         self._block = block[self._start :]
         if binary is None:

@@ -1,0 +1,26 @@
+"""`dcme-w2v info`: what a file or folder holds, and the command that made it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import json_option
+
+
+@click.command(cls=Command, example="dcme-w2v info vectors.bin")
+@click.argument("file")
+@json_option
+def info(file: str, as_json: bool) -> None:
+    """Print what a file or folder holds, and the command that made it.
+
+    FILE: word vectors of any format, a folder of a model or of checkpoints, a manifest, a log of
+    --log-json, a vocabulary, a table of phrases, sparse rows (.npz, .svm), arrays (.npz, .npy).
+    The command is known of vectors with a manifest beside them, of models and of checkpoints.
+    """
+    from dcme_w2v.info import as_text, describe
+
+    facts = describe(file)
+    click.echo(json.dumps(facts, indent=2, default=str) if as_json else as_text(facts))

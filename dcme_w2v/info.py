@@ -1,0 +1,258 @@
+"""What a file or folder of this program holds, and the command that made it.
+
+`describe` detects the kind from the content; `dcme-w2v info` prints it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dcme_w2v.checkpoints.folder import generations_in
+from dcme_w2v.checkpoints.record import RECORD, read_record
+from dcme_w2v.command_line import command_of
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files import is_stream
+from dcme_w2v.model_folder import MODEL_FILE, describe_model
+from dcme_w2v.run_log import read_log
+from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
+from dcme_w2v.text.compression import CorpusFile, read_lines
+from dcme_w2v.text.phrase_table import PhraseTable
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.beside import is_manifest, read_with
+from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.vectors_io import is_npy, load_vectors, map_array, vocabulary_path
+from dcme_w2v.words.vectors_reader import open_rows
+
+Facts = dict[str, Any]
+
+FIRST_WORDS = 10
+_LOG_LINE = re.compile(rb'\{"event": "[a-z]+", ')
+_COUNT_LINE = re.compile(rb"\S+ [0-9]+\r?\n?")
+_PHRASE_LINE = re.compile(rb"[0-9]+\t\S+\t\S+\t[0-9]+\t\S+\n?")
+
+
+def describe(path: str | os.PathLike[str]) -> Facts:
+    """Return what a file or folder holds.
+
+    Parameters
+    ----------
+    path : path
+        Word vectors, a model's folder, a checkpoint, a manifest, a log of --log-json, a vocabulary,
+        a table of phrases, sparse rows or other arrays (.npz, .svm, .npy). Files may be compressed.
+
+    Returns
+    -------
+    dict
+        ``file`` and ``kind``; other keys depend on the kind. ``made_by`` is the command line, if
+        it is recorded.
+
+    Raises
+    ------
+    FormatError
+        It is none of these, or corrupt.
+    UsageError
+        It is a stream.
+    """
+    name = os.fspath(path)
+    if is_stream(name):
+        raise UsageError(f"{name}: is a stream; give a file or folder")
+    facts: Facts = {"file": name}
+    if Path(name).is_dir():
+        return facts | _folder(Path(name))
+    size = Path(name).stat().st_size
+    return facts | {"bytes": size} | _file(name)
+
+
+# ---- folders ----
+
+
+def _folder(path: Path) -> Facts:
+    if (path / MODEL_FILE).exists():
+        found = describe_model(path)
+        facts = {"kind": f"model: {found.pop('kind')}", "bytes": _bytes_in(path)}
+        return facts | _with_command(found)
+    folders = [path] if (path / RECORD).exists() else generations_in(path)
+    if not folders:
+        raise FormatError(
+            f"{path}: is neither a model (no {MODEL_FILE}) nor a folder of checkpoints; give one, "
+            "or a file"
+        )
+    record = read_record(folders[-1] / RECORD)
+    facts = {"kind": f"checkpoint of {record['kind']}", "bytes": _bytes_in(path)}
+    facts["generations"] = [one.name for one in folders]
+    for part, keys in (("position", ("epoch", "seconds")), ("data", ("described",))):
+        facts |= {key: record[part][key] for key in keys}
+    facts["data"] = facts.pop("described")
+    return facts | _with_command(
+        {key: record.get(key) for key in ("version", "kernels", "options", "files", "argv")}
+    )
+
+
+def _bytes_in(path: Path) -> int:
+    return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
+
+
+def _with_command(found: Mapping[str, Any]) -> Facts:
+    """Return entries of a record with ``argv`` first, as ``made_by``."""
+    rest = {key: value for key, value in found.items() if key != "argv" and value is not None}
+    command = command_of(found.get("argv"))
+    return rest if command is None else {"made_by": command, **rest}
+
+
+# ---- files ----
+
+
+def _file(path: str) -> Facts:
+    if is_npy(path):
+        return _npy(path)
+    if path.lower().endswith(".npz"):
+        return _npz(path)
+    with CorpusFile(path) as file:
+        compressed = file.compression
+    facts = {} if compressed is None else {"compression": compressed}
+    if is_vectors(path):
+        return facts | _svmlight(path)
+    lines = [] if _is_binary(path) else list(itertools.islice(read_lines(path), 2))
+    for fits, describing in _TEXTS:
+        if lines and fits(path, lines):
+            return facts | describing(path)
+    return facts | _vectors(path)
+
+
+def _is_binary(path: str) -> bool:
+    """Return whether a file, decompressed, starts with a block that has a NUL, as binary vectors do."""
+    buffer = bytearray(4096)
+    with CorpusFile(path) as file:
+        return 0 in buffer[: file.readinto(buffer)]
+
+
+def _npy(path: str) -> Facts:
+    if not vocabulary_path(path).exists():
+        matrix = map_array(Path(path))
+        return {"kind": "array", "dtype": str(matrix.dtype), "shape": list(matrix.shape)}
+    words, matrix, counts = load_vectors(path)
+    facts: Facts = {"kind": "word vectors", "format": "npy", "beside": read_with(path)}
+    facts |= {"rows": len(matrix), "dimension": matrix.shape[1]}
+    facts["first_words"] = list(words[:FIRST_WORDS])
+    if counts is not None:
+        facts["tokens"] = int(counts.sum())
+    return facts | _manifest_beside(path)
+
+
+def _vectors(path: str) -> Facts:
+    with open_rows(path) as reader:
+        facts: Facts = {"kind": "word vectors", "format": "binary" if reader.binary else "text"}
+        facts |= {"rows": reader.promised, "dimension": reader.dim}
+        if reader.promised is None:
+            for _ in reader.parts(keep=False):
+                pass
+            facts |= {"rows": reader.rows, "header": False}
+    facts["first_words"] = list(load_vectors(path, limit=FIRST_WORDS)[0])
+    return facts | _manifest_beside(path)
+
+
+def _manifest_beside(path: str) -> Facts:
+    found = read_manifest(path)
+    return _with_command(found) if found else {}
+
+
+def _npz(path: str) -> Facts:
+    arrays = list_arrays(path)
+    if "indptr" not in arrays and "row" not in arrays:
+        return {"kind": "arrays", "arrays": arrays}
+    return {"kind": "sparse rows", "format": "npz"} | _shape_of(read_npz(path))
+
+
+def _svmlight(path: str) -> Facts:
+    rows, labels = read_svmlight(path)
+    distinct = {label for of_row in labels for label in of_row}
+    return {"kind": "sparse rows", "format": "svmlight", **_shape_of(rows), "labels": len(distinct)}
+
+
+def _shape_of(rows: Any) -> Facts:
+    height, width = rows.shape
+    density = rows.nnz / max(1, height * width)
+    return {"rows": height, "columns": width, "entries": int(rows.nnz), "density": density}
+
+
+def _vocabulary(path: str) -> Facts:
+    found = Vocabulary.load(path)
+    facts = {"kind": "vocabulary", "words": len(found), "tokens": int(found.counts.sum())}
+    return facts | {"smallest_count": int(found.counts[-1]), "first_words": list(found[:10])}
+
+
+def _phrases(path: str) -> Facts:
+    passes = PhraseTable.load(path).passes
+    return {"kind": "table of phrases", "phrases": [len(one) for one in passes]}
+
+
+def _manifest(path: str) -> Facts:
+    return {"kind": "manifest", **_with_command(json.loads(Path(path).read_bytes()))}
+
+
+def _log(path: str) -> Facts:
+    facts: Facts = {"kind": "log of training", "events": 0, "epochs": 0}
+    for record in read_log(path):
+        facts["events"] += 1
+        if record["event"] == "epoch":
+            facts["epochs"] += 1
+            facts["last_epoch"] = {key: value for key, value in record.items() if key != "event"}
+        if record["event"] == "end":
+            facts["ended"] = record.get("error", True)
+    return facts
+
+
+def _is_manifest(path: str, lines: Sequence[bytes]) -> bool:
+    return lines[0].lstrip()[:1] == b"{" and is_manifest(Path(path))
+
+
+# How to detect each kind of text by its first two lines, and what to report of it.
+_TEXTS: tuple[tuple[Callable[[str, Sequence[bytes]], bool], Callable[[str], Facts]], ...] = (
+    (_is_manifest, _manifest),
+    (lambda _, lines: _LOG_LINE.match(lines[0]) is not None, _log),
+    (lambda _, lines: all(map(_PHRASE_LINE.fullmatch, lines)), _phrases),
+    (lambda _, lines: all(map(_COUNT_LINE.fullmatch, lines)), _vocabulary),
+)
+
+
+# ---- text ----
+
+
+def as_text(facts: Mapping[str, Any], indent: str = "") -> str:
+    """Return facts as lines ``key: value``; those of a mapping are indented below its key."""
+    lines = []
+    for key, value in facts.items():
+        name = f"{indent}{_printable(key.replace('_', ' '))}"
+        if isinstance(value, Mapping) and value:
+            lines += [f"{name}:", as_text(value, indent + "  ")]
+        else:
+            lines.append(f"{name}: {_shown(value)}")
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "not given"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, list):
+        more = f" ... ({len(value)} in total)" if len(value) > FIRST_WORDS else ""
+        return ", ".join(_shown(one) for one in value[:FIRST_WORDS]) + more
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_printable(key)} {_shown(one)}" for key, one in value.items())
+    return str(value)
+
+
+def _printable(text: str) -> str:
+    """Return a text without control characters, which a terminal would obey."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()

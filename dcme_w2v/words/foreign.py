@@ -1,0 +1,46 @@
+"""Files of other programs that are not read as word vectors, and what to do with them.
+
+`dcme_w2v.words.vectors_reader` looks at the magic bytes of each file.
+"""
+
+from __future__ import annotations
+
+from dcme_w2v.errors import FormatError
+
+FASTTEXT = (793712314).to_bytes(4, "little")  # start of fastText's .bin files
+_PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+
+# Start of the file -> what it is, and what to do.
+_FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
+    (FASTTEXT,): (
+        "a model of fastText",
+        "give the .vec file beside it, or write one: gensim.models.fasttext."
+        "load_facebook_vectors(FILE).save_word2vec_format(VECTORS)",
+    ),
+    _PICKLE: (
+        "a Python pickle, such as gensim's save() writes, which can run code",
+        "write the vectors in Python: "
+        "gensim.models.KeyedVectors.load(FILE).save_word2vec_format(VECTORS, binary=True)",
+    ),
+    (b"\x89HDF\r\n\x1a\n",): ("an HDF5 file", "write it as text, one word and its numbers a line"),
+    (b"PAR1",): ("a Parquet file", "write it as text, one word and its numbers a line"),
+    (b"SQLite format 3\0",): ("an SQLite database", "write its vectors as text"),
+}
+
+
+def refuse_foreign(path: str, head: bytes) -> None:
+    """Raise for the start of a file of another format.
+
+    Raises
+    ------
+    FormatError
+        The message names the format and what to do.
+    """
+    for starts, (what, remedy) in _FOREIGN.items():
+        if head.startswith(starts):
+            raise FormatError(f"{path}: is {what}, not word vectors; {remedy}")
+    if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < 100_000_000:
+        raise FormatError(
+            f"{path}: is a safetensors file, which has no words; write text, one word and its "
+            "numbers a line"
+        )
