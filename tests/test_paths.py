@@ -93,6 +93,9 @@ ROWS = [
         "--cache-dir .",
         {"corpus": "c.txt", "read_table": "tab"}, {"output": "o", "save_table": "ot"},
         folders=("corpus",), texts=("cache_dir", "corpus_too")),
+    Row("merge {models} tb --output {output}", {"models": "ta"}, {"output": "om"},
+        kept=("output",)),
+    Row("merge {models} i2.npy --output {output}", {"models": "i.npy"}, {"output": "o.npy"}),
     Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
     Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
     Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
@@ -189,8 +192,9 @@ def made(tmp_path_factory):
         for line in (
             f"train c.txt --output v.txt {SMALL}",
             f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",
-            "convert v.txt i.npy",
-            "convert v.txt i2.npy",
+            f"train c.txt --output-tables ta --output o {SMALL}",
+            f"train c.txt --output-tables tb --output i.npy {SMALL}",
+            f"train c.txt --output i2.npy {SMALL}",
             "vocab c.txt --output voc --min-count 1",
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
             "classify train d.txt --output k --epochs 1 --quiet",

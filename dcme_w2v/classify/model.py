@@ -109,6 +109,9 @@ class Classifier:
         With several labels, the minimum probability of a predicted label.
     record : dict
         Other entries of the folder's JSON file about the training.
+    counts : ndarray of int64, shape (features + 1,), optional
+        How many documents of the training have each feature; the last number is all documents.
+        `dcme_w2v.cluster.merge` weights the rows of several classifiers by them.
     """
 
     classes: list[str]
@@ -118,6 +121,7 @@ class Classifier:
     several: bool = False
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
+    counts: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
@@ -158,6 +162,8 @@ class Classifier:
         arrays = _arrays(self.weights)
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
+        if self.counts is not None:
+            arrays["counts"] = self.counts
         description: dict[str, Any] = {
             "classes": self.classes,
             "options": dataclasses.asdict(self.options),
@@ -185,7 +191,22 @@ class Classifier:
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
         text = text_of(model, weights.features)
-        return cls(classes, weights, text, options, several, threshold, record)
+        return cls(
+            classes,
+            weights,
+            text,
+            options,
+            several,
+            threshold,
+            record,
+            counts=_counts(model, weights),
+        )
+
+
+def counts_of(matrix: csr_matrix) -> NDArray[np.int64]:
+    """Return how many rows have each column, and then how many rows there are."""
+    found = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    return np.append(found, matrix.shape[0]).astype(np.int64)
 
 
 def fitting(matrix: csr_matrix, columns: int) -> csr_matrix:
@@ -219,6 +240,16 @@ def _weights(model: Model, classes: int, bias: float) -> Weights:
     weights = Weights(len(stored) - 1, classes, bias)
     weights.set(stored)
     return weights
+
+
+def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
+    """Return the stored counts of documents, if there are any."""
+    if "counts" not in model.arrays:
+        return None
+    counts = np.asarray(model.array("counts", "int64", weights.features + 1))
+    if counts.min() < 0 or counts[:-1].max(initial=0) > counts[-1]:
+        raise model.fault("counts", "are not numbers of documents")
+    return counts
 
 
 def _low_rank(model: Model, classes: int, bias: float) -> Weights:

@@ -28,7 +28,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
-from dcme_w2v.classify.model import KIND, Classifier, Predictor, fitting
+from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.disk import disk_plan, require_disk
@@ -135,7 +135,7 @@ def train(
         plan = _plan(job, read, classes, options)
         if refused := reason_against(plan):
             raise refused
-        table, names = weight_bytes(read.matrix, len(classes)), 4 * read.matrix.shape[1]
+        table, names = weight_bytes(read.matrix, len(classes)), 12 * read.matrix.shape[1]
         require_disk(job.output, table + names, max(table, names))
         task = _Fit(job, features, options, read, classes, text, holdout)
         keeper = None
@@ -224,8 +224,9 @@ class _Fit(Fit):
             "epochs": self.records,
         }
         return Classifier(
-            self._classes, self.weights, self._text, self._options, self.several, record=record
-        )
+            self._classes, self.weights, self._text, self._options, self.several, record=record,
+            counts=counts_of(self._read.matrix),
+        )  # fmt: skip
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""

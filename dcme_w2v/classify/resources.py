@@ -49,7 +49,7 @@ def needs(
         "features": features,
         "memory_bytes": rows + memory,
         "memory_available_bytes": memory_limit(),
-        "output_bytes": weight_bytes(matrix, classes) + 4 * features,
+        "output_bytes": weight_bytes(matrix, classes) + 12 * features,
     }
 
 

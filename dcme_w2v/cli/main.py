@@ -27,6 +27,7 @@ COMMANDS = {
     "eval": "dcme_w2v.cli.evaluate:evaluate",
     "neighbors": "dcme_w2v.cli.neighbors:neighbors",
     "analogy": "dcme_w2v.cli.neighbors:analogy",
+    "merge": "dcme_w2v.cli.merge:merge",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
     "info": "dcme_w2v.cli.info:info",

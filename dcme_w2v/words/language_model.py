@@ -89,7 +89,7 @@ class LanguageModel:
                 f"{path}: its context vectors are required: give the file of --output-context as "
                 "--context, or the folder of --output-tables"
             )
-        if input.vectors.shape != output.vectors.shape or not _same(input.words, output.words):
+        if input.vectors.shape != output.vectors.shape or not input.words.equals(output.words):
             raise FormatError(
                 f"{context}: differs in words or dimensions from {path}; give its own "
                 "context vectors"
@@ -140,10 +140,6 @@ def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, 
 def _beside(path: str, name: Any) -> str | None:
     """Return the path of a file that a manifest lists relative to its folder."""
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
-
-
-def _same(one: Words, other: Words) -> bool:
-    return np.array_equal(one.offsets, other.offsets) and np.array_equal(one.text, other.text)
 
 
 def _biases(

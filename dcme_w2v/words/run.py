@@ -114,7 +114,7 @@ def train(
         with interruptible(task, signals) as noted:
             last = run_epochs(task, keeper, reporter, noted)
             _check_trained(last)
-            _save(job, training, corpus.vocabulary, keeper)
+            _save(job, training, corpus, keeper)
         seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
@@ -314,7 +314,7 @@ class WordsTask(Task):
 
     def save_partial(self) -> str | None:
         """Save the vectors so far beside the outputs that are files."""
-        written = _save(self._job, self._training, self._corpus.vocabulary, suffix=PARTIAL)
+        written = _save(self._job, self._training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
@@ -330,7 +330,7 @@ def _free(options: TrainOptions) -> tuple[str, ...]:
 def _save(
     job: TrainJob,
     training: Trainer,
-    vocabulary: Vocabulary,
+    corpus: EncodedCorpus,
     keeper: Keeper | None = None,
     suffix: str = "",
 ) -> list[str]:
@@ -345,14 +345,16 @@ def _save(
     )
     results = [
         Result(
-            path + suffix, name, partial(_write, vocabulary, matrix, job.format or format_of(path))
+            path + suffix,
+            name,
+            partial(_write, corpus.vocabulary, matrix, job.format or format_of(path)),
         )
         for path, name, matrix in tables
         if path is not None and not (suffix and is_stream(path))
     ]
     if job.output_tables is not None and not suffix:
         options = dataclasses.asdict(training.options)
-        write = partial(_write_tables, vocabulary, training, options)
+        write = partial(_write_tables, corpus, training, options)
         results.append(Result(job.output_tables, "tables", write))
     write_or_keep(results, partial(_checkpoint, keeper))
     return [one.path for one in results]
@@ -363,9 +365,10 @@ def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> No
 
 
 def _write_tables(
-    vocabulary: Vocabulary, training: Trainer, options: dict[str, Any], path: str
+    corpus: EncodedCorpus, training: Trainer, options: dict[str, Any], path: str
 ) -> None:
-    save_tables(path, vocabulary, training.input, training.output, options)
+    tables = training.input, training.output
+    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts)
 
 
 def _checkpoint(keeper: Keeper | None) -> str | None:

@@ -116,17 +116,33 @@ def save_tables(
     input: NDArray[np.float32],
     output: NDArray[np.float32],
     options: Mapping[str, Any],
+    corpus_counts: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write words, counts and both tables, and the options of their training, to a folder."""
+    """Write words, counts and both tables, and the options of their training, to a folder.
+
+    `corpus_counts` are the counts in the corpus of the training, by default those of the
+    vocabulary; `dcme_w2v.cluster.merge` weights the rows of several trainings by them.
+    """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
+    if corpus_counts is not None and corpus_counts is not vocabulary.counts:
+        arrays["corpus_counts"] = corpus_counts
     tables = {"input": input, "output": output}
     save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
 
 
-def load_tables(
-    path: str | os.PathLike[str],
-) -> tuple[Vocabulary, NDArray[np.float32], NDArray[np.float32], dict[str, Any]]:
-    """Read what `save_tables` wrote: vocabulary, input, output and options; tables are mapped.
+@dataclass(frozen=True)
+class Tables:
+    """What `save_tables` wrote; the tables are mapped."""
+
+    vocabulary: Vocabulary
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    options: dict[str, Any]
+    corpus_counts: NDArray[np.int64]
+
+
+def load_tables(path: str | os.PathLike[str]) -> Tables:
+    """Read what `save_tables` wrote.
 
     Raises
     ------
@@ -140,4 +156,10 @@ def load_tables(
         raise FormatError(f"{model.path}: words, counts or options are corrupt; train again")
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
-    return Vocabulary(words.text, words.offsets, np.asarray(counts)), input, output, options
+    own = counts
+    if "corpus_counts" in model.arrays:
+        own = model.array("corpus_counts", "int64", len(words))
+    if min(counts.min(initial=1), own.min(initial=0)) < 0:
+        raise FormatError(f"{model.path}: a count is negative; train again")
+    vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
+    return Tables(vocabulary, input, output, options, np.asarray(own))

@@ -153,9 +153,10 @@ class Vectors:
 
     @classmethod
     def _of_tables(cls, path: str | os.PathLike[str]) -> Vectors:
-        words, input, output, options = load_tables(path)
-        context = cls(words, output, words.counts)
-        return cls(words, input, words.counts, context=context, manifest={"options": options})
+        tables = load_tables(path)
+        words, manifest = tables.vocabulary, {"options": tables.options}
+        context = cls(words, tables.output, words.counts)
+        return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.

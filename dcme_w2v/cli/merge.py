@@ -1,0 +1,24 @@
+"""`dcme-w2v merge`: merge models that were trained on the parts of a corpus."""
+
+from __future__ import annotations
+
+import click
+
+from dcme_w2v.cli.command import Command
+
+
+@click.command(cls=Command, example="dcme-w2v merge part-1 part-2 part-3 --output whole")
+@click.argument("models", nargs=-1, required=True)
+@click.option(
+    "--output", required=True, metavar="MODEL", help="write the merged vectors or model here"
+)
+def merge(models: tuple[str, ...], output: str) -> None:
+    """Merge models that were trained on the parts of a corpus.
+
+    MODELS: folders of --output-tables, .npy files of vectors, or classifiers; of the same words (or
+    features and classes), dimensions and options. A row of the result is the mean of their rows,
+    weighted by the count of its word or feature in each part.
+    """
+    from dcme_w2v.cluster.merge import merge as merged
+
+    click.echo(merged(models, output), err=True)

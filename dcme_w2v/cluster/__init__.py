@@ -1,0 +1,1 @@
+"""Training on several machines: shards learned apart, and the rules that mix them."""

@@ -1,0 +1,246 @@
+"""Merging of models that were trained on the parts of a corpus: what `dcme-w2v merge` calls.
+
+A row of the merged table is the mean of the models' rows, weighted by the count of its word or
+feature in the corpus of each model: the mixture weight of Mann et al. (2009) with weights by row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v import __version__
+from dcme_w2v.classify import model as classify
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.trainer import LowRankWeights, Weights
+from dcme_w2v.cluster.mixing import by_counts
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.model_folder import kind_of_model
+from dcme_w2v.options import flag_of
+from dcme_w2v.parallel import blocks_of_rows
+from dcme_w2v.paths import Beside, Paths
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.text.words import Words
+from dcme_w2v.words import tables
+from dcme_w2v.words.beside import MANIFEST, is_manifest, read_with, written_with
+from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.vectors import Vectors
+
+VECTORS = "vectors"
+SET_APART = ("threads", "deterministic", "format")  # what says nothing about the numbers
+
+
+def merge(sources: Sequence[str], output: str) -> str:
+    """Merge word vectors, folders of both tables, or classifiers.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        At least two, of one kind: .npy files of vectors, whose counts are beside them; folders of
+        --output-tables; or classifiers. All have the same words (or features and classes), the same
+        dimensions and the same training options.
+    output : str
+        A file of vectors, or the folder of a model of the same kind.
+
+    Returns
+    -------
+    str
+        What was merged, in one line.
+
+    Raises
+    ------
+    UsageError
+        The models are of several kinds, or have other words, dimensions or options; or `output`
+        cannot be written.
+    FormatError
+        A model is corrupt, or has no counts.
+    """
+    if len(sources) < 2:
+        raise UsageError("give at least two models to merge")
+    paths = Paths().reads("MODELS", *sources, beside=[b for s in sources for b in read_with(s)])
+    kind = _kind_of(sources)
+    if kind == VECTORS:
+        manifest = Beside(f"{output}{MANIFEST}", is_manifest)
+        paths.writes("--output", output, [*written_with(output, None), manifest])
+    else:
+        paths.model("--output", output, kind)
+    paths.check()
+    return _MERGES[kind](sources, output)
+
+
+def _kind_of(sources: Sequence[str]) -> str:
+    kinds = [kind_of_model(one) if Path(one).is_dir() else VECTORS for one in sources]
+    for source, kind in zip(sources, kinds, strict=True):
+        if kind not in _MERGES:
+            raise UsageError(f"{source}: is a model of kind {kind}, which cannot be merged")
+        if kind != kinds[0]:
+            raise UsageError(
+                f"{source}: is of kind {kind} and {sources[0]} of kind {kinds[0]}; give models of "
+                "one kind"
+            )
+    return kinds[0]
+
+
+# ---- word vectors ----
+
+
+def _merge_vectors(sources: Sequence[str], output: str) -> str:
+    found = [Vectors.load(source) for source in sources]
+    counts = []
+    for source, one in zip(sources, found, strict=True):
+        if one.counts is None:
+            raise FormatError(
+                f"{source}: has no counts; give .npy files with their .vocab files, or folders of "
+                "--output-tables"
+            )
+        counts.append(one.counts)
+    _check_words(sources, [one.words for one in found])
+    _check_dimensions(sources, [one.dim for one in found])
+    options = [read_manifest(source).get("options") for source in sources]
+    _check_options(sources, options)
+    manifest = {"version": __version__, "options": options[0] or {}, "merged": list(sources)}
+    merged = _merged([one.vectors for one in found], counts)
+    words = found[0].words
+    Vectors(words, merged, _vocabulary_counts(counts), manifest=manifest).save(output)
+    return _line(len(sources), f"{len(words):,} vectors of {found[0].dim}", output)
+
+
+def _merge_tables(sources: Sequence[str], output: str) -> str:
+    found = [tables.load_tables(source) for source in sources]
+    _check_words(sources, [one.vocabulary for one in found])
+    _check_dimensions(sources, [one.input.shape[1] for one in found])
+    _check_options(sources, [one.options for one in found])
+    own = [one.corpus_counts for one in found]
+    input = _merged([one.input for one in found], own)
+    context = _merged([one.output for one in found], own)
+    counts = _vocabulary_counts([one.vocabulary.counts for one in found])
+    words = found[0].vocabulary
+    vocabulary = Vocabulary(words.text, words.offsets, counts)
+    tables.save_tables(output, vocabulary, input, context, found[0].options, np.sum(own, axis=0))
+    return _line(len(sources), f"{len(words):,} words of {input.shape[1]} dimensions", output)
+
+
+def _vocabulary_counts(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the sum of the counts; those of one vocabulary that all trainings have read stay."""
+    same = all(np.array_equal(one, counts[0]) for one in counts)
+    return np.asarray(counts[0]) if same else np.sum(counts, axis=0)
+
+
+# ---- classifiers ----
+
+
+def _merge_classifiers(sources: Sequence[str], output: str) -> str:
+    found = [Classifier.load(source) for source in sources]
+    first, counts = found[0], []
+    for source, one in zip(sources, found, strict=True):
+        if isinstance(one.weights, LowRankWeights):
+            raise UsageError(f"{source}: is of low rank (--rank), whose factors have no mean")
+        if one.counts is None:
+            raise FormatError(f"{source}: has no counts of documents; train again")
+        counts.append(one.counts)
+        if one.classes != first.classes or one.several != first.several:
+            raise _other(source, sources[0], "classes")
+        _check_features(source, one, sources[0], first)
+    _check_options(sources, [dataclasses.asdict(one.options) for one in found])
+    weights = Weights(first.weights.features, len(first.classes), first.options.bias)
+    weights.set(_merged([one.weights.get() for one in found], counts))
+    shares = np.array([one[-1] for one in counts]) / max(sum(one[-1] for one in counts), 1)
+    weights.offset[:] = np.sum(
+        [s * one.weights.offset for s, one in zip(shares, found, strict=True)], axis=0
+    )
+    threshold = float(shares @ [one.threshold for one in found])
+    Classifier(
+        first.classes, weights, first.text, first.options, first.several, threshold,
+        {"documents": int(sum(one[-1] for one in counts)), "merged": list(sources)},
+        counts=np.sum(counts, axis=0),
+    ).save(output)  # fmt: skip
+    what = f"{weights.features:,} features and {len(first.classes):,} classes"
+    return _line(len(sources), what, output)
+
+
+def _check_features(source: str, one: Classifier, other_source: str, other: Classifier) -> None:
+    if one.weights.features != other.weights.features:
+        raise UsageError(
+            f"{source}: has {one.weights.features:,} features and {other_source} has "
+            f"{other.weights.features:,}; {_ADVICE}"
+        )
+    arrays: dict[str, NDArray[Any]] = {}
+    others: dict[str, NDArray[Any]] = {}
+    described: dict[str, Any] = {}
+    other_described: dict[str, Any] = {}
+    classify.store_text(one.text, arrays, described)
+    classify.store_text(other.text, others, other_described)
+    if described != other_described:
+        raise _other(source, other_source, "options of features")
+    for name, array in arrays.items():
+        if name not in others or not np.array_equal(array, others[name]):
+            raise _other(source, other_source, "idf weights" if name == "idf" else "features")
+
+
+# ---- all ----
+
+_ADVICE = "train all parts with the same words, classes and options"
+
+
+def _merged(
+    parts: Sequence[NDArray[np.float32]], counts: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float32]:
+    """Return the weighted mean of tables; rows that no corpus has keep the plain mean."""
+    merged = np.empty(parts[0].shape, dtype=np.float32)
+    nowhere = np.sum(counts, axis=0) == 0
+    for rows in blocks_of_rows(len(merged)):
+        weights = [np.where(nowhere[rows], 1, one[rows]) for one in counts]
+        merged[rows] = by_counts(parts[0][rows], [one[rows] for one in parts], weights)
+    return merged
+
+
+def _check_words(sources: Sequence[str], words: Sequence[Words]) -> None:
+    for source, one in zip(sources, words, strict=True):
+        if not one.equals(words[0]):
+            raise UsageError(
+                f"{source}: has other words than {sources[0]}, or another order; train all parts "
+                "with one --read-vocab"
+            )
+
+
+def _check_dimensions(sources: Sequence[str], dims: Sequence[int]) -> None:
+    for source, dim in zip(sources, dims, strict=True):
+        if dim != dims[0]:
+            raise UsageError(
+                f"{source}: has {dim} dimensions and {sources[0]} has {dims[0]}; {_ADVICE}"
+            )
+
+
+def _check_options(sources: Sequence[str], options: Sequence[Mapping[str, Any] | None]) -> None:
+    """Raise where an option that decides what a table means differs; the seed is one of them.
+
+    Tables of other seeds start from other random rows: their directions have nothing in common.
+    """
+    for source, one in zip(sources, options, strict=True):
+        for name, value in (one or {}).items():
+            other = (options[0] or {}).get(name, value)
+            if value != other and name not in SET_APART:
+                raise UsageError(
+                    f"{source}: has {flag_of(name)}={value} and {sources[0]} {other}; {_ADVICE}"
+                )
+
+
+def _other(source: str, other: str, what: str) -> UsageError:
+    return UsageError(f"{source}: has other {what} than {other}; {_ADVICE}")
+
+
+def _line(count: int, what: str, output: str) -> str:
+    return f"{count} models of {what} merged to {os.fspath(output)}"
+
+
+_MERGES = {
+    VECTORS: _merge_vectors,
+    tables.KIND: _merge_tables,
+    classify.KIND: _merge_classifiers,
+}

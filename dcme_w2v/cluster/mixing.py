@@ -1,0 +1,200 @@
+"""Rules that make one table of those that p shards have learned from the same start.
+
+Sums are in double precision and in the order of the shards: the result does not depend on who
+learned them. Matrices are multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts):
+it does not depend on the number of blocks either.
+
+Legend: U row at the start of the round, W_k row that shard k has learned, Delta_k = W_k - U, c_k
+count of the row in shard k; E, lambda eigenvectors and eigenvalues of a table's matrix.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.parallel import one_blas_thread
+
+GRAINS = 64  # of a table; blocks consist of whole grains
+
+Rows = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+
+
+def blocks(rows: int, count: int) -> list[slice]:
+    """Return at most `count` ranges that cover the rows of a table and consist of whole grains."""
+    count = min(count, GRAINS)
+    edges = [rows * (GRAINS * i // count) // GRAINS for i in range(count + 1)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
+
+
+def grains(rows: int, block: slice) -> list[slice]:
+    """Return the grains of a block, counted from its first row."""
+    cuts = [slice(one.start, one.stop) for one in blocks(rows, GRAINS)]
+    found = [one for one in cuts if block.start <= one.start and one.stop <= block.stop]
+    if sum(one.stop - one.start for one in found) != block.stop - block.start:
+        raise ValueError(f"rows {block.start} to {block.stop} of {rows} cut a grain")
+    return [slice(one.start - block.start, one.stop - block.start) for one in found]
+
+
+def mean(learned: Sequence[Rows]) -> Rows:
+    """Return the mean of the shards' rows: the mixture weight of Mann et al. (2009).
+
+    Parameters
+    ----------
+    learned : sequence of ndarray of float32, shape (n, d)
+        The rows of each shard.
+    """
+    return _rows(_sum(learned) / len(learned))
+
+
+def by_counts(
+    start: Rows, learned: Sequence[Rows], counts: Sequence[NDArray[np.integer | np.floating]]
+) -> Rows:
+    """Return the mean of the shards' rows, weighted by the count of the row in each shard.
+
+    Parameters
+    ----------
+    start : ndarray of float32, shape (n, d)
+        Rows that no shard has counted keep these values.
+    learned : sequence of ndarray of float32, shape (n, d)
+    counts : sequence of ndarray, shape (n,)
+        c_k of each row, at least 0.
+    """
+    weights = [np.asarray(one, dtype=np.float64)[:, None] for one in counts]
+    total = np.zeros((len(start), 1))
+    mixed = np.zeros(start.shape)
+    for rows, weight in zip(learned, weights, strict=True):
+        total += weight
+        mixed += weight * rows
+    seen = total[:, 0] > 0
+    np.divide(mixed, total, out=mixed, where=total > 0)
+    return np.where(seen[:, None], _rows(mixed), start)
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The directions of a table in which learning is fast or slow.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (d,)
+        lambda, ascending, at least 0.
+    vectors : ndarray of float64, shape (d, d)
+        E, a direction to a column.
+    """
+
+    values: Numbers
+    vectors: Numbers
+
+
+def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) -> Numbers:
+    """Return the weighted sums over a block that `directions` needs of all blocks.
+
+    Parameters
+    ----------
+    rows : int
+        Of the whole table.
+    block : slice
+        One of `blocks`.
+    learned : sequence of ndarray of float32, shape (n, d)
+        The block's rows of each shard; their mean is taken, the rows after the round.
+    weights : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    ndarray of float64, shape (grains, d + 1, d + 1)
+        Sums of w x x^T of the rows x with a 1 appended.
+    """
+    after = _sum(learned) / len(learned)
+    extended = np.concatenate([after, np.ones((len(after), 1))], axis=1)
+    with one_blas_thread():
+        found = [
+            (extended[grain] * weights[grain, None]).T @ extended[grain]
+            for grain in grains(rows, block)
+        ]
+    return np.array(found)
+
+
+def directions(parts: Sequence[Numbers], context: float) -> Directions:
+    """Return the eigenvectors of mu mu^T + (S - mu mu^T) / context.
+
+    It is the second moment of a mean of `context` rows of mean mu and second moment S.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray
+        What `moments` returned for each block of the other table, in order.
+    context : float
+        At least 1.
+    """
+    total = np.zeros(parts[0].shape[1:])
+    for part in parts:
+        for one in part:
+            total += one
+    weight = total[-1, -1] or 1.0
+    second, first = total[:-1, :-1] / weight, total[:-1, -1] / weight
+    common = np.outer(first, first)
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(common + (second - common) / context)
+    return Directions(np.maximum(values, 0), vectors)
+
+
+def share(x: Numbers, shards: int) -> Numbers:
+    """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))): what is kept of the sum of p changes.
+
+    A shard goes the share 1 - e^(-x) of the way to the optimum, p shards one after the other
+    1 - e^(-p x). From 1, the sum, where little was learned, to 1 / p, the mean.
+    """
+    x = np.maximum(x, 1e-12)  # where the quotient is 0 / 0, and its limit 1
+    return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
+
+
+def curvature(
+    rows: int, block: slice, start: Rows, learned: Sequence[Rows], steps: Numbers, found: Directions
+) -> Rows:
+    """Return U + E g(x) E^T (Delta_1 + ... + Delta_p), x = steps * lambda by row and direction.
+
+    Parameters
+    ----------
+    rows : int
+        Of the whole table.
+    block : slice
+        One of `blocks`.
+    start : ndarray of float32, shape (n, d)
+        The block's rows before the round.
+    learned : sequence of ndarray of float32, shape (n, d)
+        The block's rows of each shard; those of a single shard are the result.
+    steps : ndarray of float64, shape (n,)
+        How far a shard has gone with each row in a direction of eigenvalue 1.
+    found : Directions
+    """
+    shards = len(learned)
+    if shards == 1:
+        return learned[0]
+    before = start.astype(np.float64)
+    change = np.zeros(start.shape)
+    for one in learned:
+        change += one - before
+    mixed = np.empty_like(start)
+    with one_blas_thread():
+        for grain in grains(rows, block):
+            kept = share(steps[grain, None] * found.values, shards)
+            turned = (change[grain] @ found.vectors) * kept
+            mixed[grain] = before[grain] + turned @ found.vectors.T
+    return mixed
+
+
+def _sum(learned: Sequence[Rows]) -> Numbers:
+    total = np.zeros(learned[0].shape)
+    for rows in learned:
+        total += rows
+    return total
+
+
+def _rows(numbers: Numbers) -> Rows:
+    return numbers.astype(np.float32)

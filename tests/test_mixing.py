@@ -1,0 +1,154 @@
+"""The rules that make one table of those of several shards."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dcme_w2v.cluster import mixing
+
+small = settings(max_examples=40)
+SIZES = {"rows": st.integers(1, 150), "dim": st.integers(1, 9), "shards": st.integers(1, 5)}
+
+
+def learned(rows, dim, shards, seed):
+    """Return rows at the start, and those of each shard."""
+    random = np.random.default_rng(seed)
+    start = random.normal(size=(rows, dim)).astype(np.float32)
+    return start, [
+        start + random.normal(size=start.shape).astype(np.float32) for _ in range(shards)
+    ]
+
+
+def mixed_by_curvature(start, found, steps, count):
+    """Mix a table in so many blocks, with directions of its own rows."""
+    rows = len(start)
+    cuts = mixing.blocks(rows, count)
+    parts = [
+        mixing.moments(rows, cut, [one[cut] for one in found], np.arange(1.0, rows + 1)[cut])
+        for cut in cuts
+    ]
+    ways = mixing.directions(parts, 6.0)
+    return np.concatenate(
+        [
+            mixing.curvature(rows, cut, start[cut], [one[cut] for one in found], steps[cut], ways)
+            for cut in cuts
+        ]
+    )
+
+
+@small
+@given(**SIZES, count=st.integers(1, 40))
+def test_blocks_cover_all_rows_in_whole_grains(rows, dim, shards, count):
+    cuts = mixing.blocks(rows, count)
+    assert len(cuts) <= count
+    assert [row for cut in cuts for row in range(cut.start, cut.stop)] == list(range(rows))
+    for cut in cuts:
+        covered = [row for one in mixing.grains(rows, cut) for row in range(one.start, one.stop)]
+        assert covered == list(range(cut.stop - cut.start))
+
+
+def test_a_block_that_cuts_a_grain_is_refused():
+    with pytest.raises(ValueError, match="cut a grain"):
+        mixing.grains(6400, slice(0, 150))
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99))
+def test_equal_shards_give_the_shard_by_counts_and_by_mean(rows, dim, shards, seed):
+    start, (one, *_) = learned(rows, dim, 1, seed)
+    counts = np.random.default_rng(seed).integers(1, 1000, size=(shards, rows))
+    np.testing.assert_array_equal(mixing.by_counts(start, [one] * shards, counts), one)
+    np.testing.assert_array_equal(mixing.mean([one] * shards), one)
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99))
+def test_counts_weight_rows(rows, dim, shards, seed):
+    start, found = learned(rows, dim, shards, seed)
+    counts = np.random.default_rng(seed).integers(0, 4, size=(shards, rows))
+    mixed = mixing.by_counts(start, found, counts)
+    for row in range(rows):
+        if counts[:, row].sum():
+            wanted = np.average([one[row] for one in found], axis=0, weights=counts[:, row])
+            np.testing.assert_allclose(mixed[row], wanted, rtol=1e-5, atol=1e-6)
+        else:  # no shard has the word
+            np.testing.assert_array_equal(mixed[row], start[row])
+
+
+def test_the_share_of_the_sum_goes_from_the_sum_to_the_mean():
+    x = np.array([0.0, 1e-15, 1e-9, 1e-3, 0.1, 1.0, 50.0, 1e6])
+    for shards in (1, 2, 8, 100):
+        found = mixing.share(x, shards)
+        assert found[:3] == pytest.approx(1, abs=1e-6)
+        assert found[-2:] == pytest.approx(1 / shards)
+        assert (np.diff(found) <= 1e-12).all()
+        one_by_one = sum((np.exp(-x[3:-2]) ** k) for k in range(shards)) / shards
+        np.testing.assert_allclose(found[3:-2], one_by_one)
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99), scale=st.sampled_from([0.01, 1.0, 100.0]))
+def test_any_number_of_blocks_gives_the_same_bits(rows, dim, shards, seed, scale):
+    start, found = learned(rows, dim, shards, seed)
+    steps = np.random.default_rng(seed).uniform(0, scale, rows)
+    whole = mixed_by_curvature(start, found, steps, 1)
+    for count in (2, 3, 7, 32):
+        np.testing.assert_array_equal(mixed_by_curvature(start, found, steps, count), whole)
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99))
+def test_rows_that_no_shard_has_changed_stay(rows, dim, shards, seed):
+    start, found = learned(rows, dim, shards, seed)
+    for one in found:
+        one[::2] = start[::2]
+    counts = np.ones((shards, rows))
+    steps = np.full(rows, 0.3)
+    for mixed in (
+        mixing.mean(found),
+        mixing.by_counts(start, found, counts),
+        mixed_by_curvature(start, found, steps, 3),
+    ):
+        np.testing.assert_array_equal(mixed[::2], start[::2])
+
+
+@pytest.mark.parametrize("dim", [1, 12])
+def test_curvature_is_the_sum_of_short_steps_and_the_mean_of_long_ones(dim):
+    start, found = learned(80, dim, 4, 7)
+    changes = np.sum([one - start for one in found], axis=0)
+    short = mixed_by_curvature(start, found, np.full(80, 1e-12), 2)
+    np.testing.assert_allclose(short, start + changes, atol=1e-4)
+    long = mixed_by_curvature(start, found, np.full(80, 1e12), 2)
+    np.testing.assert_allclose(long, start + changes / 4, atol=1e-4)
+
+
+def test_curvature_takes_the_mean_in_the_direction_that_all_rows_share_and_sums_elsewhere():
+    start, found = learned(400, 3, 5, 3)
+    found = [one * [0.01, 0.01, 0.01] + [20, 0, 0] for one in (start, start, start)]
+    found = [np.asarray(one, dtype=np.float32) for one in found]
+    changes = np.sum([one - start for one in found], axis=0)
+    mixed = mixed_by_curvature(start, found, np.full(400, 0.05), 1)  # 0.05 * 400 and 0.05 * 2e-5
+    np.testing.assert_allclose(mixed[:, 0], start[:, 0] + changes[:, 0] / 3, atol=0.05)
+    np.testing.assert_allclose(mixed[:, 1:], (start + changes)[:, 1:], atol=0.05)
+
+
+def test_one_shard_is_the_result_to_the_bit():
+    start, found = learned(50, 4, 1, 1)
+    start *= np.float32(1e20)  # the change alone has lost the digits
+    np.testing.assert_array_equal(mixed_by_curvature(start, found, np.ones(50), 2), found[0])
+
+
+@pytest.mark.parametrize("context", [1.0, 6.0])
+def test_directions_are_those_of_the_second_moment_of_a_context(context):
+    random = np.random.default_rng(2)
+    rows = random.normal([3, 0, 0, 0], 1, size=(300, 4)).astype(np.float32)
+    weights = random.uniform(0, 2, 300)
+    found = mixing.directions(
+        [mixing.moments(300, cut, [rows[cut]], weights[cut]) for cut in mixing.blocks(300, 5)],
+        context,
+    )
+    mu = np.average(rows.astype(float), axis=0, weights=weights)
+    spread = np.cov(rows.T.astype(float), aweights=weights, bias=True)
+    rebuilt = found.vectors * found.values @ found.vectors.T
+    np.testing.assert_allclose(rebuilt, np.outer(mu, mu) + spread / context, atol=1e-6)
