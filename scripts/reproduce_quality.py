@@ -60,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each row")
-    parser.add_argument("--only", help="only rows whose name holds this text")
+    parser.add_argument("--only", default="", help="only rows whose name holds this text")
     parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     given = parser.parse_args()
@@ -68,9 +68,11 @@ def main() -> None:
     data = peers.development_data()
     corpus = given.corpus or peers.plain_corpus(folder)
     results: dict[str, list[dict[str, float]]] = {}
+    wanted = [name for name in ROWS if given.only in name]
+    chosen = {*wanted, *map(baseline_of, wanted)}
     for seed in range(1, given.seeds + 1):
         for name, train in ROWS.items():
-            if given.only and given.only not in name and not name.startswith("gensim"):
+            if name not in chosen:
                 continue
             output = folder / "vectors.bin"
             if name.startswith("fastText"):
@@ -89,12 +91,17 @@ def main() -> None:
         )  # fmt: skip
 
 
+def baseline_of(name: str) -> str:
+    """Return gensim's row of the same model and kind of objective."""
+    model = "skipgram" if "skipgram" in name else "cbow"
+    return f"gensim corpus_file, {model}{' hs' * name.endswith(' hs')}"
+
+
 def table_of(results: dict[str, list[dict[str, float]]]) -> list[list[str]]:
     """Return the means over the seeds, and the speed relative to gensim's row of the same kind."""
     rows = []
     for name, runs in results.items():
-        model = "skipgram" if "skipgram" in name else "cbow"
-        gensim = results[f"gensim corpus_file, {model}{' hs' * name.endswith(' hs')}"]
+        gensim = results[baseline_of(name)]
         seconds = statistics.median(run["train_seconds"] for run in runs)
         baseline = statistics.median(run["train_seconds"] for run in gensim)
         mean = {c: statistics.mean(run[c] for run in runs) for c in COLUMNS}

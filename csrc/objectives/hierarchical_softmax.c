@@ -102,17 +102,27 @@ static void seed(void *thread, uint64_t stream) {
     me->prefetched = me->taken = 0;
 }
 
-static void prefetch(void *thread, int32_t target) {
-    thread_state *me = thread;
+static void prefetch_rows(const thread_state *me, int32_t target) {
     const dcme_huffman *tree = &me->shared->tree;
     const dcme_model *model = me->shared->model;
-    me->targets[me->prefetched++ % TARGETS] = target;
-    dcme_replicas_begin(&me->replicas);
     for (int64_t p = tree->begin[target]; p < tree->begin[target + 1]; p++) {
         int32_t node = dcme_huffman_node(tree->steps[p]);
         if (node >= NEAR)
             dcme_prefetch(model->output + node * model->stride, model->stride);
     }
+}
+
+/* The path of this target, and the rows of the one before, whose path has arrived. */
+static void prefetch(void *thread, int32_t target) {
+    thread_state *me = thread;
+    const dcme_huffman *tree = &me->shared->tree;
+    const uint32_t *path = tree->steps + tree->begin[target];
+    __builtin_prefetch(path);
+    __builtin_prefetch(path + 64 / sizeof *path);
+    dcme_replicas_begin(&me->replicas);
+    if (me->prefetched != me->taken)
+        prefetch_rows(me, me->targets[(me->prefetched - 1) % TARGETS]);
+    me->targets[me->prefetched++ % TARGETS] = target;
 }
 
 /* weights[i] = c_i - sigma(scores[i]); the kernel takes the first for a target, c = 1. */
