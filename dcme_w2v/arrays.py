@@ -1,10 +1,13 @@
-"""What readers of arrays from files needs: whether numbers are finite, and no warnings."""
+"""What readers and writers of arrays need: numbers that are not finite, and arrays in pieces."""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import mmap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,3 +32,56 @@ def without_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """An array that is written piece by piece and never in memory as a whole.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    make : callable
+        Returns its pieces, in C order; may be called several times.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    make: Callable[[], Iterable[NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Yield the pieces.
+
+        Raises
+        ------
+        ValueError
+            They are not of the array's dtype and size.
+        """
+        size = 0
+        for piece in self.make():
+            if piece.dtype != self.dtype:
+                raise ValueError(f"a piece is {piece.dtype}, the array {self.dtype}")
+            size += piece.nbytes
+            yield piece
+        if size != self.nbytes:
+            raise ValueError(f"the pieces have {size} bytes, the array {self.nbytes}")
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give back the memory of a file's pages that are mapped; they are read again where needed.
+
+    Only of files that are mapped to be read: elsewhere the numbers would be lost.
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap) and base.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            with contextlib.suppress(OSError, ValueError):
+                base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+            return
+        base = base.base

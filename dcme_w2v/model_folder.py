@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
-from numpy.lib.format import open_memmap, read_array, write_array
+from numpy.lib.format import open_memmap, read_array, write_array, write_array_header_1_0
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v._core.vectors import check_words, find_duplicates
-from dcme_w2v.arrays import all_finite, without_warnings
+from dcme_w2v.arrays import Pieces, all_finite, without_warnings
 from dcme_w2v.command_line import recorded_arguments
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import blaming, target_of
@@ -206,7 +206,7 @@ def save_model(
     path: str | os.PathLike[str],
     kind: str,
     version: int,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, NDArray[Any] | Pieces],
     description: Mapping[str, Any],
 ) -> None:
     """Write a model's folder atomically: the target is the old model or the complete new one.
@@ -220,7 +220,7 @@ def save_model(
         The kind of model, which `load_model` requires.
     version : int
         Version of this kind's format; increase it when older programs cannot read it.
-    arrays : mapping of ndarray
+    arrays : mapping of ndarray or Pieces
         Names of lower-case letters, digits and ``_``.
     description : mapping
         Written to the JSON file.
@@ -242,8 +242,7 @@ def save_model(
     with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
         for name, array in arrays.items():
             with new_file(aside / f"{name}.npy") as file:
-                # by our own write: numpy's says nothing of why it fails
-                write_array(_Bytes(file), _by_rows(array), allow_pickle=False)
+                _write_array(file, array)
         with new_file(aside / MODEL_FILE) as file:
             file.write(text)
 
@@ -263,7 +262,10 @@ def size_of_model(
 
 
 def _head_text(
-    kind: str, version: int, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    kind: str,
+    version: int,
+    arrays: Mapping[str, NDArray[Any] | Pieces],
+    description: Mapping[str, Any],
 ) -> bytes:
     """Return the JSON file of a model."""
     listed = {name: _kind_of(array) for name, array in arrays.items()}
@@ -378,12 +380,22 @@ class _Bytes:
         self.write = file.write
 
 
+def _write_array(file: BinaryIO, array: NDArray[Any] | Pieces) -> None:
+    if isinstance(array, Pieces):
+        head = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+        write_array_header_1_0(file, head)
+        for piece in array:
+            file.write(np.ascontiguousarray(piece).data)
+    else:  # by our own write: numpy's says nothing of why it fails
+        write_array(_Bytes(file), _by_rows(array), allow_pickle=False)
+
+
 def _by_rows(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that numpy writes row by row; views of larger ones are not copied."""
     return np.ascontiguousarray(array) if array.flags.f_contiguous else array
 
 
-def _kind_of(array: NDArray[Any]) -> dict[str, Any]:
+def _kind_of(array: NDArray[Any] | Pieces) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 

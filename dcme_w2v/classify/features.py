@@ -6,8 +6,10 @@ Texts are bytes of UTF-8. Columns are in descending order of frequency. Called b
 
 from __future__ import annotations
 
+import itertools
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -124,7 +126,7 @@ class TextFeatures:
 
     def _grams(self, text: bytes) -> list[bytes]:
         if self.options.tokens == "words":
-            text = b" ".join(word.encode() for word in WORD.findall(text.decode().lower()))
+            text = " ".join(WORD.findall(text.decode().lower())).encode()
         words = text.split()
         found = list(words)
         for n in range(2, self.options.ngrams + 1):
@@ -151,10 +153,11 @@ class TextFeatures:
         return found
 
     def _most_frequent(self, documents: Iterable[bytes]) -> csr_matrix:
-        numbers: dict[bytes, int] = {}
+        numbers: defaultdict[bytes, int] = defaultdict()
+        numbers.default_factory = numbers.__len__  # a new gram's number is how many there are
 
         def numbered(text: bytes) -> list[int]:
-            return [numbers.setdefault(gram, len(numbers)) for gram in self._grams(text)]
+            return list(map(numbers.__getitem__, self._grams(text)))
 
         everything = self._counts(documents, numbered, None)
         totals = np.bincount(everything.indices, everything.data, len(numbers))
@@ -222,7 +225,7 @@ def _piece(
     lists: list[list[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Return for each list the number of distinct columns, these sorted, and their counts."""
-    flat = np.fromiter((i for numbers in lists for i in numbers), dtype=np.int64)
+    flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     negative = flat < 0
     columns = np.where(negative, ~flat, flat)

@@ -19,7 +19,12 @@ from dcme_w2v.checkpoints.schedule import Keeper
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import CHUNK, ClassifierTrainer, Weights, core_documents
+from dcme_w2v.classify.trainer import (
+    ClassifierTrainer,
+    Weights,
+    core_documents,
+    documents_at_once,
+)
 from dcme_w2v.engine.interrupts import Noted
 from dcme_w2v.engine.run import interrupted, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
@@ -54,8 +59,9 @@ class Labelled:
 def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labelled documents."""
     documents = core_documents(data.matrix)
-    for begin in range(0, len(data.labels), CHUNK):
-        end = min(begin + CHUNK, len(data.labels))
+    step = documents_at_once(weights.classes)
+    for begin in range(0, len(data.labels), step):
+        end = min(begin + step, len(data.labels))
         scores = weights.scores(documents, begin, end, threads)
         measures.add(log_softmax(scores), data.labels[begin:end])
     return measures.result()

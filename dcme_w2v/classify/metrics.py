@@ -31,7 +31,8 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
             "the documents' values down, or train again with a lower --lr"
         )
     shifted = scores - scores.max(axis=1, keepdims=True)
-    normalised: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    normalised: NDArray[np.float64] = shifted
     return normalised
 
 

@@ -20,9 +20,9 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.trainer import CHUNK, LowRankWeights, Weights, core_documents
+from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
+from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.memory import require_memory
 from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, words_arrays
 from dcme_w2v.options import default_threads
 
@@ -36,8 +36,6 @@ PREDICTORS = {
     "latent": "dcme_w2v.latent.model:LatentClassifier",
     "shrunk": "dcme_w2v.fused.shrink:ShrunkModel",
 }
-SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
-SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
 
 
 class Predictor(Protocol):
@@ -137,8 +135,9 @@ class Classifier:
         Each batch is an ndarray of float64, shape (documents, classes).
         """
         documents = core_documents(fitting(matrix, self.weights.features))
-        for begin in range(0, matrix.shape[0], CHUNK):
-            end = min(begin + CHUNK, matrix.shape[0])
+        step = documents_at_once(len(self.classes))
+        for begin in range(0, matrix.shape[0], step):
+            end = min(begin + step, matrix.shape[0])
             yield log_softmax(
                 self.weights.scores(documents, begin, end, threads or default_threads())
             )
@@ -159,7 +158,7 @@ class Classifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
-        arrays = _arrays(self.weights)
+        arrays = arrays_of(self.weights)
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
         if self.counts is not None:
@@ -187,7 +186,7 @@ class Classifier:
         classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
         several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         record = model.value("record", dict)
-        weights = _weights(model, len(classes), options.bias)
+        weights = weights_of(model, len(classes), options.bias)
         if "offset" in model.arrays:
             weights.offset[:] = model.array("offset", "float32", len(classes))
         text = text_of(model, weights.features)
@@ -214,34 +213,6 @@ def fitting(matrix: csr_matrix, columns: int) -> csr_matrix:
     return matrix if matrix.shape[1] <= columns else csr_matrix(matrix[:, :columns])
 
 
-def _is_sparse(weights: NDArray[np.float32]) -> bool:
-    return int(np.count_nonzero(weights)) < SPARSE_BELOW * weights.size
-
-
-def _sparse(weights: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    matrix = csr_matrix(weights)
-    parts = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
-    return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
-
-
-def _arrays(weights: Weights) -> dict[str, NDArray[Any]]:
-    """Return the weights as arrays for `save_model`; of low rank, both factors."""
-    if isinstance(weights, LowRankWeights):
-        return dict(weights.tables)
-    table = weights.get()
-    return _sparse(table) if _is_sparse(table) else {"weights": table}
-
-
-def _weights(model: Model, classes: int, bias: float) -> Weights:
-    """Return the stored weights."""
-    if "output" in model.arrays:
-        return _low_rank(model, classes, bias)
-    stored = _table(model, classes)
-    weights = Weights(len(stored) - 1, classes, bias)
-    weights.set(stored)
-    return weights
-
-
 def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
     """Return the stored counts of documents, if there are any."""
     if "counts" not in model.arrays:
@@ -250,30 +221,6 @@ def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
     if counts.min() < 0 or counts[:-1].max(initial=0) > counts[-1]:
         raise model.fault("counts", "are not numbers of documents")
     return counts
-
-
-def _low_rank(model: Model, classes: int, bias: float) -> Weights:
-    second = model.array("output", "float32", classes, None)
-    first = model.array("weights", "float32", None, second.shape[1])
-    if not first.size:
-        raise model.fault("weights", "has no numbers")
-    weights = LowRankWeights(len(first) - 1, classes, second.shape[1], bias)
-    for table, stored in zip(weights.tables.values(), (first, second), strict=True):
-        table[:] = stored
-    return weights
-
-
-def _table(model: Model, classes: int) -> NDArray[np.float32]:
-    """Return the stored weights, shape (features + 1, classes)."""
-    if "weights" in model.arrays:
-        name, stored = "weights", np.asarray(model.array("weights", "float32", None, classes))
-    else:
-        name, matrix = SPARSE_WEIGHTS[0], model.rows(SPARSE_WEIGHTS, None, classes)
-        require_memory(4 * matrix.shape[0] * classes, f"{model.path}: the weights", "train smaller")
-        stored = np.asarray(matrix.toarray())
-    if not len(stored):
-        raise model.fault(name, "has no rows")
-    return stored
 
 
 def number_of_class(label: str, classes: Sequence[str]) -> int:
@@ -297,7 +244,7 @@ def strongest(
 
 
 def store_text(
-    text: TextFeatures | None, arrays: dict[str, NDArray[Any]], description: dict[str, Any]
+    text: TextFeatures | None, arrays: dict[str, Any], description: dict[str, Any]
 ) -> None:
     """Add what `text_of` reads to the arrays and the description of a model."""
     description["features"] = None

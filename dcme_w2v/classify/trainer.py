@@ -6,6 +6,7 @@ and results here are in the caller's order. Called by `dcme_w2v.classify.fit`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
+from dcme_w2v.arrays import release
 from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.core import core_options, kernels_named, new_table
@@ -24,6 +26,18 @@ PAD = 16  # DCME_PAD: a row of weights is padded to a multiple
 # 0.3 is better than 1 and 0.1 (docs/results/paper-latent.md).
 LENGTH = 0.3
 CHUNK = 2048  # documents whose scores are held at once
+SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
+WEIGHTS_AT_ONCE = 1 << 21  # copied at once
+
+
+def documents_at_once(classes: int) -> int:
+    """Return how many documents' scores are held at once."""
+    return max(1, min(CHUNK, SCORES_AT_ONCE // classes))
+
+
+def rows_at_once(classes: int) -> int:
+    """Return how many rows of a table are copied at once."""
+    return max(1, WEIGHTS_AT_ONCE // classes)
 
 
 def core_documents(matrix: csr_matrix) -> core.Documents:
@@ -88,12 +102,23 @@ class Weights:
 
     def get(self) -> NDArray[np.float32]:
         """Return the weights, shape (features + 1, classes), classes in the caller's order."""
-        weights: NDArray[np.float32] = self.table[:, self.place]
+        weights: NDArray[np.float32] = np.take(self.table, self.place, axis=1)
         return weights
 
     def set(self, weights: NDArray[np.float32]) -> None:
-        """Take such weights over."""
-        self.table[:, : self.classes] = weights[:, self.order]
+        """Take such weights over; of a mapped file, no page stays in memory."""
+        release(weights)
+        step = rows_at_once(self.classes)
+        for begin in range(0, len(weights), step):
+            block = np.take(weights[begin : begin + step], self.order, axis=1)
+            self.table[begin : begin + step, : self.classes] = block
+            release(weights)
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield `get()` some rows at a time."""
+        step = rows_at_once(self.classes)
+        for begin in range(0, len(self.table), step):
+            yield np.take(self.table[begin : begin + step], self.place, axis=1)
 
     def above_mean(self, number: int) -> NDArray[np.float32]:
         """Return a class's weights less their mean over all classes, shape (features,)."""

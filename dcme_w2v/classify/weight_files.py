@@ -1,0 +1,84 @@
+"""The weights of a classifier as arrays of a model's folder: dense, sparse, or of low rank.
+
+Tables are written and read some rows at a time, so that with many classes there is no second table
+in memory. Called by `dcme_w2v.classify.model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.arrays import Pieces, release
+from dcme_w2v.classify.trainer import LowRankWeights, Weights, rows_at_once
+from dcme_w2v.memory import require_memory
+from dcme_w2v.model_folder import Model
+
+SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
+SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
+
+
+def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | Pieces]:
+    """Return the weights as arrays for `save_model`; of low rank, both factors."""
+    if isinstance(weights, LowRankWeights):
+        return dict(weights.tables)
+    counts = [np.count_nonzero(block, axis=1) for block in weights.blocks()]
+    starts = np.zeros(weights.features + 2, dtype=np.int64)
+    np.cumsum(np.concatenate(counts), out=starts[1:])
+    shape, entries = (weights.features + 1, weights.classes), int(starts[-1])
+    if entries >= SPARSE_BELOW * shape[0] * shape[1]:
+        return {"weights": Pieces(shape, np.dtype(np.float32), weights.blocks)}
+
+    def of_entries(part: Callable[..., NDArray[Any]]) -> Callable[[], Iterator[NDArray[Any]]]:
+        return lambda: (part(block, np.flatnonzero(block != 0)) for block in weights.blocks())
+
+    columns = of_entries(lambda block, at: (at % weights.classes).astype(np.int32))
+    values = of_entries(lambda block, at: block.ravel()[at])
+    parts = (
+        starts,
+        Pieces((entries,), np.dtype(np.int32), columns),
+        Pieces((entries,), np.dtype(np.float32), values),
+    )
+    return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
+
+
+def weights_of(model: Model, classes: int, bias: float) -> Weights:
+    """Return the weights stored in a model's folder."""
+    if "output" in model.arrays:
+        return _low_rank(model, classes, bias)
+    if "weights" in model.arrays:
+        stored = model.array("weights", "float32", None, classes)
+        weights = _of_size(model, "weights", len(stored), classes, bias)
+        weights.set(stored)
+        return weights
+    matrix = model.rows(SPARSE_WEIGHTS, None, classes)
+    count = matrix.shape[0]
+    require_memory(4 * count * classes, f"{model.path}: the weights", "train smaller")
+    weights = _of_size(model, SPARSE_WEIGHTS[0], count, classes, bias)
+    step = rows_at_once(classes)
+    for begin in range(0, count, step):
+        block = matrix[begin : begin + step].toarray()
+        weights.table[begin : begin + step, :classes] = block
+        release(matrix.indices)
+        release(matrix.data)
+    return weights
+
+
+def _of_size(model: Model, name: str, rows: int, classes: int, bias: float) -> Weights:
+    if not rows:
+        raise model.fault(name, "has no rows")
+    return Weights(rows - 1, classes, bias)
+
+
+def _low_rank(model: Model, classes: int, bias: float) -> Weights:
+    second = model.array("output", "float32", classes, None)
+    first = model.array("weights", "float32", None, second.shape[1])
+    if not first.size:
+        raise model.fault("weights", "has no numbers")
+    weights = LowRankWeights(len(first) - 1, classes, second.shape[1], bias)
+    for table, stored in zip(weights.tables.values(), (first, second), strict=True):
+        table[:] = stored
+    return weights

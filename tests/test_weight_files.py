@@ -1,0 +1,109 @@
+"""The weights of a classifier on disk: what is saved comes back, without a second table."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dcme_w2v.arrays import Pieces, release
+from dcme_w2v.classify import trainer
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.core import new_table
+from dcme_w2v.model_folder import load_model, save_model
+
+
+def classifier(density, features=50, classes=37):
+    """A classifier whose classes the core has in another order."""
+    random = np.random.default_rng(0)
+    weights = Weights(features, classes, 0.1, random.permutation(classes))
+    table = random.normal(size=(features + 1, classes)) * (random.random(classes) < density)
+    weights.set(table.astype(np.float32))
+    names = [f"c{i}" for i in range(classes)]
+    return Classifier(names, weights, None, ClassifyOptions()), table.astype(np.float32)
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
+@pytest.mark.parametrize(("density", "files"), [
+    (0, {"starts", "columns", "values"}),
+    (0.3, {"starts", "columns", "values"}),
+    (1, None),
+])  # fmt: skip
+def test_weights_come_back_whatever_the_blocks(tmp_path, monkeypatch, density, files, rows_at_once):
+    monkeypatch.setattr(trainer, "WEIGHTS_AT_ONCE", 37 * rows_at_once)
+    model, table = classifier(density)
+    np.testing.assert_array_equal(model.weights.get(), table)
+    model.save(tmp_path / "model")
+    wanted = {f"weights_{one}.npy" for one in files} if files else {"weights.npy"}
+    assert {path.name for path in (tmp_path / "model").glob("weights*")} == wanted
+    np.testing.assert_array_equal(Classifier.load(tmp_path / "model").weights.get(), table)
+    if files is None:  # a file as numpy writes it
+        np.save(tmp_path / "plain.npy", table)
+        plain = (tmp_path / "plain.npy").read_bytes()
+        assert (tmp_path / "model" / "weights.npy").read_bytes() == plain
+
+
+def test_an_array_in_pieces_is_the_array(tmp_path):
+    array = np.arange(24, dtype=np.int32).reshape(6, 4)
+    parts = Pieces((6, 4), array.dtype, lambda: (array[i : i + 4] for i in (0, 4)))
+    save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
+    np.testing.assert_array_equal(load_model(tmp_path / "model", "thing", 1).arrays["x"], array)
+
+
+@pytest.mark.parametrize(("piece", "message"), [
+    (np.zeros((5, 4), dtype=np.int32), "80 bytes, the array 96"),
+    (np.zeros((6, 4), dtype=np.int64), "a piece is int64"),
+])  # fmt: skip
+def test_wrong_pieces_leave_no_model(tmp_path, piece, message):
+    parts = Pieces((6, 4), np.dtype(np.int32), lambda: [piece])
+    with pytest.raises(ValueError, match=message):
+        save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_pages_of_files_are_released(tmp_path):
+    table = new_table(100, 32)
+    table[:] = 3
+    release(table[10:])
+    assert (table == 3).all()
+    np.save(tmp_path / "x.npy", table)
+    for mode in ("r", "c"):
+        mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
+        if mode == "c":
+            mapped[:] = 4
+        part = np.asarray(mapped[20:])
+        release(part)
+        assert (part == (3 if mode == "r" else 4)).all()
+
+
+MEASURED = """
+import resource, sys
+import numpy as np
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.trainer import Weights
+import scipy.sparse._csr
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+path, action, share, classes = sys.argv[1], sys.argv[2], float(sys.argv[3]), 3000
+before = peak()
+if action == "load":
+    weights = Classifier.load(path).weights
+else:
+    random = np.random.default_rng(0)
+    weights = Weights(12000, classes, 0.1, random.permutation(classes))
+    for row in weights.table:
+        row[:classes] = random.random(classes, dtype=np.float32) < share
+    Classifier([f"c{i}" for i in range(classes)], weights, None, ClassifyOptions()).save(path)
+print((peak() - before) / weights.table.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
+@pytest.mark.parametrize("share", [0.4, 1])
+def test_saving_and_loading_take_no_second_table(tmp_path, share):
+    for action in ("save", "load"):
+        program = [sys.executable, "-c", MEASURED, str(tmp_path / "model"), action, str(share)]
+        taken = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        assert float(taken) < 1.5, action
