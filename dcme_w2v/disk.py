@@ -1,7 +1,7 @@
 """Limits of file size and disk space, and checks against them before work starts.
 
 Called by modules that can compute the size of their outputs in advance; see `dcme_w2v.memory`.
-Quotas cannot be queried from Python: a write that exceeds one is handled by `dcme_w2v.rescue`.
+Quotas cannot be queried from Python: a write that exceeds one is handled by `dcme_w2v.fallback`.
 """
 
 from __future__ import annotations

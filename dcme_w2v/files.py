@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from dcme_w2v.compress import check_suffix, compressing, compression_of
 from dcme_w2v.errors import ResourceError, UsageError
-from dcme_w2v.packing import check_suffix, packing, packing_of
 
 STANDARD = "-"
 PART = ".part"
@@ -34,7 +34,7 @@ _LOG_LINE = 1 << 20
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for an atomic write: it replaces `path` only if the block succeeds.
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
@@ -49,31 +49,33 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         The file cannot be written; the target is unchanged.
     """
     if is_stream(path):
-        with _streaming(path) as stream, packing(path, stream) as packed:
+        with _streaming(path) as stream, compressing(path, stream) as packed:
             yield packed
         return
     target = target_of(path)
-    _remove_abandoned(target)
-    with blaming(path):
-        number, aside = tempfile.mkstemp(dir=target.parent, prefix=aside_of(target), suffix=PART)
+    _remove_stale(target)
+    with write_errors(path):
+        number, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=temporary_prefix(target), suffix=PART
+        )
     try:
         with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while this process runs
-        with io.BufferedWriter(Blaming(number, path)) as file:
-            with packing(path, cast(BinaryIO, file)) as packed:
+        with io.BufferedWriter(OutputFile(number, path)) as file:
+            with compressing(path, cast(BinaryIO, file)) as packed:
                 yield packed
             file.flush()
-            with blaming(path):
+            with write_errors(path):
                 os.fsync(number)
-                Path(aside).chmod(_mode_of(target))
-                Path(aside).replace(target)
+                Path(temporary).chmod(_mode_of(target))
+                Path(temporary).replace(target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
 
 
-class Blaming(io.FileIO):
+class OutputFile(io.FileIO):
     """A file descriptor whose errors name the target, or standard output."""
 
     def __init__(
@@ -84,7 +86,7 @@ class Blaming(io.FileIO):
 
     def write(self, data: Any) -> int:
         """Write some bytes."""
-        with blaming(self._target):
+        with write_errors(self._target):
             return super().write(data)
 
 
@@ -123,13 +125,13 @@ def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a stream for writing; standard output is not closed."""
     number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
     if number == 1:
-        with blaming(_STDOUT):
+        with write_errors(_STDOUT):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
-    with blaming(path):
+    with write_errors(path):
         number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
-    with io.BufferedWriter(Blaming(number, path)) as file:
+    with io.BufferedWriter(OutputFile(number, path)) as file:
         yield cast(BinaryIO, file)
 
 
@@ -157,23 +159,23 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
     if os.fspath(path) == STANDARD:
         return sys.stdout
     number, target = descriptor_of(path), target_of(path)
-    with blaming(path):
+    with write_errors(path):
         if is_stream(path):
             number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
         elif append and target.exists():
             number = os.open(target, os.O_RDWR | os.O_APPEND)
             _end_line(number)
         else:  # a new file: the old one may have hard links
-            number, aside = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=PART)
-            Path(aside).chmod(_mode_of(target))
-            Path(aside).replace(target)
+            number, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=PART)
+            Path(temporary).chmod(_mode_of(target))
+            Path(temporary).replace(target)
     return os.fdopen(number, "w", encoding="utf-8")
 
 
 def check_log(path: str | os.PathLike[str]) -> None:
     """Raise before work starts if `open_log` could not write `path`."""
     check_writable(path)
-    if packing_of(path) is not None:
+    if compression_of(path) is not None:
         raise UsageError(
             f"{os.fspath(path)}: a log grows line by line and is not compressed; name a .jsonl file"
         )
@@ -185,7 +187,7 @@ def check_log(path: str | os.PathLike[str]) -> None:
 
 def _is_log(path: Path) -> bool:
     """Check the first and the last line; the last may be incomplete if a run was killed."""
-    with blaming(path), path.open("rb") as file:
+    with write_errors(path), path.open("rb") as file:
         first = file.readline(_LOG_LINE)
         file.seek(max(0, path.stat().st_size - _LOG_LINE))
         last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
@@ -225,7 +227,7 @@ def target_of(path: str | os.PathLike[str]) -> Path:
 
 
 @contextlib.contextmanager
-def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
+def write_errors(target: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an OSError into a `ResourceError` that names the target."""
     try:
         yield
@@ -240,10 +242,10 @@ def blaming(target: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _remove_abandoned(target: Path) -> None:
+def _remove_stale(target: Path) -> None:
     """Remove temporary files that killed processes left beside a target."""
     with contextlib.suppress(OSError):
-        for left in abandoned(target.parent, aside_of(target)):
+        for left in stale_files(target.parent, temporary_prefix(target)):
             with left.open("r+b") as file:
                 fcntl.flock(
                     file, fcntl.LOCK_EX | fcntl.LOCK_NB
@@ -251,14 +253,14 @@ def _remove_abandoned(target: Path) -> None:
                 left.unlink()
 
 
-def abandoned(parent: Path, start: str) -> Iterator[Path]:
+def stale_files(parent: Path, start: str) -> Iterator[Path]:
     """Yield what is there under the names that `tempfile` makes behind a start."""
     for left in parent.glob(f"{_literally(start)}*{PART}"):
         if _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
             yield left
 
 
-def aside_of(target: Path) -> str:
+def temporary_prefix(target: Path) -> str:
     """Return the prefix of the names of a target's temporary files."""
     return f".{target.name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
@@ -325,14 +327,14 @@ def _is_there(folder: Path) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise before work starts if `replacing` could not write `path`."""
+    """Raise before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)
     if is_stream(path):
         _check_stream(path)
         return
     if os.fspath(path).endswith("/"):
         raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
-    with blaming(path):
+    with write_errors(path):
         target = target_of(path)
         if target.is_dir():
             raise UsageError(f"{os.fspath(path)}: is a folder; give a file")
@@ -349,7 +351,7 @@ def _check_stream(path: str | os.PathLike[str]) -> None:
     if os.fspath(path) == STANDARD:
         check_standard_output()
         return
-    with blaming(path):
+    with write_errors(path):
         if number is not None:
             os.fstat(number)
         elif not os.access(path, os.W_OK):

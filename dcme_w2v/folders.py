@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dcme_w2v.files import PART, abandoned, aside_of, new_mode, sync_folder
+from dcme_w2v.files import PART, new_mode, stale_files, sync_folder, temporary_prefix
 
 OLD = ".old"
 
 
 @contextlib.contextmanager
-def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
     """Create a folder that is renamed to `target` only if the block succeeds.
 
     Parameters
@@ -34,26 +34,26 @@ def new_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
     OSError
         It cannot be written; an existing folder is unchanged.
     """
-    start = aside_of(target)
-    _remove_abandoned(target.parent, start)
-    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
-    lock = _locked(aside)  # ours, while we live
+    start = temporary_prefix(target)
+    _remove_stale(target.parent, start)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
+    lock = _locked(temporary)  # ours, while we live
     try:
-        yield aside
-        sync_folder(aside)
-        aside.chmod(new_mode(0o777))
+        yield temporary
+        sync_folder(temporary)
+        temporary.chmod(new_mode(0o777))
         if replaced and target.exists():
             old = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=OLD))
             try:
-                _swap(aside, target, old)
+                _swap(temporary, target, old)
             except BaseException:
                 remove_files(old, ())  # still empty: another run has taken the target away
                 raise
             remove_files(old, replaced)
         else:
-            aside.rename(target)
+            temporary.rename(target)
     except BaseException:
-        remove_files(aside)
+        remove_files(temporary)
         raise
     finally:
         if lock is not None:
@@ -83,10 +83,10 @@ def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
         folder.rmdir()
 
 
-def _remove_abandoned(parent: Path, start: str) -> None:
+def _remove_stale(parent: Path, start: str) -> None:
     """Remove what processes that were killed left of their tries to write a folder."""
     with contextlib.suppress(OSError):
-        for left in abandoned(parent, start):
+        for left in stale_files(parent, start):
             if (lock := _locked(left)) is not None:
                 remove_files(left)
                 os.close(lock)
@@ -103,11 +103,11 @@ def _locked(folder: Path) -> int | None:
     return number
 
 
-def _swap(aside: Path, target: Path, old: Path) -> None:
+def _swap(temporary: Path, target: Path, old: Path) -> None:
     """Replace a folder by another; the replaced one is renamed to `old`."""
     target.rename(old)
     try:
-        aside.rename(target)
+        temporary.rename(target)
     except BaseException:
         old.rename(target)
         raise

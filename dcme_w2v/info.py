@@ -24,8 +24,8 @@ from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
 from dcme_w2v.text.compression import CorpusFile, read_lines
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.beside import is_manifest, read_with
 from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.sidecars import is_manifest, read_with
 from dcme_w2v.words.vectors_io import is_npy, load_vectors, map_array, vocabulary_path
 from dcme_w2v.words.vectors_reader import open_rows
 
@@ -126,7 +126,7 @@ def _file(path: str) -> Facts:
 
 
 def _is_binary(path: str) -> bool:
-    """Return whether a file, decompressed, starts with a block that has a NUL, as binary vectors do."""
+    """Return whether the decompressed file has a NUL in its first block, as binary vectors do."""
     buffer = bytearray(4096)
     with CorpusFile(path) as file:
         return 0 in buffer[: file.readinto(buffer)]

@@ -29,8 +29,8 @@ from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.arrays import Pieces, all_finite, without_warnings
 from dcme_w2v.command_line import recorded_arguments
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files import blaming, target_of
-from dcme_w2v.folders import new_file, new_folder
+from dcme_w2v.files import target_of, write_errors
+from dcme_w2v.folders import atomic_folder, new_file
 from dcme_w2v.options import Checked
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
@@ -239,11 +239,11 @@ def save_model(
         if key in _OWN_KEYS:
             raise ValueError(f"description key {key!r} is taken")
     text = _head_text(kind, version, arrays, description)
-    with blaming(path), new_folder(target, _files_of(_head_of(target))) as aside:
+    with write_errors(path), atomic_folder(target, _files_of(_head_of(target))) as temporary:
         for name, array in arrays.items():
-            with new_file(aside / f"{name}.npy") as file:
+            with new_file(temporary / f"{name}.npy") as file:
                 _write_array(file, array)
-        with new_file(aside / MODEL_FILE) as file:
+        with new_file(temporary / MODEL_FILE) as file:
             file.write(text)
 
 
@@ -334,7 +334,7 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
 def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
     name = os.fspath(path)
-    with blaming(path):
+    with write_errors(path):
         target = target_of(path)
         if not target.parent.is_dir():
             raise UsageError(f"{name}: there is no folder {target.parent}; create it first")

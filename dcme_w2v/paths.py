@@ -6,7 +6,7 @@ calls `check` before anything is opened for writing::
     Paths().reads("CORPUS", *corpus).writes("--output", output).check()
 
 A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
-target as a `Beside`. After the check, `dcme_w2v.files` and `dcme_w2v.model_folder` write; no other
+target as a `Sidecar`. After the check, `dcme_w2v.files` and `dcme_w2v.model_folder` write; no other
 module opens a file for writing. tests/test_paths.py checks both: a new command needs a row in its
 table.
 """
@@ -39,7 +39,7 @@ def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Sidecar:
     """A file that is written with a target, under a name derived from it.
 
     Attributes
@@ -90,7 +90,7 @@ class Paths:
         self._read: list[_File] = []
         self._written: list[_File] = []
 
-    def reads(self, flag: str, *paths: str | None, beside: Iterable[str] = ()) -> Paths:
+    def reads(self, flag: str, *paths: str | None, sidecars: Iterable[str] = ()) -> Paths:
         """Declare inputs: files, and folders of which all files are read.
 
         Parameters
@@ -98,7 +98,7 @@ class Paths:
         flag : str
         *paths : str or None
             ``-`` is standard input. URLs are ignored.
-        beside : iterable of str
+        sidecars : iterable of str
             Files that are read with the first of them, such as X.vocab with X.npy.
 
         Raises
@@ -110,25 +110,25 @@ class Paths:
             raise UsageError(f"{flag}: is empty; name a file")
         given = [path for path in paths if path is not None and "://" not in path]
         shown = {path: _shown(flag, path) for path in given}
-        shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in beside}
+        shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in sidecars}
         for path, name in shown.items():
             is_folder = path != STANDARD and os.path.isdir(path)  # noqa: PTH112 Path's raises on long names
             self._read.append(_File(path, name, _identity(path, "stdin"), is_folder))
         return self
 
-    def writes(self, flag: str, path: str | None, beside: Iterable[Beside] = ()) -> Paths:
+    def writes(self, flag: str, path: str | None, sidecars: Iterable[Sidecar] = ()) -> Paths:
         """Declare an output file; ``-`` is standard output.
 
         Parameters
         ----------
         flag : str
         path : str or None
-        beside : iterable of Beside
+        sidecars : iterable of Sidecar
             Files that are written with it; ignored for streams.
         """
         if path is not None:
             self._add(flag, path, lambda: check_writable(path))
-            for one in () if is_stream(path) else beside:
+            for one in () if is_stream(path) else sidecars:
                 shown = f"{one.path} (beside {_shown(flag, path)})"
                 self._written.append(
                     _File(one.path, shown, _identity(one.path, ""), False, _checking(one, shown))
@@ -148,18 +148,18 @@ class Paths:
             self._add(flag, path, lambda: check_log(path))
         return self
 
-    def model(self, flag: str, path: str | None, kind: str, beside: Iterable[str] = ()) -> Paths:
+    def model(self, flag: str, path: str | None, kind: str, sidecars: Iterable[str] = ()) -> Paths:
         """Declare a model's folder, which is replaced as a whole if it is a model of this kind.
 
-        So are others `beside` it.
+        So are others `sidecars`.
         """
         from dcme_w2v.model_folder import check_model_target  # imports numpy, slow for --help
 
         if path is not None:
             self._add(flag, path, lambda: check_model_target(path, kind), lambda name: True)
-            for one in beside:
+            for one in sidecars:
                 shown = f"{one} (beside {_shown(flag, path)})"
-                check = partial(_check_model_beside, one, kind, shown)
+                check = partial(_check_model_sidecar, one, kind, shown)
                 self._written.append(
                     _File(one, shown, _identity(one, ""), True, check, lambda name: True)
                 )
@@ -323,7 +323,7 @@ def _files_in(folder: _File) -> Iterator[Identity | None]:
 # ---- targets ----
 
 
-def _checking(one: Beside, shown: str) -> Callable[[], None]:
+def _checking(one: Sidecar, shown: str) -> Callable[[], None]:
     def check() -> None:
         check_writable(one.path)
         place = Path(one.path)
@@ -335,7 +335,7 @@ def _checking(one: Beside, shown: str) -> Callable[[], None]:
     return check
 
 
-def _check_model_beside(path: str, kind: str, shown: str) -> None:
+def _check_model_sidecar(path: str, kind: str, shown: str) -> None:
     from dcme_w2v.model_folder import check_model_target
 
     try:

@@ -34,7 +34,7 @@ class Reporter(Protocol):
     def epoch(self, record: Mapping[str, Any]) -> None:
         """Report the figures of an epoch: `epoch`, `seconds`, `loss` and others."""
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """Report a message of one line."""
 
     def close(self, error: str | None = None) -> None:
@@ -53,7 +53,7 @@ class Quiet:
     def epoch(self, record: Mapping[str, Any]) -> None:
         """See `Reporter`."""
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """See `Reporter`."""
 
     def close(self, error: str | None = None) -> None:
@@ -99,9 +99,9 @@ class Terminal(Quiet):
 
     def epoch(self, record: Mapping[str, Any]) -> None:
         """Print the epoch's figures above the bar."""
-        self.talk(epoch_line(record))
+        self.message(epoch_line(record))
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """Print a line above the bar."""
         self._tqdm.write(message, file=self._stream)
 
@@ -132,13 +132,13 @@ class Lines(Quiet):
         now = self._clock()
         if now - self._last >= self._every:
             self._last = now
-            self.talk(self._line(done, now - self._start, fields))
+            self.message(self._line(done, now - self._start, fields))
 
     def epoch(self, record: Mapping[str, Any]) -> None:
         """Print the epoch's figures."""
-        self.talk(epoch_line(record))
+        self.message(epoch_line(record))
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """Print a line."""
         print(message, file=self._stream, flush=True)
 
@@ -199,7 +199,7 @@ class JsonLog(Quiet):
         """Write `epoch` with its figures."""
         self._write("epoch", **record)
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """Write `message`."""
         self._write("message", message=message)
 
@@ -215,7 +215,7 @@ class JsonLog(Quiet):
             return  # no event yet: an existing log is kept
         self._write("end", **({"error": error} if error is not None else {}))
         if self._file is not None and self._file is not sys.stdout:
-            with self._noting_failure():  # some file systems report errors only here
+            with self._recording_failure():  # some file systems report errors only here
                 self._file.close()
         if self._failure is not None and error is None:
             raise ResourceError(
@@ -230,12 +230,12 @@ class JsonLog(Quiet):
         plain = {name: _finite(value) for name, value in record.items()}
         if self._file is None:
             self._file = open_log(self._path, self._append)
-        with self._noting_failure():
+        with self._recording_failure():
             self._file.write(json.dumps(plain, allow_nan=False) + "\n")
             self._file.flush()
 
     @contextlib.contextmanager
-    def _noting_failure(self) -> Iterator[None]:
+    def _recording_failure(self) -> Iterator[None]:
         """Store the first OSError and write nothing after it."""
         try:
             yield
@@ -290,24 +290,24 @@ class Callback(Quiet):
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """Report the start of a stage."""
-        self._tell(ProgressUpdate(name, 0, total, unit))
+        self._call(ProgressUpdate(name, 0, total, unit))
 
     def advance(self, done: int, **fields: float) -> None:
         """Report how much is done."""
         loss, lr = (_finite(fields.get(name)) for name in ("loss", "lr"))
-        self._tell(dataclasses.replace(self._last, done=done, loss=loss, lr=lr))
+        self._call(dataclasses.replace(self._last, done=done, loss=loss, lr=lr))
 
     def epoch(self, record: Mapping[str, Any]) -> None:
         """Report the figures of an epoch."""
         plain = {name: _finite(value) for name, value in record.items()}
         self._function(dataclasses.replace(self._last, epoch=plain))
 
-    def _tell(self, update: ProgressUpdate) -> None:
+    def _call(self, update: ProgressUpdate) -> None:
         self._last = update
         self._function(update)
 
 
-class Both:
+class Tee:
     """Forwards every call to two reporters."""
 
     def __init__(self, first: Reporter, second: Reporter) -> None:
@@ -328,10 +328,10 @@ class Both:
         for one in self._all:
             one.epoch(record)
 
-    def talk(self, message: str) -> None:
+    def message(self, message: str) -> None:
         """See `Reporter`."""
         for one in self._all:
-            one.talk(message)
+            one.message(message)
 
     def close(self, error: str | None = None) -> None:
         """See `Reporter`."""
@@ -362,7 +362,7 @@ def reporting(
     shown: Reporter = Quiet()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
-    with _closing(shown, log_json, append) as reporter:
+    with _with_log(shown, log_json, append) as reporter:
         yield reporter
 
 
@@ -380,24 +380,24 @@ def reporting_to(
         shown = Callback(progress)
     elif progress:
         raise UsageError(f"--progress={progress!r}: must be True, False or a function")
-    with _closing(shown, log_json, append) as reporter:
+    with _with_log(shown, log_json, append) as reporter:
         yield reporter
 
 
 @contextlib.contextmanager
-def _closing(shown: Reporter, log_json: str | None, append: bool) -> Iterator[Reporter]:
+def _with_log(shown: Reporter, log_json: str | None, append: bool) -> Iterator[Reporter]:
     reporter = shown
     if log_json is not None:
-        reporter = Both(shown, JsonLog(log_json, append=append, warn=shown.talk))
+        reporter = Tee(shown, JsonLog(log_json, append=append, warn=shown.message))
     try:
         yield reporter
     except BaseException as error:
-        reporter.close(_told(error) or type(error).__name__)
+        reporter.close(_error_text(error) or type(error).__name__)
         raise
     reporter.close()
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return in_shell_terms(error.message) if isinstance(error, DcmeError) else str(error)
 
 

@@ -23,10 +23,10 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
 from dcme_w2v.arrays import without_warnings
+from dcme_w2v.compress import uncompressed_name
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
-from dcme_w2v.files import STANDARD, blaming, replacing
+from dcme_w2v.files import STANDARD, atomic_write, write_errors
 from dcme_w2v.memory import require_memory
-from dcme_w2v.packing import unpacked_name
 from dcme_w2v.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
 from dcme_w2v.text.compression import read_lines, read_whole
 
@@ -46,7 +46,7 @@ Labels = list[tuple[str, ...]]
 
 def is_vectors(path: str) -> bool:
     """Return whether a file has sparse rows, by its suffix before any compression suffix."""
-    return unpacked_name(path).suffix.lower() in SVMLIGHT + NPZ
+    return uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
 def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
@@ -63,7 +63,7 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
         rows = read_npz(path)
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
-    if unpacked_name(path).suffix.lower() in NPZ:
+    if uncompressed_name(path).suffix.lower() in NPZ:
         raise UsageError(f"{path}: decompress it first; an .npz file is already compressed")
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; {path} contains its labels")
@@ -307,7 +307,7 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     """Return the format of rows written to a path: "npz" or "svm"; "svm" for stdout."""
     if os.fspath(path) == STANDARD:
         return "svm"
-    if unpacked_name(path).suffix in SVMLIGHT:
+    if uncompressed_name(path).suffix in SVMLIGHT:
         return "svm"
     if Path(path).suffix not in NPZ:
         raise UsageError(f"{os.fspath(path)}: give a file that ends in .npz, .svm or .svm.gz, or -")
@@ -330,7 +330,7 @@ def writing_rows(
         Also compress the values of X.npz.
     """
     kind = suffix_of(path)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         if kind == "svm":
             yield _SvmWriter(file)
             return
@@ -371,7 +371,7 @@ class _NpzWriter:
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
         self._lengths.append(np.diff(rows.indptr).astype(np.int64))
-        with blaming(tempfile.gettempdir()):
+        with write_errors(tempfile.gettempdir()):
             self._values.write(rows.data.astype("<f4", copy=False).data)
             self._numbers.write(rows.indices.astype(self._dtype).data)
 
@@ -381,24 +381,24 @@ class _NpzWriter:
         starts = np.cumsum(lengths)
         count = int(starts[-1])
         narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
-        packing = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             _store(archive, "indptr", starts.astype(narrow))
             _store(archive, "format", np.array(b"csr"))
             _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
             _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
-            archive.compression = packing
+            archive.compression = method
             _store_file(archive, "data", np.dtype("<f4"), count, self._values)
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays to an .npz file, deflated; equal arrays give equal bytes."""
-    with replacing(path) as file, tempfile.TemporaryFile() as aside:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_write(path) as file, tempfile.TemporaryFile() as temporary:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, array in arrays.items():
                 _store(archive, name, array)
-        aside.seek(0)  # zipfile seeks, which devices cannot
-        shutil.copyfileobj(aside, file, _READ_BYTES)
+        temporary.seek(0)  # zipfile seeks, which devices cannot
+        shutil.copyfileobj(temporary, file, _READ_BYTES)
 
 
 def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> None:
@@ -410,7 +410,7 @@ def _store_file(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], count: int, source: BinaryIO
 ) -> None:
     header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
-    with blaming(tempfile.gettempdir()):
+    with write_errors(tempfile.gettempdir()):
         source.seek(0)  # writes what is in the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         np.lib.format.write_array_header_1_0(member, header)

@@ -64,7 +64,7 @@ class Task:
 
     def measures(self, scores: np.ndarray) -> dict[str, Any]:
         """Return the measures of scores of the test documents."""
-        measures = Measures(len(self.classes), self.several, THRESHOLD)
+        measures = Measures(len(self.classes), self.multilabel, THRESHOLD)
         for begin in range(0, len(scores), 2048):
             part = np.asarray(scores[begin : begin + 2048], dtype=np.float64)
             measures.add(log_softmax(part), self.test.labels[begin : begin + 2048])
@@ -78,9 +78,9 @@ def ours(**options: Any) -> Callable[[Task], tuple[dict[str, float], dict[str, A
         chosen = ClassifyOptions(threads=THREADS, seed=task.seed, **options)
         chosen = resolved(chosen, len(task.classes))
         spent = Clock()
-        weights, _ = fit(task.train, len(task.classes), chosen, several=task.several)
+        weights, _ = fit(task.train, len(task.classes), chosen, multilabel=task.multilabel)
         seconds = spent.seconds()
-        measures = Measures(len(task.classes), task.several, THRESHOLD)
+        measures = Measures(len(task.classes), task.multilabel, THRESHOLD)
         return seconds, measure(weights, task.test, measures, THREADS)
 
     return run
@@ -101,7 +101,7 @@ class Clock:
 
 
 def sklearn(kind: str, **options: Any) -> Callable[[Task], tuple[dict[str, float], dict[str, Any]]]:
-    """Return a run of one of scikit-learn's linear models, one against the rest for several."""
+    """Return a run of one of scikit-learn's linear models, one against the rest for multilabel."""
 
     def run(task: Task) -> tuple[dict[str, float], dict[str, Any]]:
         import warnings

@@ -126,8 +126,8 @@ def mutated_npz(data: bytes, chance: random.Random) -> bytes:
         elif len(members) > 1:
             members[chance.choice(("row.npy", "x", name))] = members.pop(name)
     file = io.BytesIO()
-    packing = chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
-    with zipfile.ZipFile(file, "w", packing) as archive:
+    compressing = chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(file, "w", compressing) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return file.getvalue()

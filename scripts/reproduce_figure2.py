@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from softmax import Softmax
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
@@ -239,7 +239,7 @@ def main() -> None:
             results[key] = result(text, method, searched, epochs, data)
             print(f"# {key}: {results[key]['epochs'][-1]}", flush=True)
             if given.json:
-                with replacing(given.json) as file:
+                with atomic_write(given.json) as file:
                     file.write(json.dumps(results, indent=2).encode())
     print_tables(results)
     draw(results, folder / "figure2.png")

@@ -41,7 +41,7 @@ PAPER_SECONDS = {"dcme-q10": 9.50, "dcme-q0": 7.94, "nce": 6.21, "ns": 6.16, "gd
 SEARCHED = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
-class Said(Quiet):
+class EpochLines(Quiet):
     """Prints every epoch."""
 
     def epoch(self, record: Any) -> None:
@@ -69,7 +69,7 @@ def run(train: Labelled, test: Labelled, classes: int, **options: Any) -> list[d
     """Train and return every epoch's figures, with the seconds of learning up to its end."""
     chosen = resolved(ClassifyOptions(**options), classes)
     print(f"# {options}: lr {chosen.lr:g}", flush=True)
-    _, epochs = fit(train, classes, chosen, test, reporter=Said())
+    _, epochs = fit(train, classes, chosen, test, reporter=EpochLines())
     total = 0.0
     for record in epochs:
         total += record["seconds"]

@@ -116,7 +116,7 @@ def run(
     """Make the rows of one set and seed."""
     taught: dict[int, Weights] = {}
 
-    def teach(i: int) -> Weights:
+    def distill(i: int) -> Weights:
         if i not in taught:
             taught[i] = fit(data_of(given[i], seed, {})).weights
         return taught[i]
@@ -128,10 +128,10 @@ def run(
         if row in BASELINES:
             return problem.right(naive_bayes(problem))
         if row == "teach":
-            return decide(problem, teach(i))
+            return decide(problem, distill(i))
         if row in SMALL:
             rows = csr_matrix(sparse.vstack([problem.labelled, problem.unlabelled]))
-            small = shrink_weights(teach(i), squares(rows), 8, SMALL[row])
+            small = shrink_weights(distill(i), squares(rows), 8, SMALL[row])
             return decide(problem, small.weights())
         found = fit(data_of(problem, seed, FITS[row]))
         return decide(problem, found.weights, found.predicts_binary)

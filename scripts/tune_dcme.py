@@ -19,7 +19,7 @@ import peers
 from reproduce_figure2 import PLAIN, SETTING, Text, texts
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut
@@ -87,7 +87,7 @@ def main() -> None:
         if key not in results:
             results[key] = measure(text, row, given.epochs)
             if given.json:
-                with replacing(given.json) as file:
+                with atomic_write(given.json) as file:
                     file.write(json.dumps(results, indent=2).encode())
         print(table_row(row, results[key]), flush=True)
 

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from helpers import PACKERS
+from helpers import COMPRESSORS
 from hypothesis import settings
 
 # Time says nothing about an example on a machine that others use, or under a sanitizer.
@@ -21,7 +21,7 @@ def heed_interrupts():
     signal.signal(signal.SIGHUP, before_hangup)
 
 
-@pytest.fixture(params=PACKERS)
+@pytest.fixture(params=COMPRESSORS)
 def pack(request):
     """Each way to compress a file."""
-    return PACKERS[request.param]
+    return COMPRESSORS[request.param]

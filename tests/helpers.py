@@ -52,7 +52,7 @@ def options_of(options, **more):
 
 # ---- files ----
 
-PACKERS = {
+COMPRESSORS = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
     "xz": lzma.compress,

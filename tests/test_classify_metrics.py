@@ -15,8 +15,8 @@ def test_log_softmax_in_double_precision():
     assert np.exp(log_softmax(scores)).sum(axis=1) == pytest.approx(1, abs=1e-12)
 
 
-def measured(log_p, labels, several=False, threshold=0.5, pieces=1):
-    measures = Measures(log_p.shape[1], several, threshold)
+def measured(log_p, labels, multilabel=False, threshold=0.5, pieces=1):
+    measures = Measures(log_p.shape[1], multilabel, threshold)
     for part in np.array_split(np.arange(len(labels)), pieces):
         measures.add(log_p[part], [labels[i] for i in part])
     return measures.result()
@@ -50,10 +50,10 @@ def test_unknown_label_is_a_miss():
     assert found["log_likelihood"] == pytest.approx(np.log(0.5))
 
 
-def test_several_labels():
+def test_multilabel_labels():
     log_p = np.log([[0.4, 0.1, 0.3, 0.2], [0.1, 0.2, 0.3, 0.4]])
     labels = [[0, 3], [0]]
-    found = measured(log_p, labels, several=True, threshold=0.25)
+    found = measured(log_p, labels, multilabel=True, threshold=0.25)
     assert found["precision_at_1"] == 0.5
     assert found["precision_at_3"] == pytest.approx((2 / 3 + 0) / 2)
     ideal = 1 + 1 / np.log2(3)
@@ -66,22 +66,22 @@ def test_several_labels():
     assert found["exact_match"] == 0
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_pieces_do_not_matter(several):
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_pieces_do_not_matter(multilabel):
     log_p = log_softmax(RANDOM.normal(size=(40, 9)))
-    labels = [list(RANDOM.choice(9, 1 + several * (i % 3), replace=False)) for i in range(40)]
-    whole, parts = (measured(log_p, labels, several, 0.2, pieces) for pieces in (1, 7))
+    labels = [list(RANDOM.choice(9, 1 + multilabel * (i % 3), replace=False)) for i in range(40)]
+    whole, parts = (measured(log_p, labels, multilabel, 0.2, pieces) for pieces in (1, 7))
     assert whole == pytest.approx(parts)
 
 
-def test_several_labels_as_scikit_learn_has_them():
+def test_multilabel_labels_as_scikit_learn_has_them():
     sklearn = pytest.importorskip("sklearn.metrics")
     log_p = log_softmax(RANDOM.normal(size=(60, 9)))
     labels = [list(RANDOM.choice(9, 1 + i % 3, replace=False)) for i in range(60)]
     wanted = np.zeros(log_p.shape)
     for i, one in enumerate(labels):
         wanted[i, one] = 1
-    found = measured(log_p, labels, several=True)
+    found = measured(log_p, labels, multilabel=True)
     for name, function in (
         ("label_ranking_average_precision", sklearn.label_ranking_average_precision_score),
         ("coverage", sklearn.coverage_error),

@@ -51,8 +51,8 @@ def test_train_test_predict_explain(tmp_path, docs, model):
     result = invoke("predict", model, "-", stdin="cat bird\n\nsaw\nanimals\tsaw\n")
     labels = [line.split("\t")[0] for line in result.stdout.splitlines()]
     assert len(labels) == 4 and labels[0] == "animals" and labels[2:] == ["tools", "tools"]
-    strongest = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
-    assert {line.split("\t")[0] for line in strongest} == {"saw", "axe", "file", "drill"}
+    highest_weighted = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
+    assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
 
 
 def test_probabilities_of_all_labels_sum_to_one(model):

@@ -95,8 +95,8 @@ def test_classifier_test_predict_explain_show(docs, model):
     assert found["clusters"] >= 2 and found["nmi"] > 0.5
     lines = invoke("classify", "predict", model, "-", stdin="cat bird\nsaw\n\n").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines[:2]] == ["animals", "tools"] and len(lines) == 3
-    strongest = invoke("classify", "explain", model, "tools", "-k", "4").stdout.splitlines()
-    assert {line.split("\t")[0] for line in strongest} == {"saw", "axe", "file", "drill"}
+    highest_weighted = invoke("classify", "explain", model, "tools", "-k", "4").stdout.splitlines()
+    assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
     shown = json.loads(invoke("latent", "show", model, "--json").stdout)
     assert len(shown) == 4
     for one in shown:

@@ -1,4 +1,4 @@
-"""Signals: the first is noted, the second is the system's, ignored ones stay ignored."""
+"""Signals: the first is received, the second is the system's, ignored ones stay ignored."""
 
 import shutil
 import signal
@@ -8,15 +8,15 @@ import threading
 
 import pytest
 
-from dcme_w2v.cli.signals import SIGNALS, noting, raise_on_signals
+from dcme_w2v.cli.signals import SIGNALS, raise_on_signals, recording_signals
 
 
 def test_the_second_signal_is_left_to_the_system():
     before = [signal.getsignal(one) for one in SIGNALS]
-    with noting() as noted:
-        assert noted.number is None
+    with recording_signals() as received:
+        assert received.number is None
         signal.raise_signal(signal.SIGTERM)
-        assert noted.number == signal.SIGTERM and noted.name == "SIGTERM"
+        assert received.number == signal.SIGTERM and received.name == "SIGTERM"
         for number in (signal.SIGINT, signal.SIGTERM):
             assert signal.getsignal(number) == signal.SIG_DFL
         signal.raise_signal(signal.SIGHUP)  # seldom comes alone: no second signal
@@ -24,11 +24,11 @@ def test_the_second_signal_is_left_to_the_system():
 
 
 def test_signals_that_follow_a_hangup_are_no_second_signal():
-    with noting() as noted:
+    with recording_signals() as received:
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
-        assert noted.name == "SIGHUP"
+        assert received.name == "SIGHUP"
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
@@ -48,12 +48,12 @@ def test_a_signal_outside_of_training_is_the_exit_code(number):
 def test_nohup_is_respected():
     script = (
         "import os, signal\n"
-        "from dcme_w2v.cli.signals import noting, raise_on_signals\n"
+        "from dcme_w2v.cli.signals import recording_signals, raise_on_signals\n"
         "raise_on_signals()\n"
         "os.kill(os.getpid(), signal.SIGHUP)\n"
-        "with noting() as noted:\n"
+        "with recording_signals() as received:\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
-        "print(noted.number)\n"
+        "print(received.number)\n"
     )
     ended = subprocess.run(
         ["nohup", sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True
@@ -66,9 +66,9 @@ def test_a_signal_that_is_to_be_ignored_is():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         raise_on_signals()
-        with noting() as noted:
+        with recording_signals() as received:
             signal.raise_signal(signal.SIGINT)
-            assert noted.number is None
+            assert received.number is None
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -80,8 +80,8 @@ def test_no_signal_is_noted_outside_of_the_main_thread():
     found = []
 
     def run():
-        with noting() as noted:
-            found.append(noted.number)
+        with recording_signals() as received:
+            found.append(received.number)
 
     before = signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=run)

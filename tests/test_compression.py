@@ -4,7 +4,7 @@ import random
 import sys
 
 import pytest
-from helpers import PACKERS, write
+from helpers import COMPRESSORS, write
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.compression import read_whole
@@ -45,7 +45,7 @@ def test_empty_member(tmp_path, pack):
 
 
 def test_zstd_frame_to_be_skipped(tmp_path):
-    data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + PACKERS["zst"](TEXT)
+    data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + COMPRESSORS["zst"](TEXT)
     assert read_whole(write(tmp_path / "a", data)) == TEXT
 
 
@@ -87,4 +87,4 @@ def test_missing_zstandard_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(
         CorpusError, match=r"a: is compressed with zstd; pip install 'dcme-w2v\[zst\]'"
     ):
-        read_whole(write(tmp_path / "a", PACKERS["zst"](TEXT)))
+        read_whole(write(tmp_path / "a", COMPRESSORS["zst"](TEXT)))

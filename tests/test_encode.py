@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, ResourceError
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.compression import ARCHIVES, PACKINGS
+from dcme_w2v.text.compression import ARCHIVES, METHODS
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.vocabulary import Vocabulary
 
@@ -29,7 +29,7 @@ PIECES = [b"a", b"b", b"sevenxy", b"eightxyz", b"nine12345", b"y" * 70, b"\x1c",
 PIECES += [piece.encode() for piece in ("ż", "\u00a0", "\u3000", "\u0085")]
 GAPS = [b" ", b"\t", b"\n", b"\r\n", b"\v", b"\f", b"\n\n", b" \n ", b" " * 70]
 TEXTS = st.lists(st.sampled_from(PIECES + GAPS) | st.sampled_from(GAPS)).map(b"".join)
-PACKED = tuple(magic for packing in PACKINGS for magic in packing.magic)
+PACKED = tuple(magic for compressing in METHODS for magic in compressing.magic)
 RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
     lambda data: not data.startswith((*PACKED, *ARCHIVES))
 )
@@ -304,7 +304,7 @@ def test_core_checks_sizes():
     with pytest.raises(ValueError, match="no room"):
         table.encode(b"a b c", core.REFUSE_NUL, np.zeros(2, dtype=np.uint32))
     with pytest.raises(ValueError, match="do not fit"):
-        table.absorb(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
+        table.merge(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
     with pytest.raises(ValueError, match="no room"):
         ids = np.zeros(2, dtype=np.uint32)
         core.Renumbering().add(ids, ids, False, ids)

@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 import pytest
-from helpers import PACKERS, manifest, refused, train, write_corpus
+from helpers import COMPRESSORS, manifest, refused, train, write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.text.corpus import Corpus
@@ -39,10 +39,13 @@ REFUSED = {
     ),
     "lz4": (b"\x04\x22\x4d\x18" + random.Random(1).randbytes(500), "byte"),
     "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
-    **{f"{name} cut": (pack(NOISE)[:-20], "truncated at byte") for name, pack in PACKERS.items()},
+    **{
+        f"{name} cut": (pack(NOISE)[:-20], "truncated at byte")
+        for name, pack in COMPRESSORS.items()
+    },
     **{
         f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "corrupt before")
-        for name, pack in PACKERS.items()
+        for name, pack in COMPRESSORS.items()
     },
 }
 
@@ -67,7 +70,7 @@ TAKEN = {
     "a mark": (b"\xef\xbb\xbf" + TEXT, 200),
     "a line of 100,000 words": (TEXT.replace(b"\n", b" ") * 500, 100_000),
     "a word of a million bytes": ((b"x" * 1_000_000 + b" ") * 5 + TEXT, 205),
-    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in PACKERS.items()},
+    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in COMPRESSORS.items()},
 }
 
 
@@ -99,10 +102,10 @@ def test_no_corpus_there(tmp_path, capsys):
     assert "give files" in refused(capsys, train([], output))
 
 
-@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("name", COMPRESSORS)
 def test_a_truncated_file_is_read_if_asked_for(tmp_path, capsys, name):
     corpus = tmp_path / "c.gz"
-    corpus.write_bytes(PACKERS[name](NOISE)[:-20])
+    corpus.write_bytes(COMPRESSORS[name](NOISE)[:-20])
     error = refused(capsys, train(corpus, tmp_path / "v.bin"))
     assert "--allow-truncated" in error and f"byte {corpus.stat().st_size}" in error
     output = tmp_path / "v.bin"

@@ -12,7 +12,7 @@ from texts import corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly
+from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly_spaced
 from dcme_w2v.words.likelihood import LAST, contexts
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -30,12 +30,12 @@ def text(tmp_path):
 def test_evenly_spread_sentences_are_whole():
     ids = np.arange(1000, dtype=np.uint32)
     ids[9::10] |= LAST
-    found = evenly(ids, 200)
+    found = evenly_spaced(ids, 200)
     assert 200 <= len(found) < 210
     assert len(found) % 10 == 0
     assert found[0] == 0
     assert (found & ~LAST).max() > 900
-    assert evenly(ids, 5000).tolist() == ids.tolist()
+    assert evenly_spaced(ids, 5000).tolist() == ids.tolist()
 
 
 def log_of(path):

@@ -148,12 +148,12 @@ def test_pickle_clone_pipeline_and_names():
 # ---- the folder ----
 
 
-def saved(tmp_path, options, labels=True, several=False, features=70):
+def saved(tmp_path, options, labels=True, multilabel=False, features=70):
     X, y = blobs(80, 3, features)
     matrix = csr_matrix(X.astype(np.float32))
-    given = [(int(label), (int(label) + 1) % 3) if several else (int(label),) for label in y]
+    given = [(int(label), (int(label) + 1) % 3) if multilabel else (int(label),) for label in y]
     learned = learn(matrix, given if labels else None, 3 * labels, options)
-    model = made_model(learned, ["a", "b", "c"] if labels else [], several=several)
+    model = made_model(learned, ["a", "b", "c"] if labels else [], multilabel=multilabel)
     model.save(tmp_path / "model")
     return model, matrix
 
@@ -208,8 +208,8 @@ def test_damaged_models_are_refused(tmp_path, damage):
 
 
 def test_several_labels_a_document(tmp_path):
-    model, matrix = saved(tmp_path, LatentOptions(latent=5, threads=1), several=True)
-    assert model.several
+    model, matrix = saved(tmp_path, LatentOptions(latent=5, threads=1), multilabel=True)
+    assert model.multilabel
     p = np.exp(np.concatenate(list(model.log_probabilities(matrix))))
     assert p.sum(axis=1) == pytest.approx(np.ones(80))
     assert np.sort(p, axis=1)[:, 1].mean() > 0.25  # two labels share the mass

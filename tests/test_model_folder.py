@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.folders import new_folder
+from dcme_w2v.folders import atomic_folder
 from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.text.words import Words
 
@@ -143,7 +143,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
     for folder in (left, own, other):
         folder.mkdir()
         (folder / "weights.npy").write_bytes(b"half")
-    with new_folder(tmp_path / "m") as first:
+    with atomic_folder(tmp_path / "m") as first:
         assert not left.exists() and own.exists() and other.exists()
-        with new_folder(tmp_path / "m"):
+        with atomic_folder(tmp_path / "m"):
             assert first.exists()

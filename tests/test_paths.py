@@ -243,12 +243,12 @@ def declared(monkeypatch):
     found = []
     check = Paths.check
 
-    def noting(paths):
+    def recording_signals(paths):
         if not found:  # by the command; the functions that it calls declare their own again
             found.extend(paths._written)
         check(paths)
 
-    monkeypatch.setattr(Paths, "check", noting)
+    monkeypatch.setattr(Paths, "check", recording_signals)
     return found
 
 

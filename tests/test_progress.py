@@ -80,7 +80,7 @@ def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
         with reporting() as reporter:
             reporter.stage("training", 10, "words")
             reporter.advance(10)
-            reporter.talk("done")
+            reporter.message("done")
         assert "done\n" in stream.getvalue()
         assert ("\r" in stream.getvalue()) is carriage_returns
 
@@ -91,7 +91,7 @@ def test_quiet_says_nothing_but_still_logs(tmp_path, capsys):
         reporter.stage("training", 10, "words")
         reporter.advance(10, loss=1.0)
         reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
-        reporter.talk("done")
+        reporter.message("done")
     assert capsys.readouterr() == ("", "")
     events = [record["event"] for record in records(log)]
     assert events == ["start", "progress", "epoch", "message", "end"]
@@ -167,6 +167,6 @@ def test_a_full_disk_does_not_stop_training_but_is_told_at_the_end():
 
 def test_a_log_to_standard_output(capsys):
     with reporting(True, "-") as reporter:
-        reporter.talk("hello")
+        reporter.message("hello")
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["message", "end"]

@@ -232,14 +232,14 @@ def test_a_dry_run_makes_no_folder(tmp_path, corpus):
 def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     folder = tmp_path / "k"
-    advance = schedule.Keeper.end_epoch
+    advance = schedule.Checkpointer.end_epoch
 
-    def spoil(keeper):
-        advance(keeper)
-        if keeper.position.epoch == 2:
-            keeper._task.trainer.input[3, 3] = np.nan
+    def spoil(checkpointer):
+        advance(checkpointer)
+        if checkpointer.position.epoch == 2:
+            checkpointer._task.trainer.input[3, 3] = np.nan
 
-    monkeypatch.setattr(schedule.Keeper, "end_epoch", spoil)
+    monkeypatch.setattr(schedule.Checkpointer, "end_epoch", spoil)
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
     assert train_short(corpus, tmp_path / "v.bin", *flags) == 1
     said = capsys.readouterr().err
@@ -269,13 +269,13 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
     folder = tmp_path / "k"
     gone = tmp_path / "gone"
     gone.mkdir()
-    end = schedule.Keeper.end_epoch
+    end = schedule.Checkpointer.end_epoch
 
-    def vanish(keeper):
-        end(keeper)
+    def vanish(checkpointer):
+        end(checkpointer)
         shutil.rmtree(gone, ignore_errors=True)
 
-    monkeypatch.setattr(schedule.Keeper, "end_epoch", vanish)
+    monkeypatch.setattr(schedule.Checkpointer, "end_epoch", vanish)
     assert train_short(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "cannot be written" in said and f"--resume {folder}" in said
@@ -287,8 +287,8 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert train_short(corpus, gone / "v.bin", "--quiet") == 1
     said = capsys.readouterr().err
-    rescued = said.rpartition("written to ")[2].removesuffix(" instead\n")
-    assert Path(rescued).read_bytes() == straight.read_bytes()
+    kept = said.rpartition("written to ")[2].removesuffix(" instead\n")
+    assert Path(kept).read_bytes() == straight.read_bytes()
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -56,13 +56,13 @@ class OfNumbers(SCDV):
     """SCDV of texts made of numbers, which is what scikit-learn's checks have."""
 
     def fit(self, X, y=None):
-        super().fit(_spelled(validate_data(self, X)), y)
+        super().fit(_text_of(validate_data(self, X)), y)
         return self
 
     def transform(self, X):
         if not hasattr(self, "model_"):
             raise NotFittedError("not fitted")
-        return super().transform(_spelled(validate_data(self, X, reset=False)))
+        return super().transform(_text_of(validate_data(self, X, reset=False)))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -71,7 +71,7 @@ class OfNumbers(SCDV):
         return tags
 
 
-def _spelled(rows):
+def _text_of(rows):
     """A word for each number, which differ where the numbers do."""
     return [" ".join(f"w{int(abs(number) * 8) % 40}" for number in row) for row in rows]
 

@@ -96,7 +96,7 @@ def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
     """Two runs that write a pair at once must not leave numbers of one and words of the other."""
     held, replace = [], Path.replace
 
-    def noting(path, target):
+    def recording_signals(path, target):
         other = os.open(tmp_path, os.O_RDONLY)
         try:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,7 +106,7 @@ def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
             os.close(other)
         return replace(path, target)
 
-    monkeypatch.setattr(Path, "replace", noting)
+    monkeypatch.setattr(Path, "replace", recording_signals)
     save(tmp_path / "v.npy", ["a", "b"], [[1], [2]])
     assert sorted(held) == ["v.npy", "v.vocab"]
 

@@ -7,18 +7,18 @@
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k) {
-    return least(clusters->width, clusters->problem->model->stride - k * clusters->width);
+    return smaller(clusters->width, clusters->problem->model->stride - k * clusters->width);
 }
 
 int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t k) {
-    return least(clusters->width, clusters->problem->model->classes - k * clusters->width);
+    return smaller(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
 /* Square and u of a centre that has just been made, of this entropy. */
-static void settle(dcme_class_clusters *clusters, int64_t k, real entropy) {
+static void update_moments(dcme_class_clusters *clusters, int64_t k, real entropy) {
     const dcme_linear *model = clusters->problem->model;
     real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], products[ROWS];
     double square = 0;
@@ -45,7 +45,7 @@ static void start(dcme_class_clusters *clusters, int64_t k) {
     for (int64_t j = 0; j < classes; j++)
         alpha[j] = (real)((double)counts[j] / total);
     atomic_init(&clusters->busy[k], 0);
-    settle(clusters, k, dcme_entropy(alpha, classes));
+    update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
 
 dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem) {
@@ -138,9 +138,10 @@ void dcme_class_cluster_update(dcme_class_clusters *clusters, int64_t k, real *s
     if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
         return; /* nothing is pending, or another thread holds the lock */
     fold(clusters, k, scratch);
-    settle(clusters, k,
-           dcme_soften(clusters->problem->model->kernels, clusters->alpha + k * clusters->width,
-                       scratch, dcme_class_cluster_classes(clusters, k)));
+    update_moments(clusters, k,
+                   dcme_soften(clusters->problem->model->kernels,
+                               clusters->alpha + k * clusters->width, scratch,
+                               dcme_class_cluster_classes(clusters, k)));
     atomic_store(&clusters->busy[k], 0);
 }
 

@@ -94,8 +94,8 @@ static void shrink(dcme_classifier *c, int64_t epoch) {
 
 static void end_epoch(void *job, int64_t epoch) {
     dcme_classifier *c = job;
-    if (c->objective->settle)
-        c->objective->settle(c->shared);
+    if (c->objective->fold)
+        c->objective->fold(c->shared);
     if (c->options.l2 > 0)
         shrink(c, epoch);
 }

@@ -206,7 +206,7 @@ static double correct(thread_state *me) {
 }
 
 /* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
-static double weigh(thread_state *me, const dcme_batch *batch, int64_t d) {
+static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
     const dcme_class_clusters *g = &me->shared->clusters;
     const dcme_kernels *kernels = batch->model->kernels;
     int64_t count = me->scored * g->width, target = batch->targets[d] % g->width;
@@ -256,7 +256,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
-        dcme_loss_add(loss, (double)batch->weights[d] * weigh(me, batch, d));
+        dcme_loss_add(loss, (double)batch->weights[d] * to_errors(me, batch, d));
         update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
             dcme_class_cluster_update(
@@ -264,7 +264,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-static void settle(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
+static void fold(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
 
 static void shrink(void *shared, real factor) {
     dcme_class_clusters_shrink(&((shared_state *)shared)->clusters, factor);
@@ -290,7 +290,7 @@ const dcme_class_objective dcme_class_dcme = {
     .thread_close = thread_close,
     .seed = seed,
     .step = step,
-    .settle = settle,
+    .fold = fold,
     .shrink = shrink,
     .shared_state = list_shared_state,
     .thread_state = list_thread_state,

@@ -42,7 +42,7 @@ static void *score(void *argument) {
 }
 
 /* row = p - 1[j = label]; returns -log p_label */
-static double judge_label(const piece *p, int64_t d, real *row) {
+static double label_errors(const piece *p, int64_t d, real *row) {
     int32_t label = p->batch.targets[d];
     double score = (double)row[label];
     double loss = dcme_softmax(row, p->model) - score;
@@ -51,7 +51,7 @@ static double judge_label(const piece *p, int64_t d, real *row) {
 }
 
 /* row = |t| p - t; returns -sum_j t_j log p_j */
-static double judge_targets(const piece *p, int64_t d, real *row) {
+static double target_errors(const piece *p, int64_t d, real *row) {
     const real *t = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
     double inner = 0, mass = 0;
     for (int64_t j = 0; j < p->model->classes; j++) {
@@ -66,7 +66,7 @@ static double judge_targets(const piece *p, int64_t d, real *row) {
 
 /* row = p - xi with xi_k ~ p_k alpha_k,y, in logarithms; returns -log sum_k p_k alpha_k,y, which is
  * log sum exp(scores) - log sum exp(scores + log alpha) */
-static double judge_latent(const piece *p, int64_t d, real *row, real *xi) {
+static double latent_errors(const piece *p, int64_t d, real *row, real *xi) {
     const real *log_alpha = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
     for (int64_t k = 0; k < p->model->classes; k++)
         xi[k] = row[k] + log_alpha[k];
@@ -78,7 +78,7 @@ static double judge_latent(const piece *p, int64_t d, real *row, real *xi) {
 }
 
 /* Scores, then errors and losses, times the instance's weight. */
-static void *judge(void *argument) {
+static void *compute_errors(void *argument) {
     share *s = argument;
     piece *p = s->piece;
     const dcme_soft_targets *soft = p->soft;
@@ -87,13 +87,13 @@ static void *judge(void *argument) {
         real *row = p->scores + d * p->model->stride;
         real weight = p->batch.weights[d];
         if (!soft)
-            p->losses[d] = judge_label(p, d, row);
+            p->losses[d] = label_errors(p, d, row);
         else if (soft->kind == DCME_TARGETS)
-            p->losses[d] = judge_targets(p, d, row);
+            p->losses[d] = target_errors(p, d, row);
         else {
             real *out = soft->posterior;
             out = out ? out + (p->first + d) * p->model->stride : s->posterior;
-            p->losses[d] = judge_latent(p, d, row, out);
+            p->losses[d] = latent_errors(p, d, row, out);
         }
         p->losses[d] *= (double)weight;
         for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
@@ -194,15 +194,15 @@ static void take_piece(piece *p, share *shares, int32_t threads, const dcme_spar
         dcme_batch_add_instance(&p->batch, documents, instances, i);
     for (int32_t t = 0; t < threads; t++)
         shares[t].scores = p->scores;
-    run(shares, threads, judge, p->batch.count, 1);
+    run(shares, threads, compute_errors, p->batch.count, 1);
     if (!p->gradient)
         return;
     dcme_columns_fill(&p->columns, &p->batch);
     run(shares, threads, add_gradient, p->model->stride, DCME_PAD);
 }
 
-static dcme_status add_up(double *loss, piece *p, const dcme_sparse_rows *documents,
-                          const dcme_instances *instances, int32_t threads, dcme_error *error) {
+static dcme_status add_pieces(double *loss, piece *p, const dcme_sparse_rows *documents,
+                              const dcme_instances *instances, int32_t threads, dcme_error *error) {
     const dcme_linear *model = p->model;
     share *shares = NULL;
     int64_t widest = dcme_widest(documents);
@@ -231,7 +231,7 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
                                    const dcme_instances *instances, int32_t threads,
                                    dcme_error *error) {
     piece p = {.model = model, .gradient = gradient};
-    return add_up(loss, &p, documents, instances, threads, error);
+    return add_pieces(loss, &p, documents, instances, threads, error);
 }
 
 dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dcme_linear *model,
@@ -240,5 +240,5 @@ dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dc
                                         const dcme_soft_targets *soft, int32_t threads,
                                         dcme_error *error) {
     piece p = {.model = model, .soft = soft, .gradient = gradient};
-    return add_up(loss, &p, documents, instances, threads, error);
+    return add_pieces(loss, &p, documents, instances, threads, error);
 }

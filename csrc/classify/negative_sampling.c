@@ -118,7 +118,7 @@ static void draw(thread_state *me, int32_t target) {
 }
 
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
-static void weigh(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
+static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
     const noise_state *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
@@ -139,7 +139,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
                 me->scores[j] += values[r] * batch->rows[r][me->classes[j]];
-        weigh(me, count, batch->weights[d], loss);
+        to_errors(me, count, batch->weights[d], loss);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
                 batch->rows[r][me->classes[j]] += weighted * values[r] * me->weights[j];

@@ -29,7 +29,7 @@ typedef struct {
     /* Learn the batch's instances at a rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
     /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
-    void (*settle)(void *shared);
+    void (*fold)(void *shared);
     /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
     void (*shrink)(void *shared, real factor);
     /* List what steps have changed, beside the weights. NULL where there is nothing. */

@@ -7,7 +7,7 @@
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* H, the top classes and u of a centre that has just been made. */
-static void settle(dcme_paper_clusters *paper, int64_t k, real entropy) {
+static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha, *rows[ROWS], products[ROWS];
     paper->entropy[k] = entropy;
@@ -42,7 +42,7 @@ dcme_status dcme_paper_clusters_open(dcme_paper_clusters *paper, const dcme_prob
         memset(paper->clusters[k].alpha, 0, (size_t)problem->model->stride * sizeof(real));
         dcme_cluster_start(&paper->clusters[k], problem->counts, classes, options->seed, k);
         /* the weights may be those of an earlier run */
-        settle(paper, k, dcme_entropy(paper->clusters[k].alpha, classes));
+        update_moments(paper, k, dcme_entropy(paper->clusters[k].alpha, classes));
     }
     return DCME_OK;
 }
@@ -140,5 +140,5 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
 void dcme_paper_clusters_move(dcme_paper_clusters *paper, int64_t k, real *scores) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;
-    settle(paper, k, dcme_soften(model->kernels, alpha, scores, model->classes));
+    update_moments(paper, k, dcme_soften(model->kernels, alpha, scores, model->classes));
 }

@@ -16,7 +16,7 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
 }
 
 /* The constant of (9) and the top items of a centre that has just been made. */
-static void settle(dcme_clusters *clusters, int64_t k, real entropy) {
+static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
     double prior = 0;
     for (int64_t j = 0; j < clusters->model->items; j++)
@@ -36,7 +36,7 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
         int64_t n = output_rows(model, j, rows);
         model->kernels->weighted_sum(u, rows, cluster->alpha + j, n, model->stride);
     }
-    settle(clusters, k, dcme_entropy(cluster->alpha, model->items));
+    update_moments(clusters, k, dcme_entropy(cluster->alpha, model->items));
 }
 
 /* v_j -= alpha_j owed for n items from j on, but not the top ones (17b). */
@@ -84,7 +84,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     real entropy = dcme_soften(model->kernels, cluster->alpha, scores, model->items);
     /* alpha of the best item is e^0 by the sum of all */
     model->kernels->mean(clusters->u_rows[k], cluster->alpha[best], &u, 1, model->stride);
-    settle(clusters, k, entropy);
+    update_moments(clusters, k, entropy);
 }
 
 dcme_status dcme_scratch_open(dcme_scratch *scratch, const dcme_model *model) {

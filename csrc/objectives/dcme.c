@@ -279,7 +279,7 @@ static real draw_weight(const shared_state *shared, int64_t z) {
 }
 
 /* The weights of the rows from their scores, as in the head of this file. */
-static void weigh(thread_state *me, int64_t z, int64_t count, int64_t tops) {
+static void to_errors(thread_state *me, int64_t z, int64_t count, int64_t tops) {
     const dcme_proposals *s = &me->shared->proposals;
     const dcme_proposal *proposal = &s->proposals[z];
     real draw = draw_weight(me->shared, z);
@@ -329,7 +329,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) /* -Q_t of (8) at the pure centre */
         dcme_loss_add(loss,
                       (double)(me->scores[z] - me->values[0] - clusters->prior[instance->target]));
-    weigh(me, z, count, tops);
+    to_errors(me, z, count, tops);
     move(me, z, instance, rate, count, tops);
 
     dcme_cluster_sums_add(&me->sums[z], model, instance->h, 1);

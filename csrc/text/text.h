@@ -46,9 +46,9 @@ typedef struct {
 
 /* Add the words `first` to `last` - 1 of another vocabulary with their counts. map[i] becomes the
  * id here of word i there, or DCME_NONE where it is skipped. */
-dcme_status dcme_vocabulary_absorb(dcme_vocabulary *vocabulary, const dcme_vocabulary *other,
-                                   int64_t first, int64_t last, dcme_encoding_errors errors,
-                                   uint32_t *map, dcme_repairs *repairs, dcme_error *error);
+dcme_status dcme_vocabulary_merge(dcme_vocabulary *vocabulary, const dcme_vocabulary *other,
+                                  int64_t first, int64_t last, dcme_encoding_errors errors,
+                                  uint32_t *map, dcme_repairs *repairs, dcme_error *error);
 
 /* Result of dcme_encode() for a block of text. */
 typedef struct {

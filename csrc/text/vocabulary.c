@@ -168,9 +168,9 @@ static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t coun
 }
 
 /* Add word i of another vocabulary, whose hash is known. */
-static dcme_status absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t i,
-                          uint64_t hash, dcme_encoding_errors errors, uint32_t *map,
-                          dcme_repairs *repairs, dcme_error *error) {
+static dcme_status merge_word(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t i,
+                              uint64_t hash, dcme_encoding_errors errors, uint32_t *map,
+                              dcme_repairs *repairs, dcme_error *error) {
     dcme_word word = other->words[i];
     int64_t count = other->counts[i];
     if (dcme_utf8_valid(word.bytes, word.length) == word.length)
@@ -185,9 +185,9 @@ static dcme_status absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int6
 }
 
 /* As the encoder does: all hashes of a batch first, so that the slots are on their way. */
-dcme_status dcme_vocabulary_absorb(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t first,
-                                   int64_t last, dcme_encoding_errors errors, uint32_t *map,
-                                   dcme_repairs *repairs, dcme_error *error) {
+dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t first,
+                                  int64_t last, dcme_encoding_errors errors, uint32_t *map,
+                                  dcme_repairs *repairs, dcme_error *error) {
     uint64_t hashes[BATCH];
     for (int64_t i = first; i < last; i += BATCH) {
         int64_t n = last - i < BATCH ? last - i : BATCH;
@@ -198,7 +198,7 @@ dcme_status dcme_vocabulary_absorb(dcme_vocabulary *v, const dcme_vocabulary *ot
             __builtin_prefetch(&v->slots[hashes[k] & ((uint64_t)v->capacity - 1)]);
         }
         for (int64_t k = 0; k < n && status == DCME_OK; k++)
-            status = absorb(v, other, i + k, hashes[k], errors, map, repairs, error);
+            status = merge_word(v, other, i + k, hashes[k], errors, map, repairs, error);
         if (status != DCME_OK)
             return status;
     }

@@ -65,7 +65,7 @@ static int64_t side_weight(int64_t count, int64_t window, int linear) {
 }
 
 /* The row that left the window last gets the sum of its pending directions. */
-static void settle(dcme_worker *worker, int64_t i) {
+static void update_left(dcme_worker *worker, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
     dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * batch->rate);
@@ -100,13 +100,13 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
         dcme_sliding_push(&worker->gradients, worker->gradient, scale);
         if (i - c >= begin)
-            settle(worker, i - c);
+            update_left(worker, i - c);
     }
     for (int64_t i = end > begin + c ? end - c : begin; i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
         while (worker->gradients.pushed - 1 - c < i - begin)
             dcme_sliding_push(&worker->gradients, NULL, 1);
-        settle(worker, i);
+        update_left(worker, i);
     }
 }
 

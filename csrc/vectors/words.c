@@ -109,8 +109,8 @@ static slot *find_slot(const word_table *table, int64_t row, uint64_t hash) {
 }
 
 /* Enter some rows: first all their slots are asked for, so that the memory fetches overlap. */
-static void enter_rows(word_table *table, int64_t first, int64_t last, dcme_fault *faults,
-                       int64_t *earlier) {
+static void insert_rows(word_table *table, int64_t first, int64_t last, dcme_fault *faults,
+                        int64_t *earlier) {
     uint64_t hashes[ROWS_AT_ONCE];
     const int64_t *offsets = table->offsets;
     for (int64_t row = first; row < last; row++) {
@@ -143,8 +143,8 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
         return dcme_fail(error, DCME_NO_MEMORY, (int64_t)(slots * sizeof(slot)),
                          "no memory to look for repeated words among %lld", (long long)count);
     for (int64_t row = 0; row < count; row += ROWS_AT_ONCE)
-        enter_rows(&table, row, row + ROWS_AT_ONCE < count ? row + ROWS_AT_ONCE : count, faults,
-                   earlier);
+        insert_rows(&table, row, row + ROWS_AT_ONCE < count ? row + ROWS_AT_ONCE : count, faults,
+                    earlier);
     free(table.slots);
     return DCME_OK;
 }

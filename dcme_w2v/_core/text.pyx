@@ -57,7 +57,7 @@ cdef extern from "text/text.h" nogil:
     void dcme_vocabulary_copy(
         const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n, char *text
     )
-    dcme_status dcme_vocabulary_absorb(
+    dcme_status dcme_vocabulary_merge(
         dcme_vocabulary *vocabulary, const dcme_vocabulary *other, int64_t first, int64_t last,
         dcme_encoding_errors errors, uint32_t *map, dcme_repairs *repairs, dcme_error *error
     )
@@ -143,7 +143,7 @@ cdef class Table:
             check(status, &error)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
-    def absorb(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
+    def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
         """Add some words of another table, map its ids; returns tokens replaced and skipped."""
         cdef dcme_error error
         cdef dcme_repairs repairs
@@ -154,7 +154,7 @@ cdef class Table:
             return 0, 0
         repairs.replaced = repairs.skipped = 0
         with nogil:
-            status = dcme_vocabulary_absorb(
+            status = dcme_vocabulary_merge(
                 self.vocabulary, other.vocabulary, first, last, <dcme_encoding_errors>errors,
                 &map[0], &repairs, &error)
         check(status, &error)

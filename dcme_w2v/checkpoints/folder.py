@@ -105,7 +105,7 @@ class Checkpoint:
         if found != wanted:
             raise self._damaged(name, "is not what was written (size or checksum)")
 
-    def with_its_own(self, options: T, *names: str) -> T:
+    def with_run_values(self, options: T, *names: str) -> T:
         """Return options with the run's values of these, which may depend on machine or data."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
@@ -247,14 +247,14 @@ class CheckpointFolder:
         ResourceError
             It cannot be written; what was there is untouched.
         """
-        aside = None
+        temporary = None
         before = self.generations()
         target = self.path / f"{int(before[-1].name) + 1 if before else 1:06d}"
         try:
-            aside = Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part"))
-            _write(aside, record, task)
-            _sync_folder(aside)
-            aside.rename(target)
+            temporary = Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part"))
+            _write(temporary, record, task)
+            _sync_folder(temporary)
+            temporary.rename(target)
             os.fsync(self._lock)
         except ResourceError:
             raise
@@ -264,8 +264,8 @@ class CheckpointFolder:
                 f"{bytes_of(task) / 1e6:,.1f} MB"
             ) from error
         finally:
-            if aside is not None:
-                shutil.rmtree(aside, ignore_errors=True)
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
         for old in self.generations()[:-KEPT]:
             self._drop(old)
         return target
@@ -318,7 +318,7 @@ def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
     return paths
 
 
-def found_by(options: CheckpointOptions, kind: str) -> Checkpoint | None:
+def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     """Return the checkpoint to resume from; a folder that is both source and target may be empty.
 
     Raises
@@ -341,7 +341,7 @@ def found_by(options: CheckpointOptions, kind: str) -> Checkpoint | None:
 
 
 @contextlib.contextmanager
-def opened(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
+def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
     """Open the folder of checkpoints, if there is to be one."""
     if options.folder is None:
         yield None

@@ -14,7 +14,7 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.progress import Reporter
 
 
-class Keeper:
+class Checkpointer:
     """Knows how far a run is, and saves its state when that is due.
 
     Parameters
@@ -71,9 +71,9 @@ class Keeper:
             training.unfinished is None and task.is_over()
         )
         place = "where all is trained" if ended else f"in epoch {self.position.epoch + 1}"
-        self._reporter.talk(f"going on from {found.folder}, {place}")
+        self._reporter.message(f"going on from {found.folder}, {place}")
         if found.record["kernels"] != training.kernels:
-            self._reporter.talk(
+            self._reporter.message(
                 f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "
                 f"this machine uses {training.kernels}: the last digits will differ"
             )
@@ -111,7 +111,7 @@ class Keeper:
                 self.save()
             except ResourceError as error:
                 self._saved = time.monotonic()
-                self._reporter.talk(f"warning: {error.message}; training goes on")
+                self._reporter.message(f"warning: {error.message}; training goes on")
 
     def save(self) -> Path | None:
         """Save the state now and return where; None where no checkpoints are kept.

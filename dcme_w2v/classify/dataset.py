@@ -21,7 +21,7 @@ from dcme_w2v.text.documents import Document, read_documents
 
 
 @dataclass
-class Read:
+class Dataset:
     """Documents as read.
 
     Attributes
@@ -59,7 +59,7 @@ def read_text(
     seed: int,
     keep_unlabelled: bool = False,
     advice: str = "give LABEL<TAB>TEXT",
-) -> Read:
+) -> Dataset:
     """Read text once; features are those of the documents that are not held out.
 
     Documents without a label are left out unless `keep_unlabelled`; none of them is held out.
@@ -92,7 +92,7 @@ def read_text(
     documents = read_documents(docs, encoding_errors=errors, strict=text.options.strict)
     matrix = text.fit_transform(texts(documents))
     held_matrix = text.transform(document.text for document in held)
-    return Read(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
+    return Dataset(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
 
 
 def read_rows(
@@ -101,7 +101,7 @@ def read_rows(
     share: float,
     seed: int,
     keep_unlabelled: bool = False,
-) -> Read:
+) -> Dataset:
     """Read vectors; see `read_text`."""
     parts: list[csr_matrix] = []
     names: Labels = []
@@ -113,9 +113,9 @@ def read_rows(
     has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < share)
     kept = ~held if keep_unlabelled else has & ~held
-    return Read(
-        csr_matrix(matrix[kept]), _of(names, kept), int((~has).sum()),
-        csr_matrix(matrix[held]), _of(names, held),
+    return Dataset(
+        csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
+        csr_matrix(matrix[held]), _selected(names, held),
     )  # fmt: skip
 
 
@@ -143,5 +143,5 @@ def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 
 
-def _of(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
+def _selected(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
     return [labels[i] for i in np.flatnonzero(chosen)]

@@ -192,9 +192,9 @@ class TextFeatures:
         for text in documents:
             lists.append(numbered(text))
             if len(lists) == DOCUMENTS_AT_ONCE:
-                pieces.append(_piece(lists))
+                pieces.append(_counts_of_lists(lists))
                 lists = []
-        pieces.append(_piece(lists))
+        pieces.append(_counts_of_lists(lists))
         sizes, indices, data = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         starts = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -221,7 +221,7 @@ def unit_rows(matrix: csr_matrix) -> csr_matrix:
     return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _piece(
+def _counts_of_lists(
     lists: list[list[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Return for each list the number of distinct columns, these sorted, and their counts."""

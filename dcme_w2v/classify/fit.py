@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.checkpoints.schedule import Keeper
+from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.solver import solve
@@ -25,7 +25,7 @@ from dcme_w2v.classify.trainer import (
     core_documents,
     documents_at_once,
 )
-from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interrupted, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
 from dcme_w2v.progress import Quiet, Reporter
@@ -81,7 +81,7 @@ class Fit(Task):
     holdout : Labelled, optional
         Documents to measure every epoch by; the weights of the epoch with the best accuracy (with
         several labels: precision of the first) are kept.
-    several : bool
+    multilabel : bool
         Whether documents may have several labels.
     others : mapping, optional
         Further options that a resumed run must have, too.
@@ -104,7 +104,7 @@ class Fit(Task):
         classes: int,
         options: ClassifyOptions,
         holdout: Labelled | None = None,
-        several: bool = False,
+        multilabel: bool = False,
         others: Mapping[str, Any] | None = None,
         described: str = "",
     ) -> None:
@@ -113,7 +113,7 @@ class Fit(Task):
         self._learned = (data.matrix, documents, labels, classes, options)
         self._sample_weight, self._options = sample_weight, options
         self.records: list[dict[str, Any]] = []
-        self._data, self._holdout, self._several = data, holdout, several
+        self._data, self._holdout, self._multilabel = data, holdout, multilabel
         self._described = described
         self._best, self._best_epoch = -1.0, 0
         if options.solver == "lbfgs":
@@ -141,7 +141,7 @@ class Fit(Task):
         if self._holdout is None:
             return {}
         wanted = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
-        measures = Measures(self.weights.classes, self._several)
+        measures = Measures(self.weights.classes, self._multilabel)
         found = measure(self.weights, self._holdout, measures, self._options.threads or 1)
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
@@ -149,7 +149,7 @@ class Fit(Task):
         """Keep an epoch's figures, and its weights if they are the best."""
         self.records.append(dict(record))
         if self._best_tables:
-            figure = record[f"heldout_{'precision_at_1' if self._several else 'accuracy'}"]
+            figure = record[f"heldout_{'precision_at_1' if self._multilabel else 'accuracy'}"]
             if figure > self._best:
                 self._best, self._best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
@@ -187,7 +187,10 @@ class Fit(Task):
     # ---- the training ----
 
     def train(
-        self, reporter: Reporter, noted: Noted | None = None, keeper: Keeper | None = None
+        self,
+        reporter: Reporter,
+        received: ReceivedSignal | None = None,
+        checkpointer: Checkpointer | None = None,
     ) -> None:
         """Train to the end, or to the end of patience, and take the best epoch's weights.
 
@@ -196,20 +199,20 @@ class Fit(Task):
         Interrupted, DivergedError
             See `dcme_w2v.engine.run.run_epochs`.
         """
-        noted = noted or Noted()
+        received = received or ReceivedSignal()
         if self._options.solver == "lbfgs":
-            self._solve(reporter, noted)
+            self._solve(reporter, received)
         else:
-            run_epochs(self, keeper or Keeper(self, reporter), reporter, noted)
+            run_epochs(self, checkpointer or Checkpointer(self, reporter), reporter, received)
         if self._best_tables and self._best_epoch:
             for name, table in self.weights.tables.items():
                 table[:] = self._best_tables[name]
-            reporter.talk(f"epoch {self._best_epoch} was the best and is kept")
+            reporter.message(f"epoch {self._best_epoch} was the best and is kept")
 
-    def _solve(self, reporter: Reporter, noted: Noted) -> None:
+    def _solve(self, reporter: Reporter, received: ReceivedSignal) -> None:
         """Find the optimum; an iteration counts as an epoch."""
         reporter.stage("training", None, "iterations")
-        keeper, start = Keeper(self, reporter), time.monotonic()
+        checkpointer, start = Checkpointer(self, reporter), time.monotonic()
 
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal start
@@ -219,9 +222,9 @@ class Fit(Task):
             self.end_epoch(record)
             reporter.epoch(record)
             start = time.monotonic()
-            keeper.end_epoch()
-            if noted.number is not None:
-                raise interrupted(self, keeper, noted)
+            checkpointer.end_epoch()
+            if received.number is not None:
+                raise interrupted(self, checkpointer, received)
             return self.is_over()
 
         solve(*self._learned, iterated, self._sample_weight, self.weights)
@@ -232,7 +235,7 @@ def fit(
     classes: int,
     options: ClassifyOptions,
     holdout: Labelled | None = None,
-    several: bool = False,
+    multilabel: bool = False,
     reporter: Reporter | None = None,
 ) -> tuple[Weights, list[dict[str, Any]]]:
     """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
@@ -242,7 +245,7 @@ def fit(
     KeyboardInterrupt
         Its attribute `partial` is the pair of results so far.
     """
-    task = Fit(data, classes, options, holdout, several)
+    task = Fit(data, classes, options, holdout, multilabel)
     try:
         task.train(reporter or Quiet())
     except KeyboardInterrupt as error:

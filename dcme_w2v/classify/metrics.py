@@ -1,4 +1,4 @@
-"""Measures of a classifier over batches of documents: of one label, of several, of clusters.
+"""Measures of a classifier over batches of documents: of one label, of multilabel, of clusters.
 
 Called by `dcme_w2v.classify.fit` and `dcme_w2v.classify.pipeline`.
 """
@@ -43,14 +43,14 @@ class Measures:
     ----------
     classes : int
         Number of classes.
-    several : bool
+    multilabel : bool
         Whether documents may have several labels.
     threshold : float
-        Minimum probability of a predicted label; the most probable is always predicted (several).
+        Minimum probability of a predicted label; the most probable is always predicted.
     """
 
-    def __init__(self, classes: int, several: bool, threshold: float = 0.5) -> None:
-        self._several, self._threshold, self._classes = several, threshold, classes
+    def __init__(self, classes: int, multilabel: bool, threshold: float = 0.5) -> None:
+        self._multilabel, self._threshold, self._classes = multilabel, threshold, classes
         self._documents = self._unknown = 0
         self._sums: dict[str, float] = {}
         self._right = np.zeros(classes, dtype=np.int64)
@@ -66,7 +66,7 @@ class Measures:
         for wanted in labels:
             self._unknown += -1 in wanted
             np.add.at(self._wanted, list(wanted), 1)
-        if self._several:
+        if self._multilabel:
             for row, wanted in zip(log_p, labels, strict=True):
                 self._add_several(row, [label for label in wanted if label >= 0], len(wanted))
         else:

@@ -50,7 +50,7 @@ class Predictor(Protocol):
         """The features of text; None for a classifier of vectors."""
 
     @property
-    def several(self) -> bool:
+    def multilabel(self) -> bool:
         """Whether documents may have several labels."""
 
     @property
@@ -101,7 +101,7 @@ class Classifier:
         None for a classifier of vectors.
     options : ClassifyOptions
         Options of the training.
-    several : bool
+    multilabel : bool
         Whether documents may have several labels.
     threshold : float
         With several labels, the minimum probability of a predicted label.
@@ -109,14 +109,14 @@ class Classifier:
         Other entries of the folder's JSON file about the training.
     counts : ndarray of int64, shape (features + 1,), optional
         How many documents of the training have each feature; the last number is all documents.
-        `dcme_w2v.cluster.merge` weights the rows of several classifiers by them.
+        `dcme_w2v.cluster.merge` weights the rows of multilabel classifiers by them.
     """
 
     classes: list[str]
     weights: Weights
     text: TextFeatures | None
     options: ClassifyOptions
-    several: bool = False
+    multilabel: bool = False
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
     counts: NDArray[np.int64] | None = field(default=None, kw_only=True)
@@ -154,7 +154,7 @@ class Classifier:
             There is no such class; the message suggests the nearest name.
         """
         number = number_of_class(label, self.classes)
-        return strongest(self.weights.above_mean(number), self.text, count)
+        return highest_weighted(self.weights.above_mean(number), self.text, count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
@@ -166,7 +166,7 @@ class Classifier:
         description: dict[str, Any] = {
             "classes": self.classes,
             "options": dataclasses.asdict(self.options),
-            "several_labels": self.several,
+            "several_labels": self.multilabel,
             "threshold": self.threshold,
             "record": self.record,
         }
@@ -184,7 +184,7 @@ class Classifier:
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
-        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         record = model.value("record", dict)
         weights = weights_of(model, len(classes), options.bias)
         if "offset" in model.arrays:
@@ -195,7 +195,7 @@ class Classifier:
             weights,
             text,
             options,
-            several,
+            multilabel,
             threshold,
             record,
             counts=_counts(model, weights),
@@ -232,7 +232,7 @@ def number_of_class(label: str, classes: Sequence[str]) -> int:
     return list(classes).index(label)
 
 
-def strongest(
+def highest_weighted(
     weights: NDArray[np.floating], text: TextFeatures | None, count: int
 ) -> list[tuple[str, float]]:
     """Return the features of the highest weights; those of text by their typical values."""

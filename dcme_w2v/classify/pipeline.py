@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.checkpoints.folder import found_by, opened, paths_in
-from dcme_w2v.checkpoints.schedule import Keeper
+from dcme_w2v.checkpoints.folder import find_checkpoint, open_folder, paths_in
+from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify.dataset import (
-    Read,
+    Dataset,
     are_vectors,
     numbers_of,
     pieces,
@@ -32,13 +32,13 @@ from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitt
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.disk import disk_plan, require_disk
-from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.paths import PARTIAL, Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
 from dcme_w2v.text.split import check_file
@@ -92,7 +92,7 @@ def train(
     features: FeatureOptions,
     options: ClassifyOptions,
     reporter: Reporter | None = None,
-    signals: AbstractContextManager[Noted] | None = None,
+    signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Classifier:
     """Train a classifier on files and save it.
 
@@ -114,7 +114,7 @@ def train(
     CorpusError
         There is nothing to learn: no labels, one class only, no words.
     Interrupted
-        `signals` noted one; what there was has been saved, see `dcme_w2v.engine.run`.
+        `signals` received one; what there was has been saved, see `dcme_w2v.engine.run`.
     KeyboardInterrupt
         Where it came while training, its attribute `partial` is the `Classifier` so far.
     """
@@ -125,10 +125,10 @@ def train(
         raise UsageError("--patience needs documents to measure by; give --holdout")
     _check_solver(options, job.checkpoints)
     start = time.monotonic()
-    found = found_by(job.checkpoints, Fit.kind)
+    found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
-        options = found.with_its_own(options, "threads")
-    with opened(job.checkpoints) as folder:
+        options = found.with_run_values(options, "threads")
+    with open_folder(job.checkpoints) as folder:
         read, classes, text = _read_documents(job, features, options, reporter)
         holdout = _holdout(job, text, read, classes)
         options = resolved(options, len(classes))
@@ -138,21 +138,25 @@ def train(
         table, names = weight_bytes(read.matrix, len(classes)), 12 * read.matrix.shape[1]
         require_disk(job.output, table + names, max(table, names))
         task = _Fit(job, features, options, read, classes, text, holdout)
-        keeper = None
+        checkpointer = None
         if options.solver != "lbfgs":
-            keeper = Keeper(task, reporter, folder, job.checkpoints, found)
+            checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         read_seconds = time.monotonic() - start
-        with interruptible(task, signals) as noted:
-            task.train(reporter, noted, keeper)
+        with interruptible(task, signals) as received:
+            task.train(reporter, received, checkpointer)
             model = task.partial()
-            seconds = keeper.position.seconds if keeper else time.monotonic() - start - read_seconds
+            seconds = (
+                checkpointer.position.seconds
+                if checkpointer
+                else time.monotonic() - start - read_seconds
+            )
             model.record |= {
                 "read_seconds": round(read_seconds, 3),
                 "train_seconds": round(seconds, 3),
             }
-            if task.several and holdout is not None:
+            if task.multilabel and holdout is not None:
                 model.threshold = _threshold(model, holdout)
-            write_or_keep([Result(job.output, "model", model.save)])
+            write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
 
@@ -183,7 +187,7 @@ def dry_run(
 
 
 def _plan(
-    job: TrainJob, read: Read, classes: Sequence[str], options: ClassifyOptions
+    job: TrainJob, read: Dataset, classes: Sequence[str], options: ClassifyOptions
 ) -> dict[str, Any]:
     labels = sum(map(len, read.labels))
     holdout = job.holdout.holdout is not None
@@ -198,20 +202,20 @@ class _Fit(Fit):
         job: TrainJob,
         features: FeatureOptions,
         options: ClassifyOptions,
-        read: Read,
+        read: Dataset,
         classes: list[str],
         text: TextFeatures | None,
         holdout: Labelled | None,
     ) -> None:
         self._job, self._read, self._classes, self._text = job, read, classes, text
-        self.several = any(len(labels) > 1 for labels in read.labels)
+        self.multilabel = any(len(labels) > 1 for labels in read.labels)
         data = Labelled(read.matrix, numbers_of(read.labels, classes))
         described = (
             f"{len(read.labels):,} documents of {len(classes):,} classes in "
             f"{', '.join(job.docs[:3])}"
         )
         super().__init__(
-            data, len(classes), options, holdout, self.several,
+            data, len(classes), options, holdout, self.multilabel,
             dataclasses.asdict(features), described,
         )  # fmt: skip
 
@@ -224,20 +228,20 @@ class _Fit(Fit):
             "epochs": self.records,
         }
         return Classifier(
-            self._classes, self.weights, self._text, self._options, self.several, record=record,
+            self._classes, self.weights, self._text, self._options, self.multilabel, record=record,
             counts=counts_of(self._read.matrix),
         )  # fmt: skip
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""
         result = Result(self._job.output + PARTIAL, "model", self.partial().save)
-        write_or_keep([result])
+        write_with_fallback([result])
         return f"the model so far is in {result.path}"
 
 
 def _read_documents(
     job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
-) -> tuple[Read, list[str], TextFeatures | None]:
+) -> tuple[Dataset, list[str], TextFeatures | None]:
     """Read the documents and say what is in them."""
     reporter.stage("reading", None, "documents")
     share = job.holdout.fraction or 0.0
@@ -248,7 +252,7 @@ def _read_documents(
         read = read_rows(job.docs, job.labels, share, options.seed)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     _check_classes(classes, job)
-    reporter.talk(_corpus_line(read, classes))
+    reporter.message(_corpus_line(read, classes))
     return read, classes, text
 
 
@@ -280,11 +284,11 @@ def test(
     """
     if clusters or getattr(model, "clusters", False):
         return _test_clusters(model, docs, labels, threads)
-    several, measures, unlabelled = model.several, None, 0
+    multilabel, measures, unlabelled = model.multilabel, None, 0
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
-            several = several or any(len(one) > 1 for one in found)
-            measures = Measures(len(model.classes), several, model.threshold)
+            multilabel = multilabel or any(len(one) > 1 for one in found)
+            measures = Measures(len(model.classes), multilabel, model.threshold)
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         numbers = numbers_of([found[i] for i in kept], model.classes)
@@ -348,7 +352,7 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
         )
 
 
-def _corpus_line(read: Read, classes: Sequence[str]) -> str:
+def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
     empty = int((np.diff(read.matrix.indptr) == 0).sum())
     line = (
         f"{len(read.labels):,} documents of {len(classes):,} classes, "
@@ -365,7 +369,7 @@ def _corpus_line(read: Read, classes: Sequence[str]) -> str:
 
 
 def _holdout(
-    job: TrainJob, text: TextFeatures | None, read: Read, classes: Sequence[str]
+    job: TrainJob, text: TextFeatures | None, read: Dataset, classes: Sequence[str]
 ) -> Labelled | None:
     """Return the documents to measure by: those held out, or those of a file."""
     if job.holdout.holdout is None:

@@ -64,7 +64,7 @@ def train(
     and stops.
     """
     from dcme_w2v.classify import pipeline
-    from dcme_w2v.cli.signals import noting
+    from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.progress import reporting
 
     options = collect(ClassifyOptions, values)
@@ -77,8 +77,8 @@ def train(
         if dry_run:
             plan = pipeline.dry_run(job, features, options, reporter)
         else:
-            model = pipeline.train(job, features, options, reporter, noting())
-            reporter.talk(f"model: {values['output']}")
+            model = pipeline.train(job, features, options, reporter, recording_signals())
+            reporter.message(f"model: {values['output']}")
     if dry_run:
         show_plan(plan, as_json)
     elif as_json:

@@ -61,7 +61,7 @@ class Command(click.Command):
     ----------
     example : str
         Example shown by `--help`.
-    settle : callable, optional
+    resolve_flags : callable, optional
         Changes the values in the context before anything else, where some follow from others.
     """
 
@@ -69,12 +69,12 @@ class Command(click.Command):
         self,
         *arguments: Any,
         example: str = "",
-        settle: Callable[[click.Context], None] | None = None,
+        resolve_flags: Callable[[click.Context], None] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
-        self._settle = settle
+        self._resolve_flags = resolve_flags
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
             _complete_values(param)
@@ -89,8 +89,8 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with warnings of options that have no effect or an unusual value."""
-        if self._settle is not None:
-            self._settle(ctx)
+        if self._resolve_flags is not None:
+            self._resolve_flags(ctx)
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
         default = ParameterSource.DEFAULT

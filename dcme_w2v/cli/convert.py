@@ -25,11 +25,11 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab beside it.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.words.beside import read_with, written_with
     from dcme_w2v.words.postprocess import postprocessed
+    from dcme_w2v.words.sidecars import read_with, written_with
 
     chosen = OutputOptions(format=values.pop("format")).format
-    paths = Paths().reads("IN", source, beside=read_with(source))
+    paths = Paths().reads("IN", source, sidecars=read_with(source))
     paths.writes("OUT", target, written_with(target, chosen)).check()
     vectors = Vectors.load(source)
     method = collect(PostprocessOptions, values).postprocess

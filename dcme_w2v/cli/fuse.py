@@ -104,7 +104,7 @@ def fit(
     jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
-        reporter.talk(f"model ({model.final}): {values['output']}")
+        reporter.message(f"model ({model.final}): {values['output']}")
 
 
 @fuse.command(

@@ -11,7 +11,7 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.classify import labels_option
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option, threads_option
-from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.paths import Paths
 
@@ -65,7 +65,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         jobs.fit_files(job, features, options, reporter)
-        reporter.talk(f"model: {values['output']}")
+        reporter.message(f"model: {values['output']}")
 
 
 @latent.command(
@@ -101,7 +101,7 @@ def transform(
     paths.writes("--output", output).writes("--labels", labels)
     paths.stdout("--json", as_json).check()
     suffix_of(output)
-    outlive_reader(output, labels)
+    ignore_broken_pipe(output, labels)
     loaded = LatentClassifier.load(model)
     figures = transform_files(loaded, docs, output, log=log, labels=labels, threads=threads)
     if as_json:

@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 @contextlib.contextmanager
-def _ending() -> Iterator[None]:
+def _exits() -> Iterator[None]:
     """Handle signals and a closed stdout before click does."""
     try:
         yield
@@ -68,20 +68,20 @@ class LazyGroup(Group):
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse the command line."""
-        with _ending():
+        with _exits():
             return super().make_context(*arguments, **more)
 
     def _main_shell_completion(self, *arguments: Any, **more: Any) -> None:
         """Handle a request of shell completion."""
         try:
-            with _ending():
+            with _exits():
                 super()._main_shell_completion(*arguments, **more)
         except (LookupError, ValueError):
             raise UsageError("COMP_WORDS and COMP_CWORD are not set as by a shell") from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _ending():
+        with _exits():
             return super().invoke(ctx)
 
 

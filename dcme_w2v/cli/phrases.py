@@ -16,7 +16,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
 from dcme_w2v.paths import Paths
@@ -80,7 +80,7 @@ def phrases(
     paths.writes("--output", output).writes("--save-table", save_table)
     paths.stdout("--json", as_json)
     paths.temporary("--cache-dir", cache_dir).check()
-    outlive_reader(output, save_table)
+    ignore_broken_pipe(output, save_table)
 
     def report(number: int, count: int) -> None:
         if not quiet:

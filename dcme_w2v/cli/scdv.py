@@ -13,7 +13,7 @@ from dcme_w2v.cli.options import collect, json_option, option_of, options_of, th
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.plot import plot
 from dcme_w2v.cli.search import search
-from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.options import VocabularyOptions
@@ -60,12 +60,12 @@ def fit(
     from dcme_w2v.disk import disk_plan, require_disk
     from dcme_w2v.documents.fit import fit_documents, needs, reason_against
     from dcme_w2v.documents.scdv import KIND
-    from dcme_w2v.rescue import Result, write_or_keep
+    from dcme_w2v.fallback import Result, write_with_fallback
     from dcme_w2v.text.documents import read_documents
-    from dcme_w2v.words.beside import read_with
+    from dcme_w2v.words.sidecars import read_with
 
     options = collect(ScdvOptions, kwargs)
-    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, beside=read_with(vectors))
+    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, KIND).check()
 
     def report(number: int, likelihood: float) -> None:
@@ -82,7 +82,7 @@ def fit(
         show_plan({**plan, "disk": disk, "refused": reason_against(plan)}, as_json)
         return
     model = fit_documents(texts, loaded, options, threads=threads, report=report, room=room)
-    write_or_keep([Result(output, "model", model.save)])
+    write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     if as_json:
         click.echo(json.dumps(figures))
@@ -131,7 +131,7 @@ def transform(
     paths.writes("--output", output).writes("--labels", labels)
     paths.stdout("--json", as_json).check()
     suffix_of(output)
-    outlive_reader(output, labels)
+    ignore_broken_pipe(output, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
     loaded = DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)

@@ -79,7 +79,7 @@ def search(
     from dcme_w2v.text.documents import read_documents
 
     rows = read_npz(index)
-    asked = _asked(query, queries)
+    asked = _queries(query, queries)
     texts = [text for text, _ in asked]
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
@@ -92,7 +92,7 @@ def search(
         answers = list(finder.answers(texts, k))
         if not any(answers):
             raise UnknownWordError("no query has a word that the model and the documents have")
-        _print_answers(answers, names, as_json)
+        _print_results(answers, names, as_json)
         return
     if judgements:
         wanted = iter(retrieval.read_judgements(judgements, len(asked), rows.shape[0]))
@@ -103,7 +103,7 @@ def search(
     click.echo(json.dumps(figures) if as_json else f"{value:.4f}")
 
 
-def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
+def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
     """Return texts and labels of all queries."""
     from dcme_w2v.text.documents import read_documents
 
@@ -118,7 +118,7 @@ def _asked(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple
     return asked
 
 
-def _print_answers(
+def _print_results(
     answers: Iterable[Sequence[Hit]], names: Sequence[tuple[str, ...]], as_json: bool
 ) -> None:
     if as_json:

@@ -1,7 +1,8 @@
-"""Signals: noted while there is work to save, and otherwise the end of the program.
+"""Signals: recorded while there is work to save, and otherwise the end of the program.
 
 `dcme_w2v.cli.main` turns SIGTERM and SIGHUP into exceptions as SIGINT is one; commands that train
-give `noting` to the run engine, which saves what there is. The library itself installs no handler.
+give `recording_signals` to the run engine, which saves what there is. The library itself installs
+no handler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.engine.interrupts import ReceivedSignal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -23,7 +24,7 @@ class Terminated(KeyboardInterrupt):
 
 def terminate(number: int, frame: FrameType | None) -> None:
     """Handle SIGTERM and SIGHUP: raise as Python does for SIGINT."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # see `noting`
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # see `recording_signals`
     raise Terminated(number)
 
 
@@ -43,32 +44,32 @@ def number_of(error: BaseException) -> int:
 
 
 @contextlib.contextmanager
-def noting() -> Iterator[Noted]:
-    """Note the first signal instead of raising; a second SIGINT or SIGTERM ends the process.
+def recording_signals() -> Iterator[ReceivedSignal]:
+    """Record the first signal instead of raising; a second SIGINT or SIGTERM ends the process.
 
     SIGHUP is no second signal, because it seldom comes alone: a terminal that closes sends one, and
     the shell in it another; a system that shuts down sends one with SIGTERM. In a thread that is
-    not the main one no signal is caught, and nothing noted; nor is a signal that the process was
+    not the main one no signal is caught, and none recorded; nor is a signal that the process was
     started to ignore, as under nohup.
     """
-    noted = Noted()
+    received = ReceivedSignal()
     if threading.current_thread() is not threading.main_thread():
-        yield noted
+        yield received
         return
     heeded = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
 
-    def note(number: int, frame: FrameType | None) -> None:
-        if noted.number is None:
-            noted.number = number
+    def record(number: int, frame: FrameType | None) -> None:
+        if received.number is None:
+            received.number = number
         for one in heeded:
             if one == signal.SIGHUP:
                 signal.signal(one, signal.SIG_IGN)
             elif number != signal.SIGHUP:  # the system's own way: works whatever the process is at
                 signal.signal(one, signal.SIG_DFL)
 
-    before = {one: signal.signal(one, note) for one in heeded}
+    before = {one: signal.signal(one, record) for one in heeded}
     try:
-        yield noted
+        yield received
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)

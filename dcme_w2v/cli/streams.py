@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from dcme_w2v.files import STANDARD, Blaming
+from dcme_w2v.files import STANDARD, OutputFile
 
 # Opened in the opposite mode, so that reading or writing still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
@@ -30,24 +30,24 @@ class _Messages(io.FileIO):
         return len(data) if written is None else written
 
 
-class _Output(Blaming):
-    """Standard output: errors name it; see `outlive_reader`."""
+class _Output(OutputFile):
+    """Standard output: errors name it; see `ignore_broken_pipe`."""
 
-    outlives_reader = False
+    ignores_broken_pipe = False
 
     def write(self, data: Any) -> int:
         """Write some bytes."""
         try:
             return super().write(data)
         except BrokenPipeError:
-            if not self.outlives_reader:
+            if not self.ignores_broken_pipe:
                 raise
             return len(data)
 
 
 def prepare_streams() -> None:
     """Guard the standard streams; call once, before any file is opened."""
-    _occupy_closed()
+    _reserve_closed()
     sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
     sys.stderr.reconfigure(line_buffering=True)
@@ -55,7 +55,7 @@ def prepare_streams() -> None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)))
 
 
-def outlive_reader(*targets: str | None) -> None:
+def ignore_broken_pipe(*targets: str | None) -> None:
     """Continue after the reader of standard output, such as `head`, closes the pipe.
 
     For commands that also write files; others end when the pipe is closed.
@@ -63,7 +63,7 @@ def outlive_reader(*targets: str | None) -> None:
     given = {target for target in targets if target is not None}
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(raw, _Output):
-        raw.outlives_reader = STANDARD in given and given != {STANDARD}
+        raw.ignores_broken_pipe = STANDARD in given and given != {STANDARD}
 
 
 def drop_output() -> None:
@@ -74,7 +74,7 @@ def drop_output() -> None:
     os.close(number)
 
 
-def _occupy_closed() -> None:
+def _reserve_closed() -> None:
     for number, mode in enumerate(_CLOSED_MODES):
         try:
             os.fstat(number)

@@ -38,7 +38,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     if word is not None:
         senses = found.senses(loaded, word, words)
         rows = [{"probability": p, **dataclasses.asdict(topic)} for p, topic in senses]
-        lines = [f"{p:.3f}\t{t.number}\t{_spelled(t)}" for p, t in senses]
+        lines = [f"{p:.3f}\t{t.number}\t{_text_of(t)}" for p, t in senses]
         click.echo(json.dumps({"word": word, "senses": rows}) if as_json else "\n".join(lines))
         return
     texts = None if coherence is None else (d.text for d in read_documents([coherence]))
@@ -51,7 +51,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         return
     for topic in listed:
         score = "" if topic.coherence is None else f"{topic.coherence:.2f}\t"
-        click.echo(f"{topic.number}\t{topic.share:.4f}\t{score}{_spelled(topic)}")
+        click.echo(f"{topic.number}\t{topic.share:.4f}\t{score}{_text_of(topic)}")
     if mean is not None:
         short = sum(len(topic.words) < words for topic in listed)
         note = (
@@ -62,5 +62,5 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         click.echo(f"mean coherence {mean:.2f} over {len(scores)} topics{note}", err=True)
 
 
-def _spelled(topic: Topic) -> str:
+def _text_of(topic: Topic) -> str:
     return " ".join(word for word, _ in topic.words)

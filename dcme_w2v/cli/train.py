@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.streams import outlive_reader
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
@@ -38,7 +38,7 @@ SWITCHES = {
 ZERO_ONE = click.Choice(["0", "1"])
 
 
-def _settle(ctx: click.Context) -> None:
+def _resolve_flags(ctx: click.Context) -> None:
     """Store the values of word2vec.c's flags under our options' names, and those of a preset."""
     values = ctx.params
     spelled = values.pop("corpus_too")
@@ -76,7 +76,7 @@ def _settle_tree(ctx: click.Context) -> None:
 
 @click.command(
     cls=Command,
-    settle=_settle,
+    resolve_flags=_resolve_flags,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
 )
@@ -101,7 +101,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     between runs, unless --deterministic is given. SIGINT, SIGTERM or
     SIGHUP saves the state and stops.
     """
-    from dcme_w2v.cli.signals import noting
+    from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.progress import reporting
     from dcme_w2v.words import run
     from dcme_w2v.words.job import TrainJob, paths_of
@@ -122,9 +122,11 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
         if dry_run:
             plan = run.dry_run(job, vocabulary, options, reporter)
         else:
-            manifest = run.train(job, vocabulary, options, reporter, noting()).manifest or {}
-            reporter.talk(audit_line(manifest))
-            reporter.talk(f"vectors: {job.output}")
+            manifest = (
+                run.train(job, vocabulary, options, reporter, recording_signals()).manifest or {}
+            )
+            reporter.message(audit_line(manifest))
+            reporter.message(f"vectors: {job.output}")
     if dry_run:
         show_plan(plan, as_json)
     elif as_json:
@@ -139,4 +141,4 @@ def _check(job: TrainJob, dry_run: bool) -> None:
     if dry_run:
         check_standard_output()
     written = (job.output, job.output_context, job.save_vocab, job.log_json)
-    outlive_reader(*written, job.checkpoints.folder)
+    ignore_broken_pipe(*written, job.checkpoints.folder)

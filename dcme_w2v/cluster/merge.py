@@ -24,12 +24,12 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.model_folder import kind_of_model
 from dcme_w2v.options import flag_of
 from dcme_w2v.parallel import blocks_of_rows
-from dcme_w2v.paths import Beside, Paths
+from dcme_w2v.paths import Paths, Sidecar
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words import tables
-from dcme_w2v.words.beside import MANIFEST, is_manifest, read_with, written_with
 from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.sidecars import MANIFEST, is_manifest, read_with, written_with
 from dcme_w2v.words.vectors import Vectors
 
 VECTORS = "vectors"
@@ -63,10 +63,10 @@ def merge(sources: Sequence[str], output: str) -> str:
     """
     if len(sources) < 2:
         raise UsageError("give at least two models to merge")
-    paths = Paths().reads("MODELS", *sources, beside=[b for s in sources for b in read_with(s)])
+    paths = Paths().reads("MODELS", *sources, sidecars=[b for s in sources for b in read_with(s)])
     kind = _kind_of(sources)
     if kind == VECTORS:
-        manifest = Beside(f"{output}{MANIFEST}", is_manifest)
+        manifest = Sidecar(f"{output}{MANIFEST}", is_manifest)
         paths.writes("--output", output, [*written_with(output, None), manifest])
     else:
         paths.model("--output", output, kind)
@@ -144,7 +144,7 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
         if one.counts is None:
             raise FormatError(f"{source}: has no counts of documents; train again")
         counts.append(one.counts)
-        if one.classes != first.classes or one.several != first.several:
+        if one.classes != first.classes or one.multilabel != first.multilabel:
             raise _other(source, sources[0], "classes")
         _check_features(source, one, sources[0], first)
     _check_options(sources, [dataclasses.asdict(one.options) for one in found])
@@ -156,7 +156,7 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     )
     threshold = float(shares @ [one.threshold for one in found])
     Classifier(
-        first.classes, weights, first.text, first.options, first.several, threshold,
+        first.classes, weights, first.text, first.options, first.multilabel, threshold,
         {"documents": int(sum(one[-1] for one in counts)), "merged": list(sources)},
         counts=np.sum(counts, axis=0),
     ).save(output)  # fmt: skip

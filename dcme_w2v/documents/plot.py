@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import DcmeError, UsageError
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 
 METHODS = ("tsne", "pca")
 PICTURES = (".png", ".pdf", ".svg")
@@ -92,7 +92,7 @@ def draw(
     else:
         axes.scatter(*points.T, s=6)
     axes.set_axis_off()
-    with replacing(path) as file, warnings.catch_warnings():
+    with atomic_write(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label with letters that the font does not have
         figure.savefig(file, format=format, bbox_inches="tight")
 

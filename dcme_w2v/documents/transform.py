@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from dcme_w2v.documents.scdv import DocumentModel
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.sparse_io import writing_rows
 from dcme_w2v.text.documents import Document
 
@@ -62,4 +62,4 @@ def transform_to_files(
 
 
 def _lines_to(path: str | None) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    return replacing(path) if path else contextlib.nullcontext()
+    return atomic_write(path) if path else contextlib.nullcontext()

@@ -15,7 +15,7 @@ class Interrupted(DcmeError):
         self.exit_code = 128 + number
 
 
-class Noted:
+class ReceivedSignal:
     """The first signal that came, if one did."""
 
     def __init__(self) -> None:

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from dcme_w2v.checkpoints.schedule import Keeper
-from dcme_w2v.engine.interrupts import Interrupted, Noted
+from dcme_w2v.checkpoints.schedule import Checkpointer
+from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.engine.task import Task
 from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import DivergedError, ResourceError
@@ -16,47 +16,49 @@ from dcme_w2v.progress import Reporter
 
 @contextlib.contextmanager
 def interruptible(
-    task: Task, signals: AbstractContextManager[Noted] | None = None
-) -> Iterator[Noted]:
+    task: Task, signals: AbstractContextManager[ReceivedSignal] | None = None
+) -> Iterator[ReceivedSignal]:
     """Open `signals`; a KeyboardInterrupt in the block gets the result so far as `partial`.
 
-    Without `signals` no handler is installed, and nothing noted.
+    Without `signals` no handler is installed, and none is recorded.
     """
-    with signals or contextlib.nullcontext(Noted()) as noted:
+    with signals or contextlib.nullcontext(ReceivedSignal()) as received:
         try:
-            yield noted
+            yield received
         except KeyboardInterrupt as error:
             error.partial = task.partial()  # type: ignore[attr-defined]
             raise
 
 
-def run_epochs(task: Task, keeper: Keeper, reporter: Reporter, noted: Noted) -> Progress:
+def run_epochs(
+    task: Task, checkpointer: Checkpointer, reporter: Reporter, received: ReceivedSignal
+) -> Progress:
     """Train all epochs that are left and return the progress at the end.
 
     Parameters
     ----------
     task : Task
         What is trained.
-    keeper : Keeper
+    checkpointer : Checkpointer
         Has the number of the next epoch, and saves checkpoints.
     reporter : Reporter
         Takes the progress and every epoch.
-    noted : Noted
+    received : ReceivedSignal
         Where a signal is in there, the run is saved and ends.
 
     Raises
     ------
     Interrupted
-        A signal was noted; its message says where the state or the result so far is.
+        A signal arrived; its message says where the state or the result so far is.
     DivergedError
         A number is no longer finite; the message says where the last good state is.
     """
-    trainer, position = task.trainer, keeper.position
+    trainer, position = task.trainer, checkpointer.position
     reporter.stage("training", task.total, task.unit)
 
     def watch(progress: Progress) -> bool:
         reporter.advance(task.done(progress), loss=progress.loss, lr=progress.lr)
-        return noted.number is not None or keeper.is_time()
+        return received.number is not None or checkpointer.is_time()
 
     def is_over() -> bool:
         return position.epoch >= trainer.epochs or (trainer.unfinished is None and task.is_over())
@@ -64,7 +66,7 @@ def run_epochs(task: Task, keeper: Keeper, reporter: Reporter, noted: Noted) -> 
     progress = trainer.progress()
     while not is_over():
         try:
-            with keeper.timing():
+            with checkpointer.timing():
                 progress = trainer.epoch(position.epoch, watch)
             if trainer.unfinished is None:
                 figures = {"loss": progress.loss, "lr": progress.lr, **task.scores()}
@@ -72,27 +74,27 @@ def run_epochs(task: Task, keeper: Keeper, reporter: Reporter, noted: Noted) -> 
                 record = {"epoch": position.epoch + 1, "seconds": seconds, **figures}
                 task.end_epoch(record)
                 reporter.epoch(record)
-                keeper.end_epoch()
-            if noted.number is not None and not is_over():
-                raise interrupted(task, keeper, noted)
-            keeper.save_if_due()
+                checkpointer.end_epoch()
+            if received.number is not None and not is_over():
+                raise interrupted(task, checkpointer, received)
+            checkpointer.save_if_due()
         except DivergedError as error:
-            raise DivergedError(f"{error.message}{keeper.last_state()}") from error
+            raise DivergedError(f"{error.message}{checkpointer.last_state()}") from error
     return progress
 
 
-def interrupted(task: Task, keeper: Keeper, noted: Noted) -> Interrupted:
+def interrupted(task: Task, checkpointer: Checkpointer, received: ReceivedSignal) -> Interrupted:
     """Save a checkpoint after a signal, or else the result so far, and return the error."""
-    assert noted.number is not None
-    said = f"stopped by {noted.name} in epoch {keeper.position.epoch + 1}: "
+    assert received.number is not None
+    said = f"stopped by {received.name} in epoch {checkpointer.position.epoch + 1}: "
     try:
-        if (saved := keeper.save()) is not None:
+        if (saved := checkpointer.save()) is not None:
             said += f"the state is in {saved}; go on with --resume={saved.parent}"
-            return Interrupted(said, noted.number)
+            return Interrupted(said, received.number)
     except ResourceError as error:
         said += f"{error.message}; "
     try:
         said += task.save_partial() or "nothing saved"
     except ResourceError as error:
         said += error.message
-    return Interrupted(said, noted.number)
+    return Interrupted(said, received.number)

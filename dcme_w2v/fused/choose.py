@@ -43,10 +43,10 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
         out = folds == fold
         if len(np.unique(data.labels[~out])) < 2:
             continue
-        reporter.talk(f"choosing: fold {int(fold) + 1} of {int(folds.max()) + 1}")
+        reporter.message(f"choosing: fold {int(fold) + 1} of {int(folds.max()) + 1}")
         tested += np.bincount(data.labels[out], minlength=data.classes)
         for name, found in _candidates(data.part(~out), reporter).items():
-            right[name] += _right(data, found, out)
+            right[name] += _correct(data, found, out)
             others = data.fused if found.predicts_binary else data.unlabelled
             decided += np.bincount(others.decisions(found.weights)[0], minlength=data.classes)
     # Labelled documents may have other shares of the classes than the unlabelled ones.
@@ -54,13 +54,13 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
     total = float(tested @ weights)
     accuracy = {name: round(float(hits @ weights) / total, 6) for name, hits in right.items()}
     best = max(accuracy, key=lambda name: accuracy[name])
-    reporter.talk(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
+    reporter.message(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
     start, rounds, final = CANDIDATES[best]
     options = dataclasses.replace(data.options, initial=start, rounds=rounds)
     return options, final, {"chosen": best, "fold_accuracy": accuracy}
 
 
-def _right(data: Data, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _correct(data: Data, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return how many labelled documents of a fold are decided rightly, by class."""
     own = data.fused_labelled if found.predicts_binary else data.labelled
     tested = Rows(csr_matrix(own.matrix[out]), data.threads)

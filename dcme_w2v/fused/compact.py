@@ -134,7 +134,7 @@ def sorted_places(words: Words) -> NDArray[np.int64]:
     return np.array(found, dtype=np.int64)
 
 
-def some_words(words: Words, places: NDArray[np.int64]) -> Words:
+def shuffled_words(words: Words, places: NDArray[np.int64]) -> Words:
     """Return some words in another order."""
     text, ends = words.text.tobytes(), words.offsets.tolist()
     return Words.from_words(text[ends[i] : ends[i + 1]] for i in places.tolist())

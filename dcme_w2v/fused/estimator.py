@@ -93,7 +93,7 @@ class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             The rows are not finite, or negative, the numbers of rows and labels differ, there is
             one class, or a parameter cannot be used.
         """
-        labels, unlabelled = _parted(y)
+        labels, unlabelled = _split_labels(y)
         matrix, labels = check_training(self, X, labels, reset=True)
         self.classes_, numbers_of = np.unique(labels[~unlabelled], return_inverse=True)
         if len(self.classes_) < 2:
@@ -195,7 +195,7 @@ class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         return tags
 
 
-def _parted(y: Any) -> tuple[Any, NDArray[np.bool_]]:
+def _split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Return labels in which unlabelled rows have that of another row, and which they are."""
     if y is None:
         return y, np.zeros(0, dtype=np.bool_)

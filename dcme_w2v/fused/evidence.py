@@ -142,7 +142,7 @@ def pairs_of(statistics: Statistics, impact: str, keep: str | None) -> Pairs:
     found[~occurring] = 0
     found[:, share <= 0] = 0
     size = np.abs(found)
-    place = strongest((size * weight).ravel(), keep)
+    place = highest_weighted((size * weight).ravel(), keep)
     signs = np.where(found.ravel()[place] < 0, -1, 1).astype(np.int8)
     return Pairs(place, signs, size.ravel()[place], counts[place // len(share)])
 
@@ -153,7 +153,7 @@ def _paper_pairs(
     """Return the paper's pairs: R = sum (2 r - 1) x, lambda_1 the largest |R| that is not kept."""
     impact = 2 * joint - counts[:, None]
     size = np.abs(impact).ravel()
-    place = strongest(size, keep)
+    place = highest_weighted(size, keep)
     left_out = np.delete(size, place)
     lambda_1 = float(left_out.max(initial=0.0))  # Property 3
     weight = counts[place // joint.shape[1]] + LAMBDA_2
@@ -161,7 +161,7 @@ def _paper_pairs(
     return Pairs(place, signs, (size[place] - lambda_1) / weight, weight)
 
 
-def strongest(rank: NDArray[np.float64], keep: str | None) -> NDArray[np.int64]:
+def highest_weighted(rank: NDArray[np.float64], keep: str | None) -> NDArray[np.int64]:
     """Return the places of the largest numbers above 0, ascending; the first of equal ones.
 
     Raises

@@ -228,7 +228,7 @@ def finished(data: Data, found: Fitted, final: str, reporter: Reporter) -> Fitte
     """Return the final model that is made by means of a fused one."""
     if final == "teach":
         reporter.stage("teaching", None, "documents")
-        return teach(data, found)
+        return distill(data, found)
     if final == "columns":
         return _columns(data, found)
     found.final = final
@@ -290,7 +290,7 @@ def fit_rounds(
         opening = sums if number == 0 else opening
         tied = learn(evidence.parts(matrix), data.labels, data.options.shrinkage)
         found = _fused(data, evidence, tied)
-        rounds.append(_told(sums, evidence))
+        rounds.append(_epoch_record(sums, evidence))
     assert found is not None
     found.record, found.sums = {"rounds": rounds}, opening
     return found
@@ -335,7 +335,7 @@ def fit_out_of_fold(
             parts[out] = _parts(data, of_fold[fold], base, out)
         tied = learn(parts[~bad], data.labels[~bad], options.shrinkage)
         right = tied.scores(parts[~bad]).argmax(axis=1) == data.labels[~bad]
-        rounds.append(_told(sums, evidence, fold_accuracy=round(float(right.mean()), 6)))
+        rounds.append(_epoch_record(sums, evidence, fold_accuracy=round(float(right.mean()), 6)))
         models = {
             f: _fused(data, of_fold[f], tied, own[f].weights if beside else None) for f in models
         }
@@ -344,7 +344,7 @@ def fit_out_of_fold(
     return full
 
 
-def teach(data: Data, fused: Fitted) -> Fitted:
+def distill(data: Data, fused: Fitted) -> Fitted:
     """Return a maximum-entropy model of all documents with the fused model's decisions."""
     decided, _ = data.fused.decisions(fused.weights)
     rows = sparse.vstack([data.labelled.matrix, data.unlabelled.matrix], format="csr")
@@ -440,7 +440,7 @@ def _l2(data: Data) -> float:
     return initial.chosen_l2(data.labelled.matrix, data.labels, data.classes, folds, data.threads)
 
 
-def _told(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
+def _epoch_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
     """Return what the record says of a round."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}

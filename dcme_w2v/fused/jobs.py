@@ -20,6 +20,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Predictor, fitting, load_classifier
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import STANDARD
 from dcme_w2v.fused.fit import Data, check_data, fit, fit_from_statistics, ones
 from dcme_w2v.fused.model import KIND, FusedModel
@@ -29,7 +30,6 @@ from dcme_w2v.fused.statistics import Statistics, check_values
 from dcme_w2v.options import default_threads
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows
 from dcme_w2v.text.documents import read_documents
 
@@ -73,7 +73,7 @@ class FitJob:
 
 
 @dataclass
-class Read:
+class Dataset:
     """Documents as read: rows of the same columns.
 
     Attributes
@@ -130,28 +130,28 @@ def fit_files(
         raise UsageError("--statistics: are of one initial model; give --no-choose")
     matrix = csr_matrix(read.labelled[groups])
     data = Data(matrix, numbers, read.unlabelled, len(classes), options, groups)
-    reporter.talk(_corpus_line(read, classes))
+    reporter.message(_corpus_line(read, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
-        reporter.talk(warning)
+        reporter.message(warning)
     if reference is None and not job.statistics:
         found = fit(data, reporter)
     else:
         found = _fit_with(job, data, read, classes, reference, reporter)
-    several = any(len(labels) > 1 for labels in read.labels)
-    model = FusedModel.of(found, classes, data.options, read.text, several)
+    multilabel = any(len(labels) > 1 for labels in read.labels)
+    model = FusedModel.of(found, classes, data.options, read.text, multilabel)
     model.record |= {
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabelled),
         "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
     }
-    write_or_keep([Result(job.output, "model", model.save)])
+    write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
 
 def _fit_with(
     job: FitJob,
     data: Data,
-    read: Read,
+    read: Dataset,
     classes: list[str],
     reference: Predictor | None,
     reporter: Reporter,
@@ -163,7 +163,7 @@ def _fit_with(
     identity = Identity(hash_of_features(read.text, columns), tuple(classes), model, binary)
     parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
     if reference is not None:
-        reporter.talk(
+        reporter.message(
             "warning: without folds the weights of the levels may be optimistic, since the "
             "initial model may have seen the labelled documents"
         )
@@ -211,7 +211,7 @@ def _features(
     return TextFeatures(features)
 
 
-def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> Read:
+def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> Dataset:
     """Read text once; features are those of all documents."""
     if job.labels is not None:
         raise UsageError(f"--labels={job.labels}: is for .npz; text has its labels in it")
@@ -232,10 +232,10 @@ def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> 
 
     matrix = text.fit_transform(texts()) if reference is None else text.transform(texts())
     chosen = np.array(is_labelled, dtype=np.bool_)
-    return Read(text, csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen]))
+    return Dataset(text, csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen]))
 
 
-def _read_rows(job: FitJob, reference: Predictor | None) -> Read:
+def _read_rows(job: FitJob, reference: Predictor | None) -> Dataset:
     """Read vectors; rows of .npz files have to be of the same length."""
     parts: list[csr_matrix] = []
     labels: Labels = []
@@ -255,11 +255,11 @@ def _read_rows(job: FitJob, reference: Predictor | None) -> Read:
         matrix = fitting(matrix, reference.weights.features)  # type: ignore[attr-defined]
     has = np.array([bool(one) for one in labels], dtype=np.bool_)
     kept = [one for one in labels if one]
-    return Read(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]))
+    return Dataset(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]))
 
 
 def _numbered(
-    job: FitJob, read: Read, reference: Predictor | None
+    job: FitJob, read: Dataset, reference: Predictor | None
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labelled[0]
@@ -281,7 +281,7 @@ def _numbered(
     return list(classes), numbers, groups
 
 
-def _corpus_line(read: Read, classes: Sequence[str]) -> str:
+def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
     others = read.unlabelled.shape[0]
     empty = int((np.diff(read.unlabelled.indptr) == 0).sum())
     line = (

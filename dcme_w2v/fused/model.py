@@ -61,11 +61,11 @@ class FusedModel(Classifier):
         classes: list[str],
         options: FusedOptions,
         text: Any = None,
-        several: bool = False,
+        multilabel: bool = False,
     ) -> FusedModel:
         """Return what was fitted as a model."""
         return cls(
-            classes, found.weights, text, ClassifyOptions(solver="lbfgs"), several,
+            classes, found.weights, text, ClassifyOptions(solver="lbfgs"), multilabel,
             record=found.record, fused=options, final=found.final, evidence=found.evidence,
             tied=found.tied, base=found.base, binary=found.binary,
         )  # fmt: skip
@@ -121,7 +121,7 @@ class FusedModel(Classifier):
             "binary": self.binary,
             "bias": self.weights.bias,
             "initial_bias": self.base.bias if self.base is not None else None,
-            "several_labels": self.several,
+            "several_labels": self.multilabel,
             "threshold": self.threshold,
             "options": dataclasses.asdict(self.fused),
             "loss": self.evidence.loss if self.evidence is not None else None,
@@ -141,7 +141,7 @@ class FusedModel(Classifier):
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", FusedOptions)
-        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         final, binary = model.value("final", str), model.value("binary", bool)
         evidence = _evidence(model, len(classes)) if "values" in model.arrays else None
         tied = _tied(model, len(classes)) if "biases" in model.arrays else None
@@ -155,8 +155,8 @@ class FusedModel(Classifier):
             weights.offset[:] = model.array("offset", "float32", len(classes))
         return cls(
             classes, weights, text_of(model, weights.features), ClassifyOptions(solver="lbfgs"),
-            several, threshold, model.value("record", dict), options, final, evidence, tied, base,
-            binary,
+            multilabel, threshold, model.value("record", dict), options, final, evidence, tied,
+            base, binary,
         )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.fused import compact
 from dcme_w2v.fused.compact import Steps
-from dcme_w2v.fused.evidence import Evidence, Pairs, assembled, strongest
+from dcme_w2v.fused.evidence import Evidence, Pairs, assembled, highest_weighted
 from dcme_w2v.fused.fit import linear, ones
 from dcme_w2v.fused.levels import fit_levels
 from dcme_w2v.fused.options import ShrinkOptions
@@ -79,7 +79,7 @@ def shrink_weights(
         raise CorpusError("all weights are 0; train the model on other documents")
     size = np.abs(centred).ravel()
     impact = size**2 * np.repeat(squares, weights.classes)
-    place = strongest(impact, keep)
+    place = highest_weighted(impact, keep)
     signs = np.where(centred.ravel()[place] < 0, -1, 1).astype(np.int8)
     pairs = Pairs(place, signs, size[place], squares[place // weights.classes])
     found = fit_levels(pairs.number, pairs.weight, levels)
@@ -174,7 +174,7 @@ class ShrunkModel(Classifier):
         }  # fmt: skip
         description: dict[str, Any] = {
             "classes": self.classes,
-            "several_labels": self.several,
+            "several_labels": self.multilabel,
             "threshold": self.threshold,
             "binary": self.binary,
             "features": None,
@@ -222,7 +222,7 @@ class ShrunkModel(Classifier):
         """
         model = load_model(path, KIND, VERSION)
         classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
-        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
         text, kinds, columns = _features(model, rows)
@@ -233,7 +233,7 @@ class ShrunkModel(Classifier):
         biases = np.asarray(model.array("biases", "float32", len(classes)))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
         return cls(
-            classes, shrunk.weights(), text, ClassifyOptions(solver="lbfgs"), several, threshold,
+            classes, shrunk.weights(), text, ClassifyOptions(solver="lbfgs"), multilabel, threshold,
             model.value("record", dict), shrunk, coding, columns, model.value("binary", bool),
         )  # fmt: skip
 
@@ -279,7 +279,7 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
     shrunk = dataclasses.replace(shrunk, evidence=evidence)
     record = {"loss": shrunk.loss, "pairs": int(levels.nnz), "features": len(rows)}
     return ShrunkModel(
-        model.classes, shrunk.weights(), text, model.options, model.several, model.threshold,
+        model.classes, shrunk.weights(), text, model.options, model.multilabel, model.threshold,
         record, shrunk, options, columns, _is_binary(model),
     )  # fmt: skip
 
@@ -289,13 +289,13 @@ def _small_text(
 ) -> tuple[TextFeatures, NDArray[np.int64]]:
     """Return the features of some columns, in an order that is written in few bytes."""
     if text.names is not None and options.words != "hashed":
-        words = compact.some_words(text.names, rows)
+        words = compact.shuffled_words(text.names, rows)
         order = compact.sorted_places(words)
-        rows, words = rows[order], compact.some_words(words, order)
+        rows, words = rows[order], compact.shuffled_words(words, order)
         return _rounded(text, words, rows, None, None), rows
     if text.names is not None:
         width = compact.width_for(len(rows))
-        buckets = compact.buckets_of(compact.some_words(text.names, rows), width)
+        buckets = compact.buckets_of(compact.shuffled_words(text.names, rows), width)
         heavy = np.abs(shrunk.evidence.weights(np.ones(len(shrunk.evidence.values)))[rows])
         order = np.lexsort((-heavy.max(axis=1, initial=0), buckets))
         first = np.append(True, np.diff(buckets[order]) > 0)[: len(order)]

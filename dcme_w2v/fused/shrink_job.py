@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
+from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import STANDARD
 from dcme_w2v.fused.options import ShrinkOptions
 from dcme_w2v.fused.shrink import ShrunkModel, count_above, shrink, squares_of
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.rescue import Result, write_or_keep
 
 LEVELS = (2, 4, 8, 16)  # that are tried within a number of bytes
 STEPS = 16  # of the search for the share that fits
@@ -82,7 +82,7 @@ def shrink_file(
         small = within(model, options, squares, accuracy if holdout else None, reporter)
     if holdout:
         figures["accuracy"] = accuracy(small)
-    write_or_keep([Result(output, "model", small.save)])
+    write_with_fallback([Result(output, "model", small.save)])
     record = small.record
     before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
@@ -116,7 +116,9 @@ def within(
         if fitting is not None:
             found.append(fitting)
             share = fitting.record["pairs"] / pairs
-            reporter.talk(f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes")
+            reporter.message(
+                f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes"
+            )
     if not found:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"

@@ -148,7 +148,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
             one = expectation_maximisation(
                 cost, xi, options.epochs or EPOCHS, options.tolerance, _watch(reporter)
             )
-            found.starts.append(_told(kind, one, begin))
+            found.starts.append(_iteration_record(kind, one, begin))
             if best is None or one.cost < best.cost:
                 best = one
     assert best is not None
@@ -166,14 +166,14 @@ def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporte
     scores = _cross_validated(data, options, reporter)
     use = scores["use"] > scores["ignore"]
     shown = ", ".join(f"{how} {value:.4f}" for how, value in scores.items())
-    reporter.talk(f"cross-validated accuracy by --unlabelled: {shown}")
+    reporter.message(f"cross-validated accuracy by --unlabelled: {shown}")
     if use:
         found = _with_unlabelled(data, options, reporter)
     else:
         begin = time.monotonic()
         weights = labelled_classifier(data, options)
         found = Fit(_of_classifier(data, weights, options), l2=options.l2 or 0.0)
-        found.starts.append(_told("labelled", found.solution, begin))
+        found.starts.append(_iteration_record("labelled", found.solution, begin))
     found.facts |= {"cross_validated": scores, "unlabelled_used": use}
     return found
 
@@ -196,7 +196,7 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
         cost, xi, weights.get(), counts / counts.sum(), options.balance, options.epochs or EPOCHS,
         options.tolerance, _watch(reporter),
     )  # fmt: skip
-    return Fit(solution, [_told("labelled", solution, begin)], cost.l2)
+    return Fit(solution, [_iteration_record("labelled", solution, begin)], cost.l2)
 
 
 def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:
@@ -272,7 +272,7 @@ def _watch(reporter: Reporter) -> Any:
     return watch
 
 
-def _told(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
+def _iteration_record(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
     seconds = round(time.monotonic() - begin, 3)
     rounds = len(solution.costs)
     return {"init": kind, "cost": solution.cost, "iterations": rounds, "seconds": seconds}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import (
-    Read,
+    Dataset,
     are_vectors,
     numbers_of,
     pieces,
@@ -29,14 +29,14 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.pipeline import test
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files import replacing
+from dcme_w2v.fallback import Result, write_with_fallback
+from dcme_w2v.files import atomic_write
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.sparse_io import writing_rows
 
 ADVICE = "give LABEL<TAB>TEXT, or --unsupervised"
@@ -121,7 +121,7 @@ def fit_files(
         classes = []
     else:
         _check_classes(job, classes)
-    reporter.talk(_corpus_line(read, classes, options))
+    reporter.message(_corpus_line(read, classes, options))
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
     for size in sizes:
@@ -130,7 +130,7 @@ def fit_files(
         found = _measured(model, job, read) if job.holdout else {}
         if job.holdout:
             tried.append({"latent": model.latent, **found})
-            reporter.talk(_measured_line(model.latent, found))
+            reporter.message(_measured_line(model.latent, found))
         key = "log_likelihood"
         if best is None or found[key] > best.record["heldout"][key]:
             best = model
@@ -146,8 +146,8 @@ def fit_files(
         "read_seconds": round(read_seconds, 3),
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
     }
-    reporter.talk(_fit_line(best))
-    write_or_keep([Result(job.output, "model", best.save)])
+    reporter.message(_fit_line(best))
+    write_with_fallback([Result(job.output, "model", best.save)])
     return best
 
 
@@ -155,7 +155,7 @@ def made_model(
     learned: Learned,
     classes: Sequence[str],
     text: TextFeatures | None = None,
-    several: bool = False,
+    multilabel: bool = False,
 ) -> LatentClassifier:
     """Return what was learned as a model; no classes: the latent ones are named."""
     solution, options = learned.fit.solution, learned.options
@@ -185,7 +185,7 @@ def made_model(
         text,
         options,
         clusters,
-        several,
+        multilabel,
         record=record,
     )
 
@@ -298,7 +298,7 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
     return list(dict.fromkeys(found))
 
 
-def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Read:
+def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     share = HoldoutOptions(job.holdout).fraction or 0.0
     keep = options.unsupervised or options.unlabelled != "ignore"
     if text is not None:
@@ -307,7 +307,7 @@ def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Rea
 
 
 def _fit(
-    read: Read,
+    read: Dataset,
     classes: list[str],
     text: TextFeatures | None,
     options: LatentOptions,
@@ -315,8 +315,8 @@ def _fit(
 ) -> LatentClassifier:
     labels = numbers_of(read.labels, classes) if classes else None
     learned = learn(read.matrix, labels, len(classes), options, reporter)
-    several = bool(classes) and any(len(one) > 1 for one in read.labels)
-    return made_model(learned, classes, text, several)
+    multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
+    return made_model(learned, classes, text, multilabel)
 
 
 def _check_classes(job: FitJob, classes: Sequence[str]) -> None:
@@ -329,7 +329,7 @@ def _check_classes(job: FitJob, classes: Sequence[str]) -> None:
         )
 
 
-def _measured(model: LatentClassifier, job: FitJob, read: Read) -> dict[str, Any]:
+def _measured(model: LatentClassifier, job: FitJob, read: Dataset) -> dict[str, Any]:
     """Return the held-out measures."""
     held_out = HoldoutOptions(job.holdout)
     if held_out.file is not None:
@@ -337,7 +337,7 @@ def _measured(model: LatentClassifier, job: FitJob, read: Read) -> dict[str, Any
     else:
         if not read.held_labels:
             raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")
-        measures, at = Measures(len(model.classes), model.several, model.threshold), 0
+        measures, at = Measures(len(model.classes), model.multilabel, model.threshold), 0
         labels = numbers_of(read.held_labels, model.classes)
         for piece in model.log_probabilities(read.held_matrix, model.options.threads):
             measures.add(piece, labels[at : at + len(piece)])
@@ -346,7 +346,7 @@ def _measured(model: LatentClassifier, job: FitJob, read: Read) -> dict[str, Any
     return {name: found[name] for name in MEASURED if name in found}
 
 
-def _corpus_line(read: Read, classes: Sequence[str], options: LatentOptions) -> str:
+def _corpus_line(read: Dataset, classes: Sequence[str], options: LatentOptions) -> str:
     empty = int((np.diff(read.matrix.indptr) == 0).sum())
     line = f"{read.matrix.shape[0]:,} documents"
     line += f" of {len(classes):,} labels" if classes else ""
@@ -374,4 +374,4 @@ def _measured_line(latent: int, found: dict[str, Any]) -> str:
 
 
 def _lines_to(path: str | None) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    return replacing(path) if path else contextlib.nullcontext()
+    return atomic_write(path) if path else contextlib.nullcontext()

@@ -21,9 +21,9 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import (
     THRESHOLD,
     fitting,
+    highest_weighted,
     number_of_class,
     store_text,
-    strongest,
     text_of,
 )
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
@@ -60,7 +60,7 @@ class LatentClassifier:
         As fitted.
     clusters : bool
         Whether it was fitted without labels.
-    several : bool
+    multilabel : bool
         Whether documents may have several labels.
     threshold : float
         With several: the probability from which on a label counts as predicted.
@@ -76,7 +76,7 @@ class LatentClassifier:
     text: TextFeatures | None
     options: LatentOptions
     clusters: bool = False
-    several: bool = False
+    multilabel: bool = False
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
 
@@ -129,11 +129,11 @@ class LatentClassifier:
             return self.words(number, count)
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
         weights = self.feature_weights() @ (chances / chances.sum())
-        return strongest(weights, self.text, count)
+        return highest_weighted(weights, self.text, count)
 
     def words(self, latent: int, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a latent class."""
-        return strongest(self.feature_weights()[:, latent], self.text, count)
+        return highest_weighted(self.feature_weights()[:, latent], self.text, count)
 
     def feature_weights(self) -> NDArray[np.float32]:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
@@ -157,7 +157,7 @@ class LatentClassifier:
                 "class": k + 1,
                 "share": float(self.shares[k]),
                 "labels": labels,
-                "words": strongest(weights[:, k], self.text, count),
+                "words": highest_weighted(weights[:, k], self.text, count),
             })  # fmt: skip
         return found
 
@@ -172,7 +172,7 @@ class LatentClassifier:
             "classes": self.classes,
             "clusters": self.clusters,
             "options": dataclasses.asdict(self.options),
-            "several_labels": self.several,
+            "several_labels": self.multilabel,
             "threshold": self.threshold,
             "record": self.record,
         }
@@ -190,7 +190,7 @@ class LatentClassifier:
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", LatentOptions)
-        several, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
         clusters, record = model.value("clusters", bool), model.value("record", dict)
         shares = np.asarray(model.array("shares", "float64", None))
         stored = np.asarray(model.array("weights", "float32", None, len(shares)))
@@ -209,7 +209,7 @@ class LatentClassifier:
             right = np.asarray(model.array("right", "float32", None, weights.features))
         text = text_of(model, weights.features if right is None else len(right))
         return cls(
-            classes, weights, shares, alpha, right, text, options, clusters, several, threshold,
+            classes, weights, shares, alpha, right, text, options, clusters, multilabel, threshold,
             record,
         )  # fmt: skip
 

@@ -54,24 +54,24 @@ class ArchiveError(CorpusError):
 
 
 @dataclass(frozen=True)
-class _Packing:
+class _Method:
     name: str
     magic: tuple[bytes, ...]
-    unpacker: Callable[[], Any]
+    decompressor: Callable[[], Any]
 
 
 # Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-PACKINGS = (
-    _Packing("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
-    _Packing("bzip2", BZIP2, bz2.BZ2Decompressor),
-    _Packing("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
-    _Packing("zstd", ZSTD, _Zstandard),
+METHODS = (
+    _Method("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
+    _Method("bzip2", BZIP2, bz2.BZ2Decompressor),
+    _Method("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    _Method("zstd", ZSTD, _Zstandard),
 )
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
-HEAD_BYTES = max(len(magic) for packing in PACKINGS for magic in packing.magic)
+HEAD_BYTES = max(len(magic) for method in METHODS for magic in method.magic)
 
 
 class CorpusFile(io.RawIOBase):
@@ -110,9 +110,9 @@ class CorpusFile(io.RawIOBase):
         try:
             self._head = self._take(HEAD_BYTES)
             self._refuse_archive()
-            packing = self._packing()
-            self.packed = packing is not None
-            self.compression = packing.name if packing else None
+            method = self._detected_method()
+            self.packed = method is not None
+            self.compression = method.name if method else None
             self._pieces = self._unpack() if self.packed else None
         except BaseException:
             self.close()
@@ -175,26 +175,26 @@ class CorpusFile(io.RawIOBase):
             if self._head.startswith(magic):
                 raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
 
-    def _packing(self) -> _Packing | None:
-        return next((p for p in PACKINGS if self._head.startswith(p.magic)), None)
+    def _detected_method(self) -> _Method | None:
+        return next((p for p in METHODS if self._head.startswith(p.magic)), None)
 
     def _unpack(self) -> Iterator[bytes]:
         """Decompress all members; zeros between and after them are padding."""
-        packing = self._packing()
-        assert packing
+        method = self._detected_method()
+        assert method
         data = self._head
         while data:
-            member = self._new_member(packing)
+            member = self._new_member(method)
             while not member.eof:
                 wanting = not data and getattr(member, "needs_input", True)
                 if wanting:
                     data = self._take(PACKED_BYTES)
-                piece = self._decompress(packing, member, data)
+                piece = self._decompress(method, member, data)
                 if piece:
                     yield piece
                 elif wanting and not data and not member.eof:
                     self.truncated = (
-                        f"{self.path}: the {packing.name} data is truncated at byte "
+                        f"{self.path}: the {method.name} data is truncated at byte "
                         f"{self.bytes_read} of the compressed file"
                     )
                     if self._allow_truncated:
@@ -206,21 +206,21 @@ class CorpusFile(io.RawIOBase):
             while not data and (more := self._take(PACKED_BYTES)):
                 data = more.lstrip(b"\0")
 
-    def _new_member(self, packing: _Packing) -> Any:
+    def _new_member(self, method: _Method) -> Any:
         try:
-            return packing.unpacker()
+            return method.decompressor()
         except ImportError:
             raise CorpusError(
-                f"{self.path}: is compressed with {packing.name}; "
+                f"{self.path}: is compressed with {method.name}; "
                 "pip install 'dcme-w2v[zst]' to read it"
             ) from None
 
-    def _decompress(self, packing: _Packing, member: Any, data: bytes) -> bytes:
+    def _decompress(self, method: _Method, member: Any, data: bytes) -> bytes:
         try:
             return bytes(member.decompress(data, PIECE_BYTES))
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(
-                f"{self.path}: the {packing.name} data is corrupt before byte {self.bytes_read} "
+                f"{self.path}: the {method.name} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
             ) from error
 

@@ -92,7 +92,7 @@ def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Doc
     for path in paths:
         for number, line in enumerate(read_lines(path), 1):
             checked = _checked(line.rstrip(b"\r\n"), path, number, encoding_errors)
-            yield Document(*_parted(checked, form, path, number), path, number)
+            yield Document(*_split_line(checked, form, path, number), path, number)
 
 
 def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
@@ -125,7 +125,7 @@ def _is_utf8(word: bytes) -> bool:
     return True
 
 
-def _parted(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
+def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
     """Return the labels and the text of a line."""
     if form == "fasttext" or (form == "auto" and line.startswith(FASTTEXT_LABEL)):
         return _fasttext_labels(line)

@@ -138,7 +138,7 @@ def count(
         A file cannot be read or is not text, or the vocabulary would be empty.
     """
     started = time.perf_counter()
-    source = _opened(corpus, options, _block_bytes)
+    source = _open_corpus(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
     reading.run(progress)
     total, _ = reading.merged(None)
@@ -184,18 +184,20 @@ def encode(
     if isinstance(corpus, Sentences):
         source = corpus
     else:
-        source = _opened(corpus, options, _block_bytes)
+        source = _open_corpus(corpus, options, _block_bytes)
     given = vocabulary.pruned(options) if vocabulary is not None else None
     cache = IdCache(cache_dir)
     try:
         reading = _Reading(source, options, threads, cache)
         reading.run(progress)
         total, maps = reading.merged(given)
-        reading.withhold(holdout, total, maps)
-        kept, ranks = _chosen(reading, total, options) if given is None else _taken(given, total)
+        reading.exclude_held_out(holdout, total, maps)
+        kept, ranks = (
+            _chosen(reading, total, options) if given is None else _given_vocabulary(given, total)
+        )
         counts = kept.counts if given is None else reading.counts(total)[: len(given)]
         if not counts.sum():
-            raise CorpusError(_nothing_kept(reading, total, options, given))
+            raise CorpusError(_empty_vocabulary(reading, total, options, given))
         split = compact(cache, reading.segments, maps, ranks, holdout)
         figures = reading.figures(kept, total, len(split["ids"]), started)
         held = reading.held_out_tokens
@@ -205,7 +207,7 @@ def encode(
         raise
 
 
-def _opened(corpus: Sequence[str], options: VocabularyOptions, block_bytes: int) -> Corpus:
+def _open_corpus(corpus: Sequence[str], options: VocabularyOptions, block_bytes: int) -> Corpus:
     return Corpus(
         corpus, block_bytes, options.allow_truncated, options.strict, options.allow_binary
     )
@@ -285,7 +287,7 @@ class _Reading:
         if block.file != self._file:
             self._file, self._lines = block.file, 0
         if segment.bad >= 0:
-            raise CorpusError(self._complaint(block, segment.bad))
+            raise CorpusError(self._encoding_error(block, segment.bad))
         if self.cache and ids is not None:
             total = self.corpus.bytes_total
             self.cache.write(self.tokens, ids, block.bytes_read / total if total else None)
@@ -293,7 +295,7 @@ class _Reading:
         self.tokens += segment.tokens
         self.segments.append(segment)
 
-    def _complaint(self, block: Block, bad: int) -> str:
+    def _encoding_error(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
         where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad} (line {line})"
         if block.text[bad] == 0:
@@ -308,12 +310,12 @@ class _Reading:
         maps = [np.full(len(table), core.NONE, dtype=np.uint32) for table in self.tables]
         for part in self.segments:
             table, ids = self.tables[part.table], maps[part.table]
-            replaced, skipped = total.absorb(table, part.first, part.last, self.errors, ids)
+            replaced, skipped = total.merge(table, part.first, part.last, self.errors, ids)
             self.replaced += replaced
             self.skipped += skipped
         return total, maps
 
-    def withhold(
+    def exclude_held_out(
         self, lines: HeldOutLines | None, total: core.Table, maps: Sequence[NDArray[np.uint32]]
     ) -> None:
         """Count the tokens of held-out lines, which `counts` subtracts."""
@@ -358,20 +360,22 @@ def _chosen(
     frequent = np.flatnonzero(counts >= options.min_count)
     order = frequent[np.argsort(-counts[frequent], kind="stable")][: options.max_vocab]
     if not len(order):
-        raise CorpusError(_nothing_kept(reading, total, options, None))
+        raise CorpusError(_empty_vocabulary(reading, total, options, None))
     ranks = np.full(len(counts), core.NONE, dtype=np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     return Vocabulary(*total.words(order), counts[order]), ranks
 
 
-def _taken(given: Vocabulary, total: core.Table) -> tuple[Vocabulary, NDArray[np.uint32]]:
+def _given_vocabulary(
+    given: Vocabulary, total: core.Table
+) -> tuple[Vocabulary, NDArray[np.uint32]]:
     """Return a given vocabulary, whose words are the first of the table, and their ids."""
     ranks = np.full(len(total), core.NONE, dtype=np.uint32)
     ranks[: len(given)] = np.arange(len(given), dtype=np.uint32)
     return given, ranks
 
 
-def _nothing_kept(
+def _empty_vocabulary(
     reading: _Reading, total: core.Table, options: VocabularyOptions, given: Vocabulary | None
 ) -> str:
     types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens

@@ -18,7 +18,7 @@ _MERGED_AT_ONCE = 1 << 22  # minimum number of pairs
 Ids = NDArray[np.uint32]
 
 
-class Joins:
+class PairJoins:
     """The pairs that one pass joins, and the ids of the joined words.
 
     Parameters

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.text.compression import read_whole
 
 
@@ -31,7 +31,7 @@ class PhraseTable:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table; ``-`` is standard output."""
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             for number, phrases in enumerate(self.passes, 1):
                 for left, right, seen, score in phrases:
                     file.write(f"{number}\t{left}\t{right}\t{seen}\t{score!r}\n".encode())

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.paths import Paths
 from dcme_w2v.text.cache import LAST, NUMBER
 from dcme_w2v.text.encode import encode
-from dcme_w2v.text.pairs import Joins, count_pairs, inner_pairs
+from dcme_w2v.text.pairs import PairJoins, count_pairs, inner_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
 from dcme_w2v.text.words import Words
 
@@ -120,7 +120,7 @@ class _Text:
 
     def __init__(self, ids: NDArray[np.uint32], words: Words) -> None:
         self._ids = ids
-        self._passes: list[Joins] = []
+        self._passes: list[PairJoins] = []
         self._table = core.Table()
         self._table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
 
@@ -162,7 +162,7 @@ class _Text:
         right = self._numbers([phrase.right.encode() for phrase in phrases])
         words = len(self._table)
         joined = [JOINER.join((one.left.encode(), one.right.encode())) for one in phrases]
-        self._passes.append(Joins(left, right, self._numbers(joined), words))
+        self._passes.append(PairJoins(left, right, self._numbers(joined), words))
 
     def _numbers(self, words: Sequence[bytes]) -> NDArray[np.uint32]:
         """Return the ids of words; new words get new ids."""
@@ -171,7 +171,7 @@ class _Text:
         own = core.Table()
         own.add(listed.text, listed.offsets, np.zeros(len(place), dtype=np.int64))
         numbers = np.zeros(len(place), dtype=np.uint32)
-        self._table.absorb(own, 0, len(place), 0, numbers)
+        self._table.merge(own, 0, len(place), 0, numbers)
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
     def write(self, output: str | os.PathLike[str]) -> int:
@@ -180,9 +180,9 @@ class _Text:
         spaced = np.insert(words.text, words.offsets[1:], ord(" "))
         starts = words.offsets + np.arange(len(words.offsets))
         tokens = 0
-        with replacing(output) as file:
+        with atomic_write(output) as file:
             for ids in self._pieces():
-                file.write(_spelled(ids, spaced, starts).data)
+                file.write(_text_of(ids, spaced, starts).data)
                 tokens += len(ids)
         return tokens
 
@@ -202,7 +202,7 @@ def score(
     return (ab - options.min_count) / (a * b) * tokens
 
 
-def _spelled(
+def _text_of(
     ids: NDArray[np.uint32], spaced: NDArray[np.uint8], starts: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """Return the text of ids, with a space after each word or a line feed at the end of a line."""

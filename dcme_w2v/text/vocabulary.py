@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import replacing
+from dcme_w2v.files import atomic_write
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.words import Words
@@ -80,7 +80,7 @@ class Vocabulary(Words):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write lines "word count"; ``-`` is standard output."""
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.writelines(count_lines(self, self.counts))
 
     def pruned(self, options: VocabularyOptions) -> Vocabulary:

@@ -122,7 +122,7 @@ def _check_rows(report: Report, reader: RowReader) -> None:
     for part in reader.parts(keep=False):
         announced = reader.promised is None or part.first < reader.promised
         for kind in np.flatnonzero(part.faults[:, 0]).tolist():
-            place = reader.place_in(part, kind)
+            place = reader.position_in(part, kind)
             (tally if announced else beyond).add(kind, int(part.faults[kind, 0]), place)
         if announced:
             texts.append(part.text)

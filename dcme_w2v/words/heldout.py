@@ -46,7 +46,7 @@ def ids_of(
         return np.array(text.ids)
 
 
-def evenly(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
+def evenly_spaced(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
     """Return sentences at even intervals of a text, with at least this many tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
@@ -125,7 +125,7 @@ class HeldOut:
     def __init__(
         self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
     ) -> None:
-        self.ids = evenly(ids, SCORED)
+        self.ids = evenly_spaced(ids, SCORED)
         self.line = f"held out: {len(ids):,} tokens of the vocabulary"
         if len(self.ids) < len(ids):
             self.line += f", {len(self.ids):,} of them scored"

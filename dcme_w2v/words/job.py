@@ -8,10 +8,10 @@ from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.paths import PARTIAL, Beside, Paths, as_paths
+from dcme_w2v.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.words.beside import (
+from dcme_w2v.words.sidecars import (
     MANIFEST,
     VOCABULARY,
     first_line_is,
@@ -90,16 +90,16 @@ def paths_of(job: TrainJob) -> Paths:
         for one in (job.read_vocab, job.init, job.init_context)
     )
     paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
-    paths.reads("--init", init, beside=read_with(init))
-    paths.reads("--init-context", context, beside=read_with(context))
+    paths.reads("--init", init, sidecars=read_with(init))
+    paths.reads("--init-context", context, sidecars=read_with(context))
     paths.reads("--holdout", HoldoutOptions(job.holdout).file)
     for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
-        beside = [] if path is None else [*written_with(path, job.format), *_partial(path, job)]
+        sidecars = [] if path is None else [*written_with(path, job.format), *_partial(path, job)]
         if flag == "--output":
-            beside.append(Beside(f"{path}{MANIFEST}", is_manifest))
+            sidecars.append(Sidecar(f"{path}{MANIFEST}", is_manifest))
         elif (counts := counts_path(job)) is not None:
-            beside.append(Beside(counts, is_vocabulary))
-        paths.writes(flag, path, beside)
+            sidecars.append(Sidecar(counts, is_vocabulary))
+        paths.writes(flag, path, sidecars)
     paths.model("--output-tables", job.output_tables, KIND)
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
     return paths_in(paths, job.checkpoints).temporary("--cache-dir", job.cache_dir)
@@ -132,10 +132,10 @@ def check_no_context(job: TrainJob, objective: str) -> None:
             )
 
 
-def _partial(path: str, job: TrainJob) -> list[Beside]:
+def _partial(path: str, job: TrainJob) -> list[Sidecar]:
     """Return the files that an interrupted run writes."""
     partial, format = path + PARTIAL, job.format or format_of(path)
     if format != "npy":
-        return [Beside(partial, lambda found: first_line_is(found, rb"[0-9]+ [0-9]+"))]
-    pair = Beside(partial, lambda found: starts_with(found, NPY_MAGIC))
+        return [Sidecar(partial, lambda found: first_line_is(found, rb"[0-9]+ [0-9]+"))]
+    pair = Sidecar(partial, lambda found: starts_with(found, NPY_MAGIC))
     return [pair, *written_with(partial, format)]

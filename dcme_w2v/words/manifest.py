@@ -19,7 +19,7 @@ from typing import Any
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import is_stream, replacing
+from dcme_w2v.files import atomic_write, is_stream
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,7 @@ def manifest_of(
     }
 
 
-def files_beside(
-    vectors: str | None, context: str | None, vocabulary: str | None
-) -> dict[str, str]:
+def sidecars_of(vectors: str | None, context: str | None, vocabulary: str | None) -> dict[str, str]:
     """Return the paths of the other files of a model, relative to the vectors' folder."""
     if vectors is None or is_stream(vectors):
         return {}
@@ -120,7 +118,7 @@ def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str])
     """Write the manifest as VECTORS.json, unless the vectors are written to a stream."""
     if is_stream(vectors):
         return
-    with replacing(f"{os.fspath(vectors)}.json") as file:
+    with atomic_write(f"{os.fspath(vectors)}.json") as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.text import format_counts
-from dcme_w2v.checkpoints.folder import Checkpoint, found_by, opened
-from dcme_w2v.checkpoints.schedule import Keeper
-from dcme_w2v.engine.interrupts import Noted
+from dcme_w2v.checkpoints.folder import Checkpoint, find_checkpoint, open_folder
+from dcme_w2v.checkpoints.schedule import Checkpointer
+from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
 from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import (
     HoldoutOptions,
@@ -28,7 +29,6 @@ from dcme_w2v.options import (
 )
 from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
-from dcme_w2v.rescue import Result, write_or_keep
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -38,8 +38,8 @@ from dcme_w2v.words.job import TrainJob, check_no_context, counts_path, paths_of
 from dcme_w2v.words.manifest import (
     Seconds,
     TokenCounts,
-    files_beside,
     manifest_of,
+    sidecars_of,
     write_manifest,
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
@@ -55,7 +55,7 @@ def train(
     vocabulary: VocabularyOptions,
     options: TrainOptions,
     reporter: Reporter,
-    signals: AbstractContextManager[Noted] | None = None,
+    signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Vectors:
     """Train word vectors and write them.
 
@@ -88,38 +88,41 @@ def train(
     DivergedError
         Training left the finite numbers.
     Interrupted
-        `signals` noted one; what there was has been saved, see `dcme_w2v.engine.run`.
+        `signals` received one; what there was has been saved, see `dcme_w2v.engine.run`.
     KeyboardInterrupt
         Where it came while training, its attribute `partial` is the `Vectors` so far.
     """
     start = time.monotonic()
-    job, options, found = _settled(job, vocabulary, options)
+    job, options, found = _resolved(job, vocabulary, options)
     holdout = HoldoutOptions(job.holdout)
-    with opened(job.checkpoints) as folder, _encoded(job, vocabulary, options, reporter) as corpus:
+    with (
+        open_folder(job.checkpoints) as folder,
+        _encoded(job, vocabulary, options, reporter) as corpus,
+    ):
         options = resolved(options, len(corpus.vocabulary))
         plan = needs(job, corpus, options)
         if refused := reason_against(plan):
             raise refused
-        reporter.talk(plan_line(plan))
+        reporter.message(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Trainer(corpus.ids, corpus.vocabulary.counts, options)
         held_out = prepared(holdout, corpus, vocabulary, training)
         if held_out is not None:
-            reporter.talk(held_out.line)
+            reporter.message(held_out.line)
         task = WordsTask(job, vocabulary, corpus, training, held_out)
-        keeper = Keeper(task, reporter, folder, job.checkpoints, found)
+        checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         if found is None and job.init:
             start_from(job.init, job.init_context, training, corpus.vocabulary)
-        with interruptible(task, signals) as noted:
-            last = run_epochs(task, keeper, reporter, noted)
+        with interruptible(task, signals) as received:
+            last = run_epochs(task, checkpointer, reporter, received)
             _check_trained(last)
-            _save(job, training, corpus, keeper)
-        seconds = Seconds(corpus.seconds, keeper.position.seconds, time.monotonic() - start)
+            _save(job, training, corpus, checkpointer)
+        seconds = Seconds(corpus.seconds, checkpointer.position.seconds, time.monotonic() - start)
         manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
-            beside = files_beside(job.output, job.output_context, job.save_vocab)
-            write_manifest({**manifest, **beside}, job.output)
+            sidecars = sidecars_of(job.output, job.output_context, job.save_vocab)
+            write_manifest({**manifest, **sidecars}, job.output)
         return _vectors(job, training, corpus.vocabulary, manifest)
 
 
@@ -133,7 +136,7 @@ def dry_run(
     dict
         See `dcme_w2v.words.resources.needs`; and under "refused" the error if it cannot be had.
     """
-    job, options, _ = _settled(job, vocabulary, options)
+    job, options, _ = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)))
         return {**plan, "refused": reason_against(plan)}
@@ -172,15 +175,15 @@ def _with_counts(job: TrainJob) -> TrainJob:
     return job if path is None else dataclasses.replace(job, save_vocab=path)
 
 
-def _settled(
+def _resolved(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
     """Check files and options; those that a checkpoint has and that are not given are its own."""
     paths_of(job).check()
     job = _with_counts(job)
-    found = found_by(job.checkpoints, WordsTask.kind)
+    found = find_checkpoint(job.checkpoints, WordsTask.kind)
     if found is not None:
-        options = found.with_its_own(options, "threads", "sample")
+        options = found.with_run_values(options, "threads", "sample")
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: needs --init, the word vectors that belong to it")
     checked = resolved(options)
@@ -212,9 +215,9 @@ def _encoded(
         progress=lambda done, total: reporter.advance(done),
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
-    reporter.talk(_corpus_line(corpus))
+    reporter.message(_corpus_line(corpus))
     for place in corpus.truncated:
-        reporter.talk(f"warning: {place}: read as far as it goes")
+        reporter.message(f"warning: {place}: read as far as it goes")
     return corpus
 
 
@@ -331,12 +334,12 @@ def _save(
     job: TrainJob,
     training: Trainer,
     corpus: EncodedCorpus,
-    keeper: Keeper | None = None,
+    checkpointer: Checkpointer | None = None,
     suffix: str = "",
 ) -> list[str]:
     """Write the vectors and return where; with a suffix only what goes to files.
 
-    What cannot be written is kept as a checkpoint of `keeper`, or see `dcme_w2v.rescue`.
+    What cannot be written is kept as a checkpoint of `checkpointer`, or see `dcme_w2v.fallback`.
     """
     assert job.vectors is not None
     tables = (
@@ -356,7 +359,7 @@ def _save(
         options = dataclasses.asdict(training.options)
         write = partial(_write_tables, corpus, training, options)
         results.append(Result(job.output_tables, "tables", write))
-    write_or_keep(results, partial(_checkpoint, keeper))
+    write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
 
 
@@ -371,9 +374,9 @@ def _write_tables(
     save_tables(path, corpus.vocabulary, *tables, options, corpus.counts)
 
 
-def _checkpoint(keeper: Keeper | None) -> str | None:
+def _checkpoint(checkpointer: Checkpointer | None) -> str | None:
     """Save the state if checkpoints are kept, and say where."""
-    saved = keeper.save() if keeper is not None else None
+    saved = checkpointer.save() if checkpointer is not None else None
     if saved is None:
         return None
     return f"nothing is lost: make room, and go on with --resume={saved.parent}"

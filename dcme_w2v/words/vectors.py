@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.files import is_stream, replacing
-from dcme_w2v.paths import Beside, Paths
+from dcme_w2v.files import atomic_write, is_stream
+from dcme_w2v.paths import Paths, Sidecar
 from dcme_w2v.text.words import Words
 from dcme_w2v.words import neighbors
-from dcme_w2v.words.beside import MANIFEST, is_manifest, written_with
 from dcme_w2v.words.neighbors import Neighbor, Term
+from dcme_w2v.words.sidecars import MANIFEST, is_manifest, written_with
 from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
@@ -181,13 +181,13 @@ class Vectors:
         OSError
             The file cannot be written.
         """
-        beside = written_with(os.fspath(path), format)
+        sidecars = written_with(os.fspath(path), format)
         if self.manifest is not None:
-            beside.append(Beside(f"{os.fspath(path)}{MANIFEST}", is_manifest))
-        Paths().writes("path", os.fspath(path), beside).check()
+            sidecars.append(Sidecar(f"{os.fspath(path)}{MANIFEST}", is_manifest))
+        Paths().writes("path", os.fspath(path), sidecars).check()
         save_vectors(path, self.words, self.vectors, counts=self.counts, format=format)
         if self.manifest is not None and not is_stream(path):
-            with replacing(f"{os.fspath(path)}{MANIFEST}") as file:
+            with atomic_write(f"{os.fspath(path)}{MANIFEST}") as file:
                 file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")
 
     def to_gensim(self) -> Any:

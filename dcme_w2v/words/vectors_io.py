@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.arrays import without_warnings
+from dcme_w2v.compress import compression_of, uncompressed_name
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.packing import packing_of, unpacked_name
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
@@ -84,7 +84,7 @@ def save_vectors(
     if chosen == "npy":
         _save_npy(Path(path), words, matrix, counts)
         return
-    with files.replacing(path) as file:
+    with files.atomic_write(path) as file:
         file.write(b"%d %d\n" % matrix.shape)
         for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
             file.write(block.data)
@@ -98,7 +98,7 @@ def check_format(format: str | None) -> None:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """Return the format for a target's suffix."""
-    return {".bin": "binary", ".npy": "npy"}.get(unpacked_name(path).suffix, "text")
+    return {".bin": "binary", ".npy": "npy"}.get(uncompressed_name(path).suffix, "text")
 
 
 def check_target(path: str | os.PathLike[str], format: str | None) -> None:
@@ -115,9 +115,9 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
     name = os.fspath(path)
     if chosen == "npy" and files.is_stream(path):
         raise UsageError(f"{name}: is a stream, and npy needs two files; give a file")
-    if chosen == "npy" and packing_of(path) is not None:
+    if chosen == "npy" and compression_of(path) is not None:
         raise UsageError(f"{name}: npy is mapped into memory, not compressed; name a .bin.gz file")
-    suffix = unpacked_name(path).suffix.lower()
+    suffix = uncompressed_name(path).suffix.lower()
     if format is None and suffix in _NO_VECTORS:
         raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
 
@@ -149,8 +149,8 @@ def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64
     words_path = vocabulary_path(path)
     with (
         contextlib.ExitStack() as renaming,
-        files.replacing(path) as numbers,
-        files.replacing(words_path) as vocabulary,
+        files.atomic_write(path) as numbers,
+        files.atomic_write(words_path) as vocabulary,
     ):
         np.lib.format.write_array_header_1_0(numbers, header)
         for _, block in blocks_of(matrix):
@@ -162,7 +162,7 @@ def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64
         # Both files are written before the first is renamed.
         for file in (numbers, vocabulary):
             file.flush()
-            with files.blaming(path):
+            with files.write_errors(path):
                 os.fsync(file.fileno())
         # Two runs that write the same pair at once leave that of one, not a half of each.
         renaming.enter_context(files.locked(files.target_of(path).parent))
@@ -230,7 +230,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
     matrices: list[NDArray[np.float32]] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
-            raise _damaged(reader.place_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
+            raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
         texts.append(part.text)
         lengths.append(np.diff(part.offsets))
         if matrix is None and part.matrix is not None:

@@ -238,7 +238,7 @@ class RowReader:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
 
-    def place_in(self, part: Part, kind: int) -> str:
+    def position_in(self, part: Part, kind: int) -> str:
         """Return the position of the first fault of a kind in a part."""
         _, row, offset = part.faults[kind].tolist()
         return self.place(part.first + row, part.offset + offset)

@@ -103,8 +103,8 @@ static double step(setting *s, double rate) {
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
     s->objective->seed(s->thread, 17);
     s->objective->step(s->thread, &s->batch, rate, &loss);
-    if (s->objective->settle)
-        s->objective->settle(s->shared);
+    if (s->objective->fold)
+        s->objective->fold(s->shared);
     return loss.sum;
 }
 
@@ -324,7 +324,7 @@ static void check_class_clusters_follow(void) {
     open_objective(&s);
     dcme_class_clusters *clusters = s.shared;
     dcme_class_objective one = *s.objective;
-    one.settle = NULL;
+    one.fold = NULL;
     s.objective = &one;
     step(&s, 0.3);
     dcme_class_clusters_bounds(clusters, &s.batch, 0, before, bounds);

@@ -107,7 +107,7 @@ static int check_vocabulary(void) {
         if (status == DCME_OK)
             status = dcme_vocabulary_add(from, word, LONG, 1, &id, &error);
         if (status == DCME_OK)
-            status = dcme_vocabulary_absorb(to, from, 0, 1, DCME_REPLACE, map, &repairs, &error);
+            status = dcme_vocabulary_merge(to, from, 0, 1, DCME_REPLACE, map, &repairs, &error);
         good = status == (at < 3 ? DCME_NO_MEMORY : DCME_OK);
         dcme_vocabulary_close(from);
         dcme_vocabulary_close(to);

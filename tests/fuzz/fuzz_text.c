@@ -57,7 +57,7 @@ static void absorb(const dcme_vocabulary *from, const uint32_t *ids, int64_t tok
     dcme_repairs repairs = {0};
     to = renewed(to);
     if (map && to &&
-        dcme_vocabulary_absorb(to, from, 0, types, errors, map, &repairs, NULL) == DCME_OK)
+        dcme_vocabulary_merge(to, from, 0, types, errors, map, &repairs, NULL) == DCME_OK)
         compact(ids, tokens, map, dcme_vocabulary_types(to), newline);
     free(map);
 }

@@ -43,8 +43,8 @@ class Result:
     write: Callable[[str], object]
 
 
-def write_or_keep(
-    results: Sequence[Result], instead: Callable[[], str | None] = lambda: None
+def write_with_fallback(
+    results: Sequence[Result], alternative: Callable[[], str | None] = lambda: None
 ) -> None:
     """Write results; those that cannot be written are saved in a fallback folder.
 
@@ -55,7 +55,7 @@ def write_or_keep(
     Parameters
     ----------
     results : sequence of Result
-    instead : callable, optional
+    alternative : callable, optional
         Called first if a result could not be written: saves all results in another way and returns
         a message, or None if it fails.
 
@@ -71,29 +71,29 @@ def write_or_keep(
         except _FAILURES as error:
             failed.append((one, error))
     if failed:
-        said = list(dict.fromkeys(error.message for _, error in failed))
-        kept = _instead(instead) or _kept([one for one, _ in failed])
-        raise ResourceError("; ".join([*said, kept])) from failed[0][1]
+        messages = list(dict.fromkeys(error.message for _, error in failed))
+        kept = _try_alternative(alternative) or _write_fallbacks([one for one, _ in failed])
+        raise ResourceError("; ".join([*messages, kept])) from failed[0][1]
 
 
-def _instead(keep: Callable[[], str | None]) -> str | None:
+def _try_alternative(write: Callable[[], str | None]) -> str | None:
     with contextlib.suppress(ResourceError):
-        return keep()
+        return write()
     return None
 
 
-def _kept(results: Sequence[Result]) -> str:
+def _write_fallbacks(results: Sequence[Result]) -> str:
     """Write each result to a fallback folder and return a message with the paths."""
-    places = {one.path: _keep(one) for one in results}
+    places = {one.path: _write_fallback(one) for one in results}
     lost = [path for path, place in places.items() if place is None]
     found = [place for place in places.values() if place is not None]
     if not lost:
         return f"nothing is lost: written to {' and '.join(found)} instead"
-    said = f"{' and '.join(lost)} cannot be kept elsewhere"
-    return f"{said}, only {' and '.join(found)}" if found else said
+    messages = f"{' and '.join(lost)} cannot be kept elsewhere"
+    return f"{messages}, only {' and '.join(found)}" if found else messages
 
 
-def _keep(result: Result) -> str | None:
+def _write_fallback(result: Result) -> str | None:
     """Write a result to the first fallback folder that works and return its path."""
     for folder in _folders(result.path):
         try:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from dcme_w2v.files import is_stream
-from dcme_w2v.paths import Beside
+from dcme_w2v.paths import Sidecar
 from dcme_w2v.words.vectors_io import NPY_MAGIC, check_target, format_of, vocabulary_path
 
 MANIFEST = ".json"
@@ -24,13 +24,13 @@ def read_with(vectors: str | None) -> list[str]:
     return [str(vocabulary_path(vectors))]
 
 
-def written_with(vectors: str, format: str | None) -> list[Beside]:
+def written_with(vectors: str, format: str | None) -> list[Sidecar]:
     """Return the files that `save_vectors` writes beside its target, whose name it checks."""
     check_target(vectors, format)
     if (format or format_of(vectors)) != "npy":
         return []
     # The words alone are somebody's list of words.
-    pair = Beside(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), NPY_MAGIC))
+    pair = Sidecar(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), NPY_MAGIC))
     return [pair]
 
 

@@ -22,7 +22,7 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import run
 from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.rescue import Result, write_or_keep
+from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
 
@@ -75,11 +75,11 @@ def work(made, tmp_path, monkeypatch):
 def failing(monkeypatch):
     """Let every write fail whose path has one of these texts in it."""
     texts, code = [], [errno.ENOSPC]
-    write, write_file = files.Blaming.write, folders.new_file
+    write, write_file = files.OutputFile.write, folders.new_file
 
-    def blaming_write(self, data):
+    def failing_write(self, data):
         if any(text in f"/{self._target}" for text in texts):
-            with files.blaming(self._target):
+            with files.write_errors(self._target):
                 raise OSError(code[0], os.strerror(code[0]))
         return write(self, data)
 
@@ -88,7 +88,7 @@ def failing(monkeypatch):
             raise OSError(code[0], os.strerror(code[0]))
         return write_file(path)
 
-    monkeypatch.setattr(files.Blaming, "write", blaming_write)
+    monkeypatch.setattr(files.OutputFile, "write", failing_write)
     monkeypatch.setattr("dcme_w2v.model_folder.new_file", new_file)
     return texts, code
 
@@ -157,7 +157,7 @@ def test_names_that_cannot_be_used_again(work):
     def write(path):
         if "dcme-w2v-" not in path:
             raise ResourceError("full")
-        with files.replacing(path) as file:
+        with files.atomic_write(path) as file:
             file.write(b"x")
 
     for path, name in (
@@ -165,7 +165,7 @@ def test_names_that_cannot_be_used_again(work):
         ("/dev/fd/1", "vectors"), ("a.bin", "a.bin"),
     ):  # fmt: skip
         with pytest.raises(ResourceError, match="full; nothing is lost") as caught:
-            write_or_keep([Result(path, "vectors", write)])
+            write_with_fallback([Result(path, "vectors", write)])
         (found,) = str(caught.value).partition("written to ")[2].removesuffix(" instead").split()
         assert Path(found).name == name and Path(found).read_bytes() == b"x"
 
@@ -194,7 +194,7 @@ def test_every_job_keeps_what_it_cannot_write():
         if isinstance(one, ast.Call)
         and ast.unparse(one).endswith((".save(job.output)", "small.save(output)"))
     ]
-    assert not found, "write through dcme_w2v.rescue"
+    assert not found, "write through dcme_w2v.fallback"
 
 
 # ---- before the work ----

@@ -1,7 +1,7 @@
 """Outputs that are compressed because of their name, as X.txt.gz, and names of unsupported formats.
 
-`dcme_w2v.files.replacing` writes through `packing`, so that every command that writes a file of
-text, of vectors or of rows compresses it. Reading is `dcme_w2v.text.compression`'s, which detects
+`dcme_w2v.files.atomic_write` writes through `compressing`, so that every command that writes text,
+vectors or rows compresses them. Reading is `dcme_w2v.text.compression`'s, which detects
 the format from the content.
 """
 
@@ -51,7 +51,7 @@ def _zstd(file: Any) -> Any:
     return zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
 
 
-PACKERS: dict[str, Callable[[Any], Any]] = {
+COMPRESSORS: dict[str, Callable[[Any], Any]] = {
     ".gz": _gzip,
     ".bz2": _bzip2,
     ".xz": _xz,
@@ -59,26 +59,26 @@ PACKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def packing_of(path: str | os.PathLike[str]) -> str | None:
+def compression_of(path: str | os.PathLike[str]) -> str | None:
     """Return the suffix of a compressed file, in lower case; None for any other."""
     suffix = PurePath(path).suffix.lower()
-    return suffix if suffix in PACKERS else None
+    return suffix if suffix in COMPRESSORS else None
 
 
-def unpacked_name(path: str | os.PathLike[str]) -> PurePath:
+def uncompressed_name(path: str | os.PathLike[str]) -> PurePath:
     """Return a name without the suffix of a compressed file."""
-    return PurePath(path) if packing_of(path) is None else PurePath(path).with_suffix("")
+    return PurePath(path) if compression_of(path) is None else PurePath(path).with_suffix("")
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:
     """Raise `UsageError` for a name of a format that is not supported, or not installed."""
-    suffix = unpacked_name(path).suffix.lower()
+    suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
         raise UsageError(
             f"{os.fspath(path)}: {suffix} files are not supported; name another (vectors: .txt, "
             ".bin or .npy; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst behind it)"
         )
-    if packing_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
+    if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(
             f"{os.fspath(path)}: pip install 'dcme-w2v[zst]' to write it, or name a .gz file"
         )
@@ -101,18 +101,18 @@ class _Target(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def packing(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[BinaryIO]:
+def compressing(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[BinaryIO]:
     """Compress what is written to `file` if its name is that of a compressed file.
 
     Where the block raises, the compressed data stays without its end.
     """
-    suffix = packing_of(path)
+    suffix = compression_of(path)
     if suffix is None:
         yield file
         return
     target = _Target(file)
-    packer = PACKERS[suffix](target)
-    buffered = io.BufferedWriter(packer, _BUFFER_BYTES)
+    compressor = COMPRESSORS[suffix](target)
+    buffered = io.BufferedWriter(compressor, _BUFFER_BYTES)
     try:
         yield cast(BinaryIO, buffered)
         buffered.flush()

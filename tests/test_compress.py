@@ -13,10 +13,10 @@ import zstandard
 from helpers import make_texts, refused, train, word_vectors, write_corpus
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.compress import COMPRESSORS
 from dcme_w2v.documents.plot import draw, picture_format
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import check_writable, replacing
-from dcme_w2v.packing import PACKERS
+from dcme_w2v.files import atomic_write, check_writable
 from dcme_w2v.words.vectors import Vectors
 
 UNPACKERS = {
@@ -27,29 +27,29 @@ UNPACKERS = {
 }
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", COMPRESSORS)
 def test_a_file_is_compressed_by_its_name(tmp_path, suffix):
     data = os.urandom(1000) + b"text\n" * 700_000
     for path in (tmp_path / f"x.txt{suffix}", tmp_path / f"y{suffix.upper()}"):
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(data)
         assert UNPACKERS[suffix](path.read_bytes()) == data
         assert path.stat().st_size < 100_000
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", COMPRESSORS)
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(b"old")
-    with pytest.raises(ZeroDivisionError), replacing(path) as file:
+    with pytest.raises(ZeroDivisionError), atomic_write(path) as file:
         file.write(b"new" * 1000)
         raise ZeroDivisionError
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", COMPRESSORS)
 def test_a_pipe_gets_a_whole_stream_or_one_without_its_end(tmp_path, suffix):
     path, read = tmp_path / f"pipe{suffix}", []
     os.mkfifo(path)
@@ -57,7 +57,7 @@ def test_a_pipe_gets_a_whole_stream_or_one_without_its_end(tmp_path, suffix):
         reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
         reader.start()
         try:
-            with replacing(path) as file:
+            with atomic_write(path) as file:
                 file.write(b"line\n" * 1000)
                 assert not failing
         except AssertionError:
@@ -67,7 +67,7 @@ def test_a_pipe_gets_a_whole_stream_or_one_without_its_end(tmp_path, suffix):
     assert len(read[1]) < len(read[0])
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", COMPRESSORS)
 def test_every_command_compresses_its_files(tmp_path, monkeypatch, suffix):
     monkeypatch.chdir(tmp_path)
     corpus = write_corpus(tmp_path / "corpus", lines=100)
