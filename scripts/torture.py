@@ -124,7 +124,7 @@ class ClassRun(Run):
         return sorted((self.folder / "m").glob("*.npy"))
 
     def arguments(self, every: str) -> list[str]:
-        """Return the command line, which starts, or goes on where there is a checkpoint."""
+        """Return the command line, which starts, or resumes if there is a checkpoint."""
         keep, docs = str(self.folder / "k"), str(self.folder.parent / "docs.tsv")
         files = ["--output", str(self.folder / "m"), "--log-json", str(self.folder / "log")]
         state = ["--checkpoint", keep, "--resume", keep, "--checkpoint-every", every]

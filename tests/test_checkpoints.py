@@ -184,7 +184,7 @@ def test_a_killed_runs_left_over_is_removed_and_no_generation(tmp_path):
 
 def test_one_run_at_a_time(kept):
     _, folder, _ = kept
-    with pytest.raises(UsageError, match="another run writes its checkpoints there"):
+    with pytest.raises(UsageError, match="is in use by another run"):
         CheckpointFolder(str(folder.path), resuming=True)
 
 
@@ -196,7 +196,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(kept, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(ResourceError, match=r"No space left on device; it needs .* MB"):
+    with pytest.raises(ResourceError, match=r"No space left on device; it requires .* MB"):
         saved(folder, training, 2)
     assert [one.name for one in folder.path.iterdir()] == ["000001"]
     Checkpoint.load(folder.generations()[0])
@@ -289,7 +289,7 @@ def test_another_shape_is_refused(kept):
     found = saved(folder, training, 1)
     with pytest.raises(FormatError, match=r"vectors\.npy: is float32"):
         restored(found, Trainer(*text, options_of({}, dim=9)))
-    with pytest.raises(FormatError, match=r"state\.bin: does not fit this run"):
+    with pytest.raises(FormatError, match=r"state\.bin: does not match this run"):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 

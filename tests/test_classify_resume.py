@@ -1,4 +1,4 @@
-"""Checkpoints, signals and resuming of `classify train`: as of `train`, see test_resume.py."""
+"""Checkpoints, signals and resume of `classify train`; see test_resume.py for `train`."""
 
 import json
 import os
@@ -51,13 +51,13 @@ def train(docs, output, *flags):
 
 
 def keep(docs, tmp_path):
-    """Train to the end, with the last state in the folder k."""
+    """Train to the end, with the last checkpoint in the folder k."""
     kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "4")
     assert train(docs, tmp_path / "m", *kept) == 0
 
 
 def arrays(model):
-    """Return the bytes of a model's arrays, and what its epochs measured."""
+    """Return the bytes of a model's arrays, and the measures of its epochs."""
     reported = json.loads((model / "model.json").read_text())
     epochs = [{**one, "seconds": 0} for one in reported["record"]["epochs"]]
     return (
@@ -68,7 +68,7 @@ def arrays(model):
 
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal when an epoch begins: it is noted before the epoch's end, at any pace."""
+    """Send a signal at the start of an epoch, so that it is recorded before the epoch ends."""
     start = ClassifierTrainer.epoch
 
     def send(self, now, watch=None):
@@ -95,7 +95,7 @@ def test_a_signal_saves_and_resume_ends_as_the_undisturbed_run(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     said = capsys.readouterr().err
     assert said.startswith(f"error: stopped by {signal.Signals(number).name} in epoch ")
-    assert f"go on with --resume {tmp_path / 'k'}" in said and said.count("\n") == 1
+    assert f"resume with --resume {tmp_path / 'k'}" in said and said.count("\n") == 1
     assert not (tmp_path / "b").exists()
     log = tmp_path / "log"
     assert train(docs, tmp_path / "b", "--resume", tmp_path / "k", "--log-json", log, *held) == 0
@@ -125,7 +125,7 @@ def test_a_run_whose_patience_has_ended_is_over_when_resumed(tmp_path, docs, cap
     assert len(arrays(tmp_path / "a")[1]) < 40
     words = ["classify", "train", docs, "--output", str(tmp_path / "b"), *map(str, held)]
     assert run([*words, "--threads", "1", "--resume", str(tmp_path / "k")]) == 0
-    assert "where all is trained" in capsys.readouterr().err
+    assert "training is complete" in capsys.readouterr().err
     assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
 
 
@@ -147,7 +147,7 @@ def test_a_signal_without_checkpoints_saves_the_model_so_far(
 
 
 def signalling(number):
-    """Return `solve` with a signal that comes before its first iteration ends."""
+    """Return `solve` with a signal that arrives during its first iteration."""
 
     def solve(*arguments):
         os.kill(os.getpid(), number)
@@ -159,7 +159,7 @@ def signalling(number):
 def test_lbfgs_keeps_no_checkpoints_and_says_so(tmp_path, docs, capsys):
     flags = ("--solver", "lbfgs", "--checkpoint", tmp_path / "k")
     assert train(docs, tmp_path / "m", *flags) == 2
-    assert "L-BFGS has no epochs to resume from" in capsys.readouterr().err
+    assert "is not supported with --solver lbfgs" in capsys.readouterr().err
     assert not (tmp_path / "k").exists()
 
 
@@ -167,7 +167,7 @@ REFUSED = [
     (["--lr", "3"], "--lr is 3 and was 4"),
     (["--epochs", "5"], "--epochs is 5 and was 4"),
     (["--features", "9"], "--features is 9 and was 30000"),
-    (["--holdout", "0.3"], "was made from another corpus"),
+    (["--holdout", "0.3"], "was trained on another corpus"),
     (["--threads", "2"], "--threads is 2 and was 1"),
 ]
 
@@ -185,9 +185,9 @@ def test_a_checkpoint_of_words_is_refused_and_the_other_way_round(tmp_path, docs
     assert train_words(words, tmp_path / "v", "--checkpoint", str(tmp_path / "kw"), *kept) == 0
     assert train(docs, tmp_path / "m", "--checkpoint", tmp_path / "kc", *kept) == 0
     assert train(docs, tmp_path / "n", "--resume", tmp_path / "kw") == 2
-    assert "is of a training of words, not of classes" in capsys.readouterr().err
+    assert "is a checkpoint of words, not of classes" in capsys.readouterr().err
     assert train_words(words, tmp_path / "w", "--resume", str(tmp_path / "kc")) == 2
-    assert "is of a training of classes, not of words" in capsys.readouterr().err
+    assert "is a checkpoint of classes, not of words" in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_another_format_is_refused_in_one_line(tmp_path, docs, capsys):
@@ -239,7 +239,7 @@ def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, docs, number):
 
 
 def interrupting(monkeypatch, epoch):
-    """Raise a KeyboardInterrupt when an epoch begins."""
+    """Raise a KeyboardInterrupt at the start of an epoch."""
     start = ClassifierTrainer.epoch
 
     def raising(self, now, watch=None):

@@ -129,7 +129,7 @@ def test_holdout_early_stopping_and_log(tmp_path, docs):
     epochs = [record for record in records if record["event"] == "epoch"]
     assert 3 <= len(epochs) < 50
     assert {"seconds", "loss", "heldout_accuracy", "heldout_log_likelihood"} <= set(epochs[0])
-    assert "was the best and is kept" in result.stderr
+    assert "the best on held-out documents" in result.stderr
     assert records[-1]["event"] == "end"
     saved = json.loads((tmp_path / "m" / "model.json").read_text())["record"]["epochs"]
     assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]

@@ -217,7 +217,7 @@ def code_of(*arguments):
         (["DOCS", "--unsupervised", "--unlabelled", "use", "--latent", "2"], 2, "give one"),
         (["PLAIN", "--unsupervised"], 2, "--latent is needed to cluster"),
         (["DOCS", "--freedom", "1.2"], 2, "--freedom 1.2: must be at most 1"),
-        (["DOCS", "--choose", "2,3"], 2, "--choose needs documents to measure by"),
+        (["DOCS", "--choose", "2,3"], 2, "--choose: requires held-out documents"),
         (["DOCS", "--choose", "2,x", "--holdout", "0.2"], 2, "give numbers such as"),
         (["DOCS", "--choose", "1", "--holdout", "0.2"], 2, "numbers of at least 2"),
         (["DOCS", "--choose", "2", "--latent", "2", "--holdout", "0.2"], 2, "give one"),

@@ -1,4 +1,4 @@
-"""Signals and resuming, from the command line to files; see test_checkpoint.py for the state."""
+"""Signals and resume on the command line; see test_checkpoint.py for the state itself."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def train_short(corpus, output, *flags):
 
 
 def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal when an epoch begins: it is noted before the epoch's end, at any pace."""
+    """Send a signal at the start of an epoch, so that it is recorded before the epoch ends."""
     start, sent = Trainer.epoch, []
 
     def send(self, now, watch=None):
@@ -72,7 +72,7 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch
     name = signal.Signals(number).name
     assert said.count("\n") == 1
     assert said.startswith(f"error: stopped by {name} in epoch ")
-    assert f"go on with --resume {folder}" in said
+    assert f"resume with --resume {folder}" in said
     assert output.read_bytes() == b"old"
     assert train_short(corpus, output, "--resume", str(folder), "--quiet", *files) == 0
     assert output.read_bytes() == straight.read_bytes()
@@ -175,7 +175,7 @@ def test_another_corpus_is_refused(tmp_path, corpus, capsys):
     text = Path(corpus).read_text().split()
     Path(corpus).write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
     assert train_short(corpus, tmp_path / "v.bin", "--resume", folder) == 2
-    assert "was made from another corpus" in capsys.readouterr().err
+    assert "was trained on another corpus" in capsys.readouterr().err
     Path(corpus).write_text(" ".join(text) * 2)
     assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, "--quiet") == 2
     said = capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     before = sorted(Path(folder).iterdir())
     assert train_short(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
-    assert f"go on from them with --resume {folder}" in capsys.readouterr().err
+    assert f"resume it with --resume {folder}" in capsys.readouterr().err
     assert sorted(Path(folder).iterdir()) == before
 
 
@@ -207,7 +207,7 @@ def test_resuming_what_has_ended_says_so(tmp_path, corpus, capsys):
     )
     capsys.readouterr()
     assert train_short(corpus, tmp_path / "b.bin", "--resume", str(folder)) == 0
-    assert "where all is trained" in capsys.readouterr().err
+    assert "training is complete" in capsys.readouterr().err
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
 
 
@@ -245,13 +245,13 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
-    assert f"the last good state is {folder}/000001" in said
+    assert f"the last checkpoint is {folder}/000001" in said
     assert not (tmp_path / "v.bin").exists()
     assert np.isfinite(Checkpoint.load(folder / "000001")._table("context.npy", (43, 16))).all()
 
 
 def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
-    """The threads look at losses of words that they meet; the poll at all rows in turn."""
+    """The threads check only losses of trained words; polls check all rows in turn."""
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
     ids, counts = lines([1000] * 2400)  # a poll ends it at once
     counts = np.append(counts, 1)
@@ -293,7 +293,7 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, number):
-    """In a process of its own, at no particular time; what came of it is checked by torture."""
+    """In a separate process, at an arbitrary time; scripts/torture.py checks the results."""
     corpus = write_corpus(tmp_path / "corpus.txt")
     command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "100000", "--quiet"]
     command += ["--output", str(tmp_path / "v.bin"), "--log-json", str(tmp_path / "log")]

@@ -1,14 +1,14 @@
-"""Checkpoints: all state of a training run in a folder, to resume from as if never stopped.
+"""Checkpoints: the whole state of a training run in a folder, to resume it exactly.
 
-A folder holds two generations, each a folder of its own that appears whole or not at all:
+A folder has the last two generations, each a subfolder that is written atomically:
 
     000007/checkpoint.json   kind, options, data, epoch, and the size and CRC-32 of each other file
-    000007/NAME.npy          the tables of the task; of words vectors.npy and context.npy
+    000007/NAME.npy          the tables of the task; for words vectors.npy and context.npy
     000007/state.bin         the objective's and the threads' state, as the C core lists it
 
-and the texts of the task: of words vectors.vocab, so that vectors.npy are word vectors like any.
-Called by `dcme_w2v.checkpoints.schedule`. What the machine cannot distinguish is not compared: a
-corpus may have moved, and other kernels change the last digits only.
+and the texts of the task: for words vectors.vocab, so that vectors.npy can be read as word vectors.
+Called by `dcme_w2v.checkpoints.schedule`. A resumed run may have moved its corpus, and may use
+other kernels, which change only the last digits.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ READ_AT_ONCE = 8 << 20
 
 @dataclass
 class Position:
-    """How far a run is.
+    """Position of a run.
 
     Attributes
     ----------
     epoch : int
-        The epoch under way or next, from 0.
+        The current or next epoch, from 0.
     seconds, epoch_seconds : float
-        Time trained so far, and in this epoch.
+        Training time so far, in total and in this epoch.
     """
 
     epoch: int = 0
@@ -73,7 +73,7 @@ class Checkpoint:
     Raises
     ------
     FormatError
-        A file is missing, damaged or not what a checkpoint has; the message says which.
+        A file is missing, corrupt or not that of a checkpoint; the message names it.
     """
 
     folder: Path
@@ -89,8 +89,8 @@ class Checkpoint:
 
     def _damaged(self, name: str, what: str) -> FormatError:
         return FormatError(
-            f"{self.folder / name}: {what}; remove {self.folder} to go on from the checkpoint "
-            "before it, if there is one"
+            f"{self.folder / name}: {what}; remove {self.folder} to resume from the previous "
+            "checkpoint, if there is one"
         )
 
     def _check_file(self, name: str) -> None:
@@ -103,48 +103,48 @@ class Checkpoint:
         except OSError as error:
             raise self._damaged(name, f"cannot be read: {error.strerror}") from error
         if found != wanted:
-            raise self._damaged(name, "is not what was written (size or checksum)")
+            raise self._damaged(name, "is corrupt: its size or checksum differs")
 
     def with_run_values(self, options: T, *names: str) -> T:
-        """Return options with the run's values of these, which may depend on machine or data."""
+        """Return options; these names, if not given, have the values of the checkpoint."""
         kept = self.record["options"]
         left = [one for one in names if getattr(options, one) is None and one in kept]
         return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
 
     def check_kind(self, kind: str) -> None:
-        """Raise `UsageError` if another kind of training wrote it."""
+        """Raise `UsageError` if the checkpoint is of another kind of training."""
         if self.record["kind"] != kind:
             raise UsageError(
-                f"{self.folder}: is of a training of {self.record['kind']}, not of {kind}; give "
-                "--resume a folder of this command"
+                f"{self.folder}: is a checkpoint of {self.record['kind']}, not of {kind}; give "
+                "--resume a folder that this command wrote"
             )
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option that is not `free` is not what it was."""
+        """Raise `UsageError` if an option that is not `free` differs from the checkpoint's."""
         kept = self.record["options"]
         for name, value in options.items():
             same = name in kept and kept[name] == value and type(kept[name]) is type(value)
             if name in kept and not same and name not in free:
                 raise UsageError(
                     f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])} in "
-                    f"{self.folder}: give what it was, or start anew without --resume"
+                    f"{self.folder}: give that value, or start a new run without --resume"
                 )
 
     def check_data(self, now: Fingerprint) -> None:
-        """Raise `UsageError` if the data are not what they were."""
+        """Raise `UsageError` if the data differ from those of the checkpoint."""
         kept = self.record["data"]
         if kept["hashes"] == now.hashes:
             return
         shown = now.described
         if kept["described"] == shown:
-            shown = "the same figures, but other text"
+            shown = "other text of the same size"
         raise UsageError(
-            f"{self.folder}: was made from another corpus or vocabulary ({kept['described']}; now "
-            f"{shown}): give what it was made from, or start anew without --resume"
+            f"{self.folder}: was trained on another corpus or vocabulary ({kept['described']}; now "
+            f"{shown}): give the same, or start a new run without --resume"
         )
 
     def restore(self, task: Task) -> Position:
-        """Put all state into a training that was made alike; return how far it is."""
+        """Load the state into a training with the same options and data; return its position."""
         training = task.trainer
         for name, table in task.tables().items():
             table[:] = self._table(f"{name}.npy", table.shape)
@@ -152,11 +152,11 @@ class Checkpoint:
             with (self.folder / STATE).open("rb") as file:
                 training.restore(file.readinto, self.record["training"])
         except (DcmeError, EOFError) as error:
-            raise self._damaged(STATE, f"does not fit this run: {error}") from error
+            raise self._damaged(STATE, f"does not match this run: {error}") from error
         try:
             task.take_notes(self.record["notes"])
         except Exception as error:
-            raise self._damaged(RECORD, f"does not fit this run: notes: {error}") from error
+            raise self._damaged(RECORD, f"does not match this run: notes: {error}") from error
         position = Position(**{name: self.record["position"][name] for name in POSITION})
         if training.unfinished not in (None, position.epoch):
             raise self._damaged(RECORD, f"is not in epoch {position.epoch}")
@@ -170,8 +170,8 @@ class Checkpoint:
         try:
             with without_warnings():
                 found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # numpy lets through whatever it makes of the header
-            raise self._damaged(name, f"is no array ({error})") from error
+        except Exception as error:  # numpy raises various errors for a corrupt header
+            raise self._damaged(name, f"is not an array ({error})") from error
         if found.dtype != np.float32 or found.shape != shape:
             raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")
         if not all_finite(found):
@@ -180,19 +180,19 @@ class Checkpoint:
 
 
 class CheckpointFolder:
-    """The folder of a run's checkpoints; only one run writes there at a time.
+    """The folder of a run's checkpoints; one run at a time can write to it.
 
     Parameters
     ----------
     path : str
-        Made if its parent exists.
+        Created if its parent exists.
     resuming : bool
-        Whether the run goes on from what is there; a run that starts anew must not find any.
+        Whether the run continues from checkpoints in it; a new run requires a folder without any.
 
     Raises
     ------
     UsageError
-        The folder cannot be made, is another run's, or holds checkpoints of an earlier run.
+        The folder cannot be created, is in use, or has checkpoints of an earlier run.
     """
 
     def __init__(self, path: str, *, resuming: bool) -> None:
@@ -202,7 +202,7 @@ class CheckpointFolder:
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise UsageError(
-                f"{path}: cannot be the folder of checkpoints: {error.strerror}; name another"
+                f"{path}: cannot be used for checkpoints: {error.strerror}; name another folder"
             ) from error
         try:
             self._prepare(resuming)
@@ -214,15 +214,17 @@ class CheckpointFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UsageError(f"{self.path}: another run writes its checkpoints there") from error
+            raise UsageError(
+                f"{self.path}: is in use by another run; name another folder"
+            ) from error
         except OSError:
             pass  # some file systems have no locks
         if not resuming and self.generations():
             raise UsageError(
-                f"{self.path}: holds checkpoints of an earlier run: go on from them with "
+                f"{self.path}: has checkpoints of an earlier run: resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
-        for left in self.path.glob(".*.part"):  # by a run that was killed
+        for left in self.path.glob(".*.part"):  # of a run that was killed
             shutil.rmtree(left, ignore_errors=True)
         try:
             Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part")).rmdir()
@@ -232,7 +234,7 @@ class CheckpointFolder:
             ) from error
 
     def close(self) -> None:
-        """Let other runs write here."""
+        """Unlock the folder."""
         os.close(self._lock)
 
     def generations(self) -> list[Path]:
@@ -240,12 +242,12 @@ class CheckpointFolder:
         return generations_in(self.path)
 
     def save(self, record: Mapping[str, Any], task: Task) -> Path:
-        """Write a new generation and drop the oldest; return its folder.
+        """Write a new generation, remove the oldest and return the new folder.
 
         Raises
         ------
         ResourceError
-            It cannot be written; what was there is untouched.
+            It cannot be written; earlier generations are unchanged.
         """
         temporary = None
         before = self.generations()
@@ -260,7 +262,7 @@ class CheckpointFolder:
             raise
         except OSError as error:
             raise ResourceError(
-                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it needs "
+                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
                 f"{bytes_of(task) / 1e6:,.1f} MB"
             ) from error
         finally:
@@ -271,13 +273,13 @@ class CheckpointFolder:
         return target
 
     def _drop(self, old: Path) -> None:
-        """Remove a generation; it loses its name first, so that no part of it is taken for one."""
+        """Remove a generation: renamed first, so that an incomplete one is never read."""
         with contextlib.suppress(OSError):
             shutil.rmtree(old.rename(self.path / f".{old.name}.part"), ignore_errors=True)
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the generations in a folder, oldest first; none where there is no such folder."""
+    """Return the generations in a folder, oldest first; none if it does not exist."""
     if not path.is_dir():
         return []
     found = (one for one in path.iterdir() if re.fullmatch("[0-9]{6,18}", one.name))
@@ -285,13 +287,13 @@ def generations_in(path: Path) -> list[Path]:
 
 
 def bytes_of(task: Task) -> int:
-    """Return the bytes of a checkpoint, but for its texts."""
+    """Return the size of a checkpoint in bytes, without its texts."""
     state = sum(piece.nbytes for piece in task.trainer.state())
     return sum(table.size * 4 for table in task.tables().values()) + state
 
 
 def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
-    """Return the record of a checkpoint, but for its files."""
+    """Return the record of a checkpoint, without `files`."""
     return {
         "format": FORMAT,
         "version": __version__,
@@ -324,7 +326,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     Raises
     ------
     UsageError
-        There is none, or another kind of training wrote it.
+        There is none, or it is of another kind of training.
     """
     if options.resume is None:
         return None
@@ -336,13 +338,13 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
     if options.resume == options.checkpoint:
         return None
     raise UsageError(
-        f"{options.resume}: has no checkpoint; give --resume its folder, or leave it out"
+        f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit it"
     )
 
 
 @contextlib.contextmanager
 def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
-    """Open the folder of checkpoints, if there is to be one."""
+    """Open the folder of checkpoints; None if the options name none."""
     if options.folder is None:
         yield None
         return
@@ -392,7 +394,7 @@ def _npy(table: NDArray[np.float32]) -> Iterator[Any]:
 
 
 def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:
-    """Write pieces of bytes to a file, down to the disk; return its size and checksum."""
+    """Write pieces of bytes to a file, flush it to disk and return its size and checksum."""
     size = crc = 0
     with path.open("wb") as file:
         for piece in pieces:

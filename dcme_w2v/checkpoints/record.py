@@ -1,4 +1,4 @@
-"""The record of a checkpoint, validated as a file that anybody may have edited."""
+"""Reads the record of a checkpoint, checkpoint.json, and checks every value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMAT = 2
 RECORD = "checkpoint.json"
 STATE = "state.bin"
 
-# What a record holds: kinds by key, in tables of tables.
+# Types of the values, by key.
 _NUMBER = (int, float)
 _FILE = {"bytes": int, "crc32": int}
 _SHAPE: dict[str, Any] = {
@@ -31,13 +31,13 @@ _NAME = re.compile(r"[a-z_]{1,64}\.[a-z]{1,16}", re.ASCII)
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Return a record that has all keys, of the right kinds; other keys may be there."""
+    """Return a record that has all keys with values of the right types; others are ignored."""
     try:
         record = json.loads(path.read_bytes(), parse_constant=_refuse)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is no JSON ({error}); it is not to be edited") from error
+        raise FormatError(f"{path}: is not JSON ({error}); the checkpoint is corrupt") from error
     _check_shape(path, "", record, {"format": int})
     if record["format"] != FORMAT:
         raise FormatError(
@@ -47,24 +47,26 @@ def read_record(path: Path) -> dict[str, Any]:
     _check_shape(path, "", record, _SHAPE)
     for name in record["files"]:
         if not _NAME.fullmatch(name):
-            raise FormatError(f"{path}: files has {name[:40]!r}; it is not to be edited")
+            raise FormatError(f"{path}: files has {name[:40]!r}; the checkpoint is corrupt")
         _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
     return record  # type: ignore[no-any-return]
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _check_shape(path: Path, name: str, value: Any, shape: Any) -> None:
     if not isinstance(shape, dict):
         wrong = isinstance(value, float) and not math.isfinite(value)  # as 1e999
         if wrong or isinstance(value, bool) or not isinstance(value, shape):
-            raise FormatError(f"{path}: {name} is {str(value)[:40]!r}; it is not to be edited")
+            raise FormatError(f"{path}: {name} is {str(value)[:40]!r}; the checkpoint is corrupt")
         return
     if not isinstance(value, dict):
-        raise FormatError(f"{path}: {name or 'the whole'} is no table; it is not to be edited")
+        raise FormatError(
+            f"{path}: {name or 'the record'} is not an object; the checkpoint is corrupt"
+        )
     for key, kind in shape.items():
         if key not in value:
-            raise FormatError(f"{path}: has no {name}{key}; it is not to be edited")
+            raise FormatError(f"{path}: has no {name}{key}; the checkpoint is corrupt")
         _check_shape(path, f"{name}{key}.", value[key], kind)

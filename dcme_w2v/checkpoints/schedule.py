@@ -1,4 +1,4 @@
-"""When a run's state is saved, and what is said about it; called by `dcme_w2v.engine.run`."""
+"""Decides when checkpoints are written, and reports them; called by `dcme_w2v.engine.run`."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from dcme_w2v.progress import Reporter
 
 
 class Checkpointer:
-    """Knows how far a run is, and saves its state when that is due.
+    """Tracks the position of a run and writes its checkpoints.
 
     Parameters
     ----------
     task : Task
         What is trained.
     reporter : Reporter
-        Hears what is saved, and what cannot be.
+        Receives messages about checkpoints.
     folder : CheckpointFolder, optional
-        Where checkpoints go; None for a run that keeps none.
+        Folder for checkpoints; None for a run without.
     options : CheckpointOptions, optional
-        How often; None for a caller who has no such option.
+        Intervals; None for callers without such options.
     found : Checkpoint, optional
-        To resume from.
+        The checkpoint to resume from.
 
     Attributes
     ----------
     position : Position
     latest : Path or None
-        The last checkpoint of this run, or the one that it was resumed from.
+        The last checkpoint of this run, or the one it resumed from.
 
     Raises
     ------
     UsageError
-        `found` is of other options or other data.
+        `found` has other options or other data.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Checkpointer:
         self._saved = time.monotonic()
 
     def _resume(self, found: Checkpoint) -> None:
-        """Put a checkpoint's state into the training, if it is of the same data."""
+        """Load a checkpoint into the training, if options and data are the same."""
         task, training = self._task, self._task.trainer
         assert self._fingerprint is not None
         found.check_options(task.options, task.free)
@@ -70,17 +70,17 @@ class Checkpointer:
         ended = self.position.epoch >= training.epochs or (
             training.unfinished is None and task.is_over()
         )
-        place = "where all is trained" if ended else f"in epoch {self.position.epoch + 1}"
-        self._reporter.message(f"going on from {found.folder}, {place}")
+        place = "training is complete" if ended else f"in epoch {self.position.epoch + 1}"
+        self._reporter.message(f"resuming from {found.folder}, {place}")
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
                 f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "
-                f"this machine uses {training.kernels}: the last digits will differ"
+                f"this machine uses {training.kernels}: results differ in the last digits"
             )
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
-        """Count the seconds of training, and the epoch when it is over."""
+        """Add the duration of the block to the training time."""
         start = time.monotonic()
         yield
         seconds = time.monotonic() - start
@@ -88,20 +88,20 @@ class Checkpointer:
         self.position.epoch_seconds += seconds
 
     def end_epoch(self) -> None:
-        """Hear that an epoch is over."""
+        """Move on to the next epoch."""
         self.position.epoch += 1
         self.position.epoch_seconds = 0.0
 
     def is_time(self) -> bool:
-        """Tell whether the last checkpoint is so long ago that training should stop for one."""
+        """Return whether the interval in seconds since the last checkpoint has passed."""
         if self.folder is None or self._options is None or self._options.seconds is None:
             return False
         return time.monotonic() - self._saved >= self._options.seconds
 
     def save_if_due(self) -> None:
-        """Save the state where time or the end of an epoch asks for it.
+        """Write a checkpoint if an interval, in seconds or epochs, has passed.
 
-        A checkpoint that cannot be written does not end the run; the one before is still there.
+        If it cannot be written, the run continues, and the previous checkpoint is unchanged.
         """
         between = self._task.trainer.unfinished is None
         epochs = self._options.epochs if self._options else None
@@ -111,17 +111,17 @@ class Checkpointer:
                 self.save()
             except ResourceError as error:
                 self._saved = time.monotonic()
-                self._reporter.message(f"warning: {error.message}; training goes on")
+                self._reporter.message(f"warning: {error.message}; training continues")
 
     def save(self) -> Path | None:
-        """Save the state now and return where; None where no checkpoints are kept.
+        """Write a checkpoint now and return its folder; None if there is no folder for them.
 
         Raises
         ------
         ResourceError
             It cannot be written.
         DivergedError
-            It is not worth keeping.
+            A parameter is NaN or infinite.
         """
         if self.folder is None:
             return None
@@ -133,9 +133,9 @@ class Checkpointer:
         return self.latest
 
     def last_state(self) -> str:
-        """Return where the last good state is, to be added to an error."""
+        """Return the end of an error message: where the last checkpoint is."""
         if self._options is None:
             return ""
         if self.latest is None:
-            return "; no state was kept, --checkpoint=FOLDER would"
-        return f"; the last good state is {self.latest}{self._task.start_hint(self.latest)}"
+            return "; no checkpoint was written (see --checkpoint)"
+        return f"; the last checkpoint is {self.latest}{self._task.start_hint(self.latest)}"

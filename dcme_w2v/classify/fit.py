@@ -1,4 +1,4 @@
-"""Training to the end: epochs, held-out measures, early stopping, the best epoch's weights.
+"""Training of a linear classifier: epochs, held-out measures, early stopping, best weights.
 
 Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline`.
 """
@@ -33,16 +33,16 @@ from dcme_w2v.progress import Quiet, Reporter
 
 @dataclass(frozen=True)
 class Labelled:
-    """Documents and the numbers of their labels; -1 is a label that is no class.
+    """Documents and the class indices of their labels; -1 is a label that is not a class.
 
     Attributes
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
         The documents.
     labels : sequence of sequence of int
-        The labels of each, at least one.
+        The labels of each document, at least one.
     weights : ndarray of float32, shape (documents,), optional
-        How much each counts, above 0; 1 by default.
+        Weights of the documents, above 0; 1 by default.
     """
 
     matrix: csr_matrix
@@ -50,7 +50,7 @@ class Labelled:
     weights: NDArray[np.float32] | None = None
 
     def instances(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return each document once for each of its labels: numbers of documents and of labels."""
+        """Return an instance for each label: indices of documents and of classes."""
         sizes = [len(labels) for labels in self.labels]
         flat = [label for labels in self.labels for label in labels]
         return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
@@ -68,30 +68,30 @@ def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) 
 
 
 class Fit(Task):
-    """Training of a linear classifier, to the run engine and to L-BFGS.
+    """Training of a linear classifier, by the run engine or L-BFGS.
 
     Parameters
     ----------
     data : Labelled
-        What to learn; all labels are classes.
+        Training documents; all labels are classes.
     classes : int
         Number of classes, at least 2.
     options : ClassifyOptions
         Resolved.
     holdout : Labelled, optional
-        Documents to measure every epoch by; the weights of the epoch with the best accuracy (with
-        several labels: precision of the first) are kept.
+        Held-out documents, measured after every epoch; the weights of the epoch with the best
+        accuracy (with several labels: precision at 1) are kept.
     multilabel : bool
         Whether documents may have several labels.
     others : mapping, optional
-        Further options that a resumed run must have, too.
+        Further options; a resumed run must have the same.
     described : str
-        The data in words, for messages.
+        The data, for messages.
 
     Attributes
     ----------
     weights : Weights
-        The result so far: at the end the best epoch's.
+        The current weights; after training those of the best epoch.
     records : list of dict
         Each epoch's `epoch`, `seconds`, `loss`, `lr`, and with `holdout` its measures.
     """
@@ -130,7 +130,7 @@ class Fit(Task):
     # ---- what the engine calls ----
 
     def fingerprint(self) -> Fingerprint:
-        """Return what distinguishes the documents and their labels."""
+        """Return hashes of the documents and their labels."""
         hashes = {"documents": _hash_of(self._data)}
         if self._holdout is not None:
             hashes["holdout"] = _hash_of(self._holdout)
@@ -146,7 +146,7 @@ class Fit(Task):
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
-        """Keep an epoch's figures, and its weights if they are the best."""
+        """Store the figures of an epoch, and its weights if they are the best."""
         self.records.append(dict(record))
         if self._best_tables:
             figure = record[f"heldout_{'precision_at_1' if self._multilabel else 'accuracy'}"]
@@ -156,28 +156,28 @@ class Fit(Task):
                     self._best_tables[name][:] = table
 
     def is_over(self) -> bool:
-        """Tell whether the measures have not improved for as long as --patience."""
+        """Return whether the measure has not improved for `patience` epochs."""
         patience = self._options.patience
         if not patience or self._holdout is None or not self.records:
             return False
         return bool(self.records[-1]["epoch"] - self._best_epoch >= patience)
 
     def tables(self) -> Mapping[str, NDArray[np.float32]]:
-        """Return the weights as they are, and the best ones."""
+        """Return the current weights and the best ones."""
         best = {f"best_{name}": table for name, table in self._best_tables.items()}
         return {**self.trainer.tables, **best}
 
     def notes(self) -> dict[str, Any]:
-        """Return what all epochs so far have measured."""
+        """Return the figures of all epochs so far."""
         return {"epochs": self.records, "best": self._best, "best_epoch": self._best_epoch}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:
-        """Put them back."""
+        """Restore them."""
         self.records = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
         self._best, self._best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
     def partial(self) -> object:
-        """Return the weights as they are."""
+        """Return the current weights."""
         return self.weights
 
     def save_partial(self) -> str | None:
@@ -192,7 +192,7 @@ class Fit(Task):
         received: ReceivedSignal | None = None,
         checkpointer: Checkpointer | None = None,
     ) -> None:
-        """Train to the end, or to the end of patience, and take the best epoch's weights.
+        """Train until the last epoch or early stopping, and use the weights of the best epoch.
 
         Raises
         ------
@@ -207,10 +207,12 @@ class Fit(Task):
         if self._best_tables and self._best_epoch:
             for name, table in self.weights.tables.items():
                 table[:] = self._best_tables[name]
-            reporter.message(f"epoch {self._best_epoch} was the best and is kept")
+            reporter.message(
+                f"the weights are those of epoch {self._best_epoch}, the best on held-out documents"
+            )
 
     def _solve(self, reporter: Reporter, received: ReceivedSignal) -> None:
-        """Find the optimum; an iteration counts as an epoch."""
+        """Train by L-BFGS; an iteration is reported as an epoch."""
         reporter.stage("training", None, "iterations")
         checkpointer, start = Checkpointer(self, reporter), time.monotonic()
 
@@ -243,7 +245,7 @@ def fit(
     Raises
     ------
     KeyboardInterrupt
-        Its attribute `partial` is the pair of results so far.
+        Its attribute `partial` has the weights and records so far.
     """
     task = Fit(data, classes, options, holdout, multilabel)
     try:

@@ -1,4 +1,4 @@
-"""What the commands ``classify train``, ``test`` and ``predict`` do, from files to results."""
+"""The commands ``classify train``, ``test`` and ``predict``, from files to results."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
 from dcme_w2v.text.split import check_file
 
-DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # that `predict` and `test` read at a time
-THRESHOLD_DOCUMENTS = 5000  # that the threshold for several labels is found on
+DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
+THRESHOLD_DOCUMENTS = 5000  # used to choose the threshold for several labels
 
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What ``classify train`` reads and writes.
+    """Inputs and outputs of ``classify train``.
 
     Attributes
     ----------
     docs : sequence of str
-        Files, folders or ``-``; or files of vectors, told by their suffix.
+        Files, folders or ``-``; or files of vectors, detected by their suffix.
     output : str
-        The model's folder.
+        Folder of the model.
     labels : str or None
         Labels of the rows of an .npz file.
     holdout : HoldoutOptions
-        A share of the documents, or a file of documents, to measure every epoch by.
+        Held-out documents: a share of the documents, or a file.
     checkpoints : CheckpointOptions
-        Folder for checkpoints, by default that of `resume`, and how often; and the folder to resume
-        from.
+        Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
+        resume from.
     log_json : str or None
-        Where the reporter writes its log; checked here, written there.
+        The log of the reporter; only checked here.
     """
 
     docs: Sequence[str]
@@ -80,7 +80,7 @@ class TrainJob:
 
 
 def paths_of(job: TrainJob) -> Paths:
-    """Return what a training run reads and writes."""
+    """Return the inputs and outputs of a training run."""
     paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
     paths.reads("--holdout", job.holdout.file)
     paths.model("--output", job.output, KIND, [job.output + PARTIAL])
@@ -99,30 +99,30 @@ def train(
     Parameters
     ----------
     job : TrainJob
-        What to read and write.
+        Inputs and outputs.
     features : FeatureOptions
-        How text becomes vectors.
+        Options of the features of text.
     options : ClassifyOptions
-        How to learn.
+        Options of the training.
     reporter : Reporter, optional
-        Hears of the progress.
+        Receives the progress.
     signals : context manager, optional
-        Open while training; notes signals. No handler is installed without.
+        Records signals while training. Without it, no handler is installed.
 
     Raises
     ------
     CorpusError
-        There is nothing to learn: no labels, one class only, no words.
+        There are no labels, only one class, or no words.
     Interrupted
-        `signals` received one; what there was has been saved, see `dcme_w2v.engine.run`.
+        A signal arrived; the state or the model so far is saved, see `dcme_w2v.engine.run`.
     KeyboardInterrupt
-        Where it came while training, its attribute `partial` is the `Classifier` so far.
+        While training; its attribute `partial` is the `Classifier` so far.
     """
     reporter = reporter or Quiet()
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
-        raise UsageError("--patience needs documents to measure by; give --holdout")
+        raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
@@ -166,13 +166,13 @@ def dry_run(
     options: ClassifyOptions,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Read the documents and return what training would take; see `train`.
+    """Read the documents and return the resources that training requires; see `train`.
 
     Returns
     -------
     dict
-        See `dcme_w2v.classify.resources.needs`; under "disk" the folder that is written to, and
-        under "refused" the error if the memory is not there.
+        See `dcme_w2v.classify.resources.needs`; "disk" is the folder that is written to, "refused"
+        the error if there is not enough memory.
     """
     paths_of(job).check()
     check_file(job.holdout, job.docs)
@@ -242,7 +242,7 @@ class _Fit(Fit):
 def _read_documents(
     job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
 ) -> tuple[Dataset, list[str], TextFeatures | None]:
-    """Read the documents and say what is in them."""
+    """Read the documents and report their number."""
     reporter.stage("reading", None, "documents")
     share = job.holdout.fraction or 0.0
     text = None if are_vectors(job.docs) else TextFeatures(features)
@@ -260,7 +260,7 @@ def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> N
     if options.solver == "lbfgs" and checkpoints.folder is not None:
         flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
         raise UsageError(
-            f"{flag}={checkpoints.folder}: L-BFGS has no epochs to resume from; leave it out, or "
+            f"{flag}={checkpoints.folder}: is not supported with --solver=lbfgs; omit it, or "
             "give --solver=sgd"
         )
 
@@ -274,8 +274,8 @@ def test(
 ) -> dict[str, Any]:
     """Return the measures of a model on labelled documents.
 
-    `clusters`: compare its (latent) classes with the labels as a clustering; a model that was
-    fitted without labels has no other measures.
+    With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
+    for a model that was fitted without labels.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def test(
 def _test_clusters(
     model: Predictor, docs: Sequence[str], labels: str | None, threads: int | None
 ) -> dict[str, Any]:
-    """Return the measures of the most probable (latent) classes; the first label counts."""
+    """Return clustering measures of the most probable (latent) classes; uses first labels."""
     measures, unlabelled = ClusterMeasures(), 0
     classes = getattr(model, "latent_log_probabilities", model.log_probabilities)
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
@@ -330,9 +330,9 @@ def predict(
     labels: str | None = None,
     threads: int | None = None,
 ) -> Iterator[list[tuple[str, float]]]:
-    """Yield the likeliest labels of each document, in order, with their probabilities.
+    """Yield the most probable labels of each document, in order, with their probabilities.
 
-    Text is read some lines at a time. Labels that the documents have are ignored.
+    Text is read some lines at a time. Labels of the documents are ignored.
     """
     count = min(count, len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
@@ -347,8 +347,8 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
         raise CorpusError(f"{job.docs[0]}: no document has a label; give LABEL<TAB>TEXT")
     if len(classes) == 1:
         raise CorpusError(
-            f"{job.docs[0]}: all documents have the label {classes[0]!r}: nothing to tell apart; "
-            "give documents of two classes or more"
+            f"{job.docs[0]}: all documents have the label {classes[0]!r}: at least two classes are "
+            "required"
         )
 
 
@@ -371,7 +371,7 @@ def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
 def _holdout(
     job: TrainJob, text: TextFeatures | None, read: Dataset, classes: Sequence[str]
 ) -> Labelled | None:
-    """Return the documents to measure by: those held out, or those of a file."""
+    """Return the held-out documents: a share, or those of a file."""
     if job.holdout.holdout is None:
         return None
     matrix, labels = read.held_matrix, read.held_labels

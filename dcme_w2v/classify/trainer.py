@@ -1,7 +1,7 @@
-"""One training run of a linear classifier, and its weights.
+"""A training run of a linear classifier, and its weights.
 
-The core numbers the classes in an order of its own (`dcme_w2v.classify.class_order`); arguments
-and results here are in the caller's order. Called by `dcme_w2v.classify.fit`.
+The core may use another order of classes (`dcme_w2v.classify.class_order`); arguments and results
+here are in the order of the caller. Called by `dcme_w2v.classify.fit`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.engine.trainer import Trainer
 from dcme_w2v.parallel import one_blas_thread
 
-PAD = 16  # DCME_PAD: a row of weights is padded to a multiple
+PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 # Of a random projection: features that training does not move add noise to a document. On wikipara
 # 0.3 is better than 1 and 0.1 (docs/results/paper-latent.md).
 LENGTH = 0.3
-CHUNK = 2048  # documents whose scores are held at once
+CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
 WEIGHTS_AT_ONCE = 1 << 21  # copied at once
 
@@ -41,7 +41,7 @@ def rows_at_once(classes: int) -> int:
 
 
 def core_documents(matrix: csr_matrix) -> core.Documents:
-    """Return sparse rows as the core reads them."""
+    """Return sparse rows in the format of the core."""
     return core.Documents(
         matrix.indptr.astype(np.int64),
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
@@ -51,23 +51,23 @@ def core_documents(matrix: csr_matrix) -> core.Documents:
 
 
 class Weights:
-    """A linear model: weights by feature, one column a class.
+    """A linear model: a row of weights for each feature, a column for each class.
 
     Parameters
     ----------
     features, classes : int
-        Its size; all weights are 0 at first.
+        Its size; initial weights are 0.
     bias : float
-        Value of the constant feature, whose weights are the last row.
+        Value of the bias feature, whose weights are the last row.
     order : ndarray of int64, shape (classes,), optional
-        The classes in the order of the core's columns.
+        The class of each column of the core.
 
     Attributes
     ----------
     table : ndarray of float32, shape (features + 1, stride)
-        The weights as the core has them.
+        The weights in the layout of the core.
     offset : ndarray of float32, shape (classes,)
-        Added to the scores: what negative sampling leaves out of them, and 0 otherwise.
+        Added to the scores: the log noise distribution for negative sampling, otherwise 0.
     """
 
     def __init__(
@@ -87,21 +87,21 @@ class Weights:
 
     @property
     def output(self) -> NDArray[np.float32] | None:
-        """The second factor, for the core; None: the table's columns are the classes."""
+        """The second factor of a model of low rank, otherwise None."""
         return None
 
     @property
     def tables(self) -> dict[str, NDArray[np.float32]]:
-        """What is learned, by name, as views without the padding."""
+        """The parameters by name, as views without padding."""
         return {"weights": self.table[:, : self.classes]}
 
     @property
     def features(self) -> int:
-        """How many features there are, the constant one left out."""
+        """Number of features without the bias feature."""
         return len(self.table) - 1
 
     def get(self) -> NDArray[np.float32]:
-        """Return the weights, shape (features + 1, classes), classes in the caller's order."""
+        """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
         weights: NDArray[np.float32] = np.take(self.table, self.place, axis=1)
         return weights
 
@@ -121,13 +121,13 @@ class Weights:
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
 
     def above_mean(self, number: int) -> NDArray[np.float32]:
-        """Return a class's weights less their mean over all classes, shape (features,)."""
+        """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
         found: NDArray[np.float32] = table[:, self.place[number]] - table.mean(axis=1)
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the numbers without padding: the table's place in memory is the core's matter."""
+        """Return the parameters without padding, which depends on the core."""
         state = {"features": self.features, "classes": self.classes, "bias": self.bias}
         return state | {"order": self.order, "weights": self.get(), "offset": self.offset}
 
@@ -147,17 +147,17 @@ class Weights:
 
 
 class LowRankWeights(Weights):
-    """A linear model of low rank: scores are s = F (E^T x), E by feature and F by class.
+    """A linear model of low rank: s = F (E^T x), with E by feature and F by class.
 
     Parameters
     ----------
     features, classes, rank : int
         Its size.
     bias : float
-        Value of the constant feature, whose row of E is the last.
+        Value of the bias feature, whose row of E is the last.
     seed : int, optional
-        E is a random projection, of expected length 0.3 for rows of unit length, and F is 0; by
-        default E is 0, too.
+        E is initialised as a random projection, of expected length 0.3 for rows of unit length, and
+        F as 0; by default E is also 0.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class LowRankWeights(Weights):
         raise TypeError("weights of low rank are set by their factors")
 
     def above_mean(self, number: int) -> NDArray[np.float32]:
-        """Return a class's weights less their mean over all classes, shape (features,)."""
+        """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
         found: NDArray[np.float32] = first[:-1] @ (second[number] - second.mean(axis=0))
         return found
@@ -232,7 +232,7 @@ def new_weights(
     options: ClassifyOptions,
     order: NDArray[np.int64] | None = None,
 ) -> Weights:
-    """Return weights to begin with, of the rank that the options say."""
+    """Return initial weights, of the rank in the options."""
     if options.rank is not None:
         return LowRankWeights(features, classes, options.rank, options.bias, options.seed)
     return Weights(features, classes, options.bias, order)
@@ -251,22 +251,22 @@ def _mean_square(
 
 
 class ClassifierTrainer(Trainer):
-    """Learn weights from labelled documents, epoch by epoch.
+    """Trains weights on labelled documents, epoch by epoch.
 
     Parameters
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
         The documents.
     documents, labels : ndarray, shape (instances,)
-        Which of them has which label, a number below `classes`.
+        Index of the document and class of each instance.
     classes : int
         Number of classes.
     options : ClassifyOptions
         Resolved.
     weights : Weights, optional
-        To go on with; zeros by default.
+        Initial weights; zeros by default.
     sample_weight : ndarray of float32, shape (instances,), optional
-        How much each instance counts, above 0: multiplies its learning rate. 1 by default.
+        Weights of the instances, above 0, which multiply the learning rate; 1 by default.
     """
 
     def __init__(
@@ -289,13 +289,13 @@ class ClassifierTrainer(Trainer):
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
-        counts = np.maximum(counts, 1)  # partial_fit may not see all classes at once
+        counts = np.maximum(counts, 1)  # a call of partial_fit may not have all classes
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
         self.instances = core.Instances(documents, placed, matrix.shape[0], classes, sample_weight)
         squares = _mean_square(matrix, documents, sample_weight)
-        # options of the other update rule are None; the core does not read them
+        # options of the other update rule are None and not read by the core
         values = {name: value or 0 for name, value in core_options(options).items()}
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0

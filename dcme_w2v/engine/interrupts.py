@@ -1,4 +1,4 @@
-"""Signals to the run engine: recorded by the installed handlers, see `dcme_w2v.cli.signals`."""
+"""Signals that the run engine reads; see `dcme_w2v.cli.signals` for the handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dcme_w2v.errors import DcmeError
 
 
 class Interrupted(DcmeError):
-    """A signal ended the work; the exit code is 128 and the signal's number, as shells have it."""
+    """A signal ended the run; the exit code is 128 + the signal's number, as in shells."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class Interrupted(DcmeError):
 
 
 class ReceivedSignal:
-    """The first signal that came, if one did."""
+    """The first signal that arrived; `number` is None before."""
 
     def __init__(self) -> None:
         self.number: int | None = None

@@ -18,9 +18,9 @@ from dcme_w2v.progress import Reporter
 def interruptible(
     task: Task, signals: AbstractContextManager[ReceivedSignal] | None = None
 ) -> Iterator[ReceivedSignal]:
-    """Open `signals`; a KeyboardInterrupt in the block gets the result so far as `partial`.
+    """Open `signals`; a KeyboardInterrupt in the block has the result so far as `partial`.
 
-    Without `signals` no handler is installed, and none is recorded.
+    Without `signals`, no handler is installed and no signal recorded.
     """
     with signals or contextlib.nullcontext(ReceivedSignal()) as received:
         try:
@@ -33,25 +33,25 @@ def interruptible(
 def run_epochs(
     task: Task, checkpointer: Checkpointer, reporter: Reporter, received: ReceivedSignal
 ) -> Progress:
-    """Train all epochs that are left and return the progress at the end.
+    """Train all remaining epochs and return the final progress.
 
     Parameters
     ----------
     task : Task
-        What is trained.
+        The training.
     checkpointer : Checkpointer
-        Has the number of the next epoch, and saves checkpoints.
+        Has the next epoch, and writes checkpoints.
     reporter : Reporter
-        Takes the progress and every epoch.
+        Receives the progress and the figures of every epoch.
     received : ReceivedSignal
-        Where a signal is in there, the run is saved and ends.
+        When it has a signal, the run is saved and ends.
 
     Raises
     ------
     Interrupted
-        A signal arrived; its message says where the state or the result so far is.
+        A signal arrived; the message names the checkpoint or the partial result.
     DivergedError
-        A number is no longer finite; the message says where the last good state is.
+        A parameter is NaN or infinite; the message names the last checkpoint.
     """
     trainer, position = task.trainer, checkpointer.position
     reporter.stage("training", task.total, task.unit)
@@ -84,17 +84,17 @@ def run_epochs(
 
 
 def interrupted(task: Task, checkpointer: Checkpointer, received: ReceivedSignal) -> Interrupted:
-    """Save a checkpoint after a signal, or else the result so far, and return the error."""
+    """Write a checkpoint after a signal, or else the result so far, and return the error."""
     assert received.number is not None
-    said = f"stopped by {received.name} in epoch {checkpointer.position.epoch + 1}: "
+    message = f"stopped by {received.name} in epoch {checkpointer.position.epoch + 1}: "
     try:
         if (saved := checkpointer.save()) is not None:
-            said += f"the state is in {saved}; go on with --resume={saved.parent}"
-            return Interrupted(said, received.number)
+            message += f"checkpoint {saved}; resume with --resume={saved.parent}"
+            return Interrupted(message, received.number)
     except ResourceError as error:
-        said += f"{error.message}; "
+        message += f"{error.message}; "
     try:
-        said += task.save_partial() or "nothing saved"
+        message += task.save_partial() or "nothing was saved"
     except ResourceError as error:
-        said += error.message
-    return Interrupted(said, received.number)
+        message += error.message
+    return Interrupted(message, received.number)

@@ -1,4 +1,4 @@
-"""What a system brings to the run engine: words, classes and whatever is trained in epochs."""
+"""The interface between the run engine and a training in epochs, of words or of classes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HASHED_AT_ONCE = 8 << 20  # numbers
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What distinguishes the data of one run from that of another.
+    """Identifies the data of a run.
 
     Attributes
     ----------
     hashes : dict of str
-        SHA-256 by name of what has to be the same.
+        SHA-256 by name; a resumed run must have the same.
     described : str
-        The data in words, for messages: "1,234 tokens and 99 words of corpus.txt".
+        The data, for messages: "1,234 tokens and 99 words of corpus.txt".
     """
 
     hashes: Mapping[str, str]
@@ -34,7 +34,7 @@ class Fingerprint:
 
 
 def hash_of(arrays: Iterable[NDArray[Any]]) -> str:
-    """Return the SHA-256 of the bytes of arrays, which may be mapped files."""
+    """Return the SHA-256 of the bytes of arrays, which may be memory-mapped."""
     found = hashlib.sha256()
     for array in arrays:
         for first in range(0, len(array), HASHED_AT_ONCE):
@@ -43,22 +43,22 @@ def hash_of(arrays: Iterable[NDArray[Any]]) -> str:
 
 
 class Task(ABC):
-    """One training with its data and its results; called by `dcme_w2v.engine.run`.
+    """A training with its data and results; called by `dcme_w2v.engine.run`.
 
     Parameters
     ----------
     trainer : Trainer
     options : mapping
-        All options as used, by name: those that a resumed run must have, too.
+        All options as used, by name; a resumed run must have the same.
 
     Attributes
     ----------
     kind : str
-        The kind of checkpoints, and what messages call the training: "words".
+        The kind of checkpoint, also used in messages: "words".
     unit : str
-        What the progress is counted in: "words".
+        Unit of the progress: "words".
     total : int
-        How much there is of it over all epochs.
+        Number of units over all epochs.
     free : collection of str
         Options that a resumed run may change.
     """
@@ -72,18 +72,18 @@ class Task(ABC):
 
     @abstractmethod
     def fingerprint(self) -> Fingerprint:
-        """Return what distinguishes the data."""
+        """Return the fingerprint of the data."""
 
     def done(self, progress: Progress) -> int:
-        """Return a progress in units."""
+        """Return how many units are done."""
         return progress.done
 
     def scores(self) -> dict[str, Any]:
-        """Return the held-out scores of an epoch that has ended, by name."""
+        """Return the held-out scores after an epoch, by name."""
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Hear an epoch's figures, from `scores` and others."""
+        """Receive the figures of an epoch: those of `scores` and others."""
 
     def is_over(self) -> bool:
         """Return whether training should stop before the last epoch."""
@@ -92,22 +92,22 @@ class Task(ABC):
     # ---- checkpoints ----
 
     def tables(self) -> Mapping[str, NDArray[np.float32]]:
-        """Return the tables that a checkpoint has, by name, as views that are written on resume."""
+        """Return the tables of a checkpoint by name, as views that a resume writes to."""
         return self.trainer.tables
 
     def texts(self) -> Mapping[str, Any]:
-        """Return files that a checkpoint has beside, by name: bytes for people and programs."""
+        """Return further files of a checkpoint: their bytes by name."""
         return {}
 
     def notes(self) -> dict[str, Any]:
-        """Return what else a resumed run needs, in terms of JSON."""
+        """Return further values, to be stored as JSON, that a resumed run requires."""
         return {}
 
     def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
-        """Put the notes of a checkpoint back; any exception says that they are damaged."""
+        """Restore the notes of a checkpoint; raises any exception if they are corrupt."""
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return what else a checkpoint is good for, after a run that diverged."""
+        """Return the end of a message: another use of a checkpoint of a run that diverged."""
         return ""
 
     # ---- interruption ----
@@ -118,4 +118,4 @@ class Task(ABC):
 
     @abstractmethod
     def save_partial(self) -> str | None:
-        """Save the result so far beside the output and say where; None if that is impossible."""
+        """Save the result so far beside the output and return a message; None if there is none."""

@@ -1,4 +1,4 @@
-"""One training run seen from Python: its epochs, its progress, its state; see csrc/engine."""
+"""A training run in the C core: its epochs, progress and state; see csrc/engine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dcme_w2v._core.engine import Run
 from dcme_w2v.errors import DivergedError, FormatError
 
 POLL_SECONDS = 0.2
-LOOKED_AT_ONCE = 256 << 20  # bytes of the tables at most, between two polls
-POLLS_A_ROUND = 4  # so that all of tables that are not large is looked at within a second
+CHECKED_AT_ONCE = 256 << 20  # maximum bytes of the tables that a poll checks
+POLLS_A_PASS = 4  # tables of moderate size are checked completely within a second
 
 
 class Options(Protocol):
-    """What the engine reads of a training's options, which are resolved."""
+    """The resolved options that the engine reads."""
 
     @property
     def objective(self) -> str:
@@ -31,22 +31,22 @@ class Options(Protocol):
 
     @property
     def epochs(self) -> int | None:
-        """How many epochs there are."""
+        """Number of epochs."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run has done so far, over all epochs.
+    """Progress of a run over all epochs.
 
     Attributes
     ----------
     trained, subsampled, without_context : int
-        Tokens that were targets, dropped because they are frequent, or alone in their sentence. Of
-        documents: the instances learned, one for each label; the other two are 0.
+        Tokens that were targets, that subsampling dropped, and that are alone in their sentence.
+        For documents: instances, one for each label; the other two are 0.
     loss : float
-        Mean loss of an instance since the current epoch began.
+        Mean loss per instance since the start of the current epoch.
     lr : float
-        The learning rate in use.
+        The current learning rate.
     """
 
     trained: int
@@ -57,12 +57,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Tokens or instances dealt with in one way or the other."""
+        """Number of tokens or instances, trained or not."""
         return self.trained + self.subsampled + self.without_context
 
 
 class Trainer:
-    """Train tables of numbers, epoch by epoch; a subclass opens the core's run.
+    """Trains tables of numbers, epoch by epoch; a subclass opens the run in the core.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class Trainer:
         The run.
     options : Options
     tables : mapping of ndarray of float32, shape (rows, columns)
-        What is learned, by name, in the core's order.
+        The parameters by name, in the order of the core.
     kernels : str
-        Name of the instruction set in use.
+        Name of the instruction set.
 
     Attributes
     ----------
@@ -87,17 +87,17 @@ class Trainer:
         self._before = core.progress()
         self._rows = sum(len(table) for table in tables.values())
         row_bytes = 4 * max(table.shape[1] for table in tables.values())
-        fitting = max(1, LOOKED_AT_ONCE // row_bytes)
-        self._looked_at_once = min(fitting, -(-self._rows // POLLS_A_ROUND))
-        self._looked = 0  # rows of the tables found finite in this round
+        fitting = max(1, CHECKED_AT_ONCE // row_bytes)
+        self._checked_at_once = min(fitting, -(-self._rows // POLLS_A_PASS))
+        self._checked = 0  # rows of the tables found finite in this pass
 
     @property
     def epochs(self) -> int:
-        """How many epochs the run has."""
+        """Number of epochs of the run."""
         return self.options.epochs or 0
 
     def progress(self) -> Progress:
-        """Return what has been done so far; may lag behind the threads a little."""
+        """Return the progress; may be slightly behind the threads."""
         now, before = self._core.progress(), self._before
         losses = now["losses"] - before["losses"]
         return Progress(
@@ -110,31 +110,31 @@ class Trainer:
 
     @property
     def unfinished(self) -> int | None:
-        """The epoch that was stopped before its end, from 0; None between epochs."""
+        """Number of the epoch that was stopped before its end, from 0; None between epochs."""
         number = self._core.unfinished()
         return number if number >= 0 else None
 
     def state(self) -> list[NDArray[np.uint8]]:
-        """Return the memory, as views, that the rest of the run depends on beside the tables."""
+        """Return the state of the run besides the tables, as views of its memory."""
         return self._core.state()
 
     def record(self) -> dict[str, Any]:
-        """Return what `restore` needs to know of the state, in terms of JSON."""
+        """Return the values, to be stored as JSON, that `restore` requires."""
         before = self._before
         sizes = [piece.nbytes for piece in self.state()]
         return {"loss": before["loss"], "losses": before["losses"], "state": sizes}
 
     def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
-        """Put a state back that `read` fills piece by piece; the tables are the caller's.
+        """Restore the state, which `read` fills piece by piece; the caller restores the tables.
 
         Raises
         ------
         FormatError
-            The state is not one of a training with these options and this data.
+            The state is not that of a training with these options and data.
         """
         pieces = self.state()
         if [piece.nbytes for piece in pieces] != record["state"]:
-            raise FormatError("it has other parts")
+            raise FormatError("its parts have other sizes")
         for piece in pieces:
             if piece.nbytes and read(piece.data) != piece.nbytes:
                 raise FormatError("it is truncated")
@@ -142,27 +142,27 @@ class Trainer:
         self._before = {**self._before, "loss": record["loss"], "losses": record["losses"]}
 
     def check_finite(self) -> None:
-        """Raise `DivergedError` if a number of the tables is not finite."""
+        """Raise `DivergedError` if a number of the tables is NaN or infinite."""
         self._check_rows(0, self._rows, self.unfinished or 0)
 
     def epoch(
         self, number: int, watch: Callable[[Progress], bool | None] | None = None
     ) -> Progress:
-        """Train one epoch, or what is left of it, and return the progress at its end.
+        """Train an epoch, or the rest of it, and return the progress at its end.
 
         Parameters
         ----------
         number : int
-            From 0; decides the learning rate and the random numbers.
+            From 0; determines the learning rate and the random numbers.
         watch : callable, optional
-            Called every fifth of a second with the progress; where it returns True, the threads
-            stop within some thousand instances, and the epoch is `unfinished` and can be resumed.
-            What it raises stops them, too.
+            Called five times a second with the progress. If it returns True, the threads stop
+            within some thousand instances; the epoch is `unfinished` and can be resumed. An
+            exception from it also stops them.
 
         Raises
         ------
         DivergedError
-            A number is no longer finite.
+            A parameter is NaN or infinite.
         """
         if self.unfinished is None:
             self._before = self._core.progress()
@@ -190,10 +190,10 @@ class Trainer:
         return self.progress()
 
     def _polled(self, number: int) -> None:
-        """Look at some more rows: the threads look at some losses only, of rows they meet."""
-        end = min(self._rows, self._looked + self._looked_at_once)
-        self._check_rows(self._looked, end, number)
-        self._looked = end % self._rows
+        """Check some more rows: the threads check only some losses."""
+        end = min(self._rows, self._checked + self._checked_at_once)
+        self._check_rows(self._checked, end, number)
+        self._checked = end % self._rows
 
     def _check_rows(self, begin: int, end: int, number: int) -> None:
         if not self._core.is_finite(begin, end):
@@ -202,14 +202,14 @@ class Trainer:
     def _diverged(self, number: int, what: object) -> DivergedError:
         o = self.options
         return DivergedError(
-            f"training left the finite numbers in epoch {number + 1} ({what}; "
+            f"training diverged (NaN or infinity) in epoch {number + 1} ({what}; "
             f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}): "
             "give a lower --lr"
         )
 
     def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:
         try:
-            # A stop may have come when the epoch before was over already.
+            # A stop may arrive after the end of the previous epoch.
             while not self._core.epoch(number) and not stopping.is_set():
                 pass
         except DivergedError as error:

@@ -286,7 +286,7 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
     if job.choose is None:
         return [options.latent]
     if job.holdout is None:
-        raise UsageError("--choose needs documents to measure by; give --holdout")
+        raise UsageError("--choose: requires held-out documents; give --holdout")
     if options.latent is not None:
         raise UsageError("--choose and --latent: give one")
     try:

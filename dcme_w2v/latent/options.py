@@ -172,5 +172,5 @@ def _check(options: LatentOptions, own: bool) -> None:
     if use and (options.init != "auto" or options.solver != "em"):
         raise UsageError(
             f"--unlabelled={options.unlabelled}: starts at a classifier of the labelled documents "
-            "and goes on by em; leave --init and --solver out"
+            "and continues with em; leave --init and --solver out"
         )

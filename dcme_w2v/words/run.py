@@ -1,4 +1,4 @@
-"""The train job: text in, vectors, vocabulary and manifest out; what `dcme-w2v train` calls."""
+"""Trains word vectors: from text to vectors, vocabulary and manifest; the command ``train``."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def train(
     Parameters
     ----------
     job : TrainJob
-        What to read and to write.
+        Inputs and outputs.
     vocabulary : VocabularyOptions
-        Which words are kept.
+        Options of the vocabulary.
     options : TrainOptions
-        How to train; what is None gets its default, see `dcme_w2v.words.defaults`.
+        Options of the training; None: the default, see `dcme_w2v.words.defaults`.
     reporter : Reporter
-        Hears of the progress.
+        Receives the progress.
     signals : context manager, optional
-        Open while training; notes signals. No handler is installed without.
+        Records signals while training. Without it, no handler is installed.
 
     Returns
     -------
@@ -80,17 +80,17 @@ def train(
     Raises
     ------
     UsageError
-        Options contradict each other, or a file cannot be written.
+        Options are inconsistent, or a file cannot be written.
     CorpusError
-        The corpus cannot be read, or nothing in it can be trained on.
+        The corpus cannot be read, or has no token to train on.
     ResourceError
-        Memory or disk does not suffice.
+        There is not enough memory or disk space.
     DivergedError
-        Training left the finite numbers.
+        A parameter is NaN or infinite.
     Interrupted
-        `signals` received one; what there was has been saved, see `dcme_w2v.engine.run`.
+        A signal arrived; the state or the result so far is saved, see `dcme_w2v.engine.run`.
     KeyboardInterrupt
-        Where it came while training, its attribute `partial` is the `Vectors` so far.
+        While training; its attribute `partial` is the `Vectors` so far.
     """
     start = time.monotonic()
     job, options, found = _resolved(job, vocabulary, options)
@@ -129,12 +129,12 @@ def train(
 def dry_run(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
 ) -> dict[str, Any]:
-    """Read the corpus and return what training would need; see `train`.
+    """Read the corpus and return the resources that training requires; see `train`.
 
     Returns
     -------
     dict
-        See `dcme_w2v.words.resources.needs`; and under "refused" the error if it cannot be had.
+        See `dcme_w2v.words.resources.needs`; "refused" is the error if they are not available.
     """
     job, options, _ = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter) as corpus:
@@ -143,7 +143,7 @@ def dry_run(
 
 
 def _check_trained(progress: Progress) -> None:
-    """Raise if nothing was learned from any token."""
+    """Raise if no token was trained on."""
     if progress.trained:
         return
     raise CorpusError(
@@ -159,7 +159,7 @@ def _vectors(
     vocabulary: Vocabulary,
     manifest: dict[str, Any] | None = None,
 ) -> Vectors:
-    """Return the vectors, which end the training, and the context vectors."""
+    """Return the word vectors with the context vectors; ends the training."""
     assert job.vectors is not None
     counts = vocabulary.counts
     context = None
@@ -170,7 +170,7 @@ def _vectors(
 
 
 def _with_counts(job: TrainJob) -> TrainJob:
-    """Save the vocabulary where both tables are, but no counts."""
+    """Also save the vocabulary if both tables are saved without counts."""
     path = counts_path(job)
     return job if path is None else dataclasses.replace(job, save_vocab=path)
 
@@ -178,14 +178,14 @@ def _with_counts(job: TrainJob) -> TrainJob:
 def _resolved(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
-    """Check files and options; those that a checkpoint has and that are not given are its own."""
+    """Check files and options; threads and sample default to those of the checkpoint."""
     paths_of(job).check()
     job = _with_counts(job)
     found = find_checkpoint(job.checkpoints, WordsTask.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
     if job.init_context is not None and job.init is None:
-        raise UsageError("--init-context: needs --init, the word vectors that belong to it")
+        raise UsageError("--init-context: requires --init, the word vectors of the same training")
     checked = resolved(options)
     vectors = vectors_of(job.vectors, options, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
@@ -201,7 +201,7 @@ def _resolved(
 def _encoded(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
 ) -> EncodedCorpus:
-    """Read the corpus and say what is in it."""
+    """Read the corpus and report its size."""
     known = job.read_vocab
     if isinstance(known, str):
         known = Vocabulary.load(known)
@@ -252,7 +252,7 @@ def _manifest(
 
 
 def _format(job: TrainJob) -> str | None:
-    """Return the format of the vectors: the one asked for, or the suffix's."""
+    """Return the format of the vectors: the given one, or that of the suffix."""
     return job.format or (format_of(job.output) if job.output is not None else None)
 
 
@@ -266,7 +266,7 @@ def _corpus_line(corpus: EncodedCorpus) -> str:
 
 
 class WordsTask(Task):
-    """Word vectors, to the run engine."""
+    """Training of word vectors, for the run engine."""
 
     kind, unit = "words", "words"
 
@@ -294,7 +294,7 @@ class WordsTask(Task):
         )
 
     def done(self, progress: Progress) -> int:
-        """Return a progress in tokens of the corpus."""
+        """Return the progress in tokens of the corpus."""
         # out-of-vocabulary tokens are not in the cache: counted in proportion
         return progress.done * self._corpus.tokens // len(self._corpus.ids)
 
@@ -303,20 +303,20 @@ class WordsTask(Task):
         return self._held_out.score() if self._held_out else {}
 
     def texts(self) -> dict[str, Any]:
-        """Return the vocabulary, which makes the input table word vectors like any."""
+        """Return the vocabulary, with which the input table can be read as word vectors."""
         words = self._corpus.vocabulary
         return {"vectors.vocab": format_counts(words.text, words.offsets, words.counts).data}
 
     def start_hint(self, checkpoint: Path) -> str:
-        """Return that the vectors can be started from."""
-        return f", which --init={checkpoint}/vectors.npy reads"
+        """Return that the vectors can be used as initial values."""
+        return f", whose vectors --init={checkpoint}/vectors.npy reads"
 
     def partial(self) -> Vectors:
         """Return the vectors so far."""
         return _vectors(self._job, self._training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
-        """Save the vectors so far beside the outputs that are files."""
+        """Save the vectors so far beside the outputs, except streams."""
         written = _save(self._job, self._training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
@@ -337,9 +337,9 @@ def _save(
     checkpointer: Checkpointer | None = None,
     suffix: str = "",
 ) -> list[str]:
-    """Write the vectors and return where; with a suffix only what goes to files.
+    """Write the vectors and return the paths; with a suffix, streams are not written.
 
-    What cannot be written is kept as a checkpoint of `checkpointer`, or see `dcme_w2v.fallback`.
+    If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.fallback`.
     """
     assert job.vectors is not None
     tables = (
@@ -375,8 +375,8 @@ def _write_tables(
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:
-    """Save the state if checkpoints are kept, and say where."""
+    """Write a checkpoint, if there is a folder for them, and return a message."""
     saved = checkpointer.save() if checkpointer is not None else None
     if saved is None:
         return None
-    return f"nothing is lost: make room, and go on with --resume={saved.parent}"
+    return f"nothing is lost: free some space, and resume with --resume={saved.parent}"

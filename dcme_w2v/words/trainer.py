@@ -1,4 +1,4 @@
-"""One training run of word vectors: its tables in the core's layout, the clusters of DCME."""
+"""A training run of word vectors: its tables in the layout of the core, the clusters of DCME."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Trainer(engine.Trainer):
     ids : ndarray of uint32, shape (n,)
         Word numbers by descending frequency; bit 31 marks the last word of a sentence.
     counts : ndarray of int64, shape (words,)
-        How often each word occurs.
+        Number of occurrences of each word.
     options : TrainOptions
         Resolved, see `dcme_w2v.words.defaults.resolved`.
     kernels : str, optional
-        Instruction set: "scalar", "avx2", "avx512" or "neon"; by default what the environment
-        variable DCME_W2V_KERNELS names, or else the fastest that the machine has.
+        Instruction set: "scalar", "avx2", "avx512" or "neon"; by default that of the environment
+        variable DCME_W2V_KERNELS, or else the fastest that the machine supports.
 
     Attributes
     ----------
     input, output : ndarray of float32, shape (words, dim)
-        The context vectors, which are the word vectors, and the target vectors. Rows are padded:
-        the arrays are views and not contiguous.
+        The word vectors and the context vectors. Rows are padded: the arrays are views that are
+        not contiguous.
     """
 
     options: TrainOptions
@@ -52,14 +52,14 @@ class Trainer(engine.Trainer):
         opened = core.Trainer(
             core_options(options), ids, counts, input_table, output_table, kernels_named(kernels)
         )
-        release_pages(ids)  # it has looked at all of them, and no row has memory yet
+        release_pages(ids)  # the core has read all of them; the tables use no memory yet
         core.initialise(input_table, options.dim, options.seed)
         tables = {"vectors": self.input, "context": self.output}
         super().__init__(opened, options, tables, str(opened.kernels))
 
     @property
     def clusters(self) -> int:
-        """How many dual clusters the objective has: 0 without."""
+        """Number of dual clusters of the objective; 0 if it has none."""
         return self._core.clusters()
 
     def centre(self, k: int) -> NDArray[np.float32]:
