@@ -1,0 +1,226 @@
+"""Word vectors on a cluster: how a shard learns in one round, and how far its rows have gone.
+
+Legend: p shards; N words; m_i steps of a row in a shard and round; C size of a context.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.train import initialise
+from dcme_w2v.cluster import mixing
+from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
+from dcme_w2v.core import new_table
+from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.text.cache import LAST
+from dcme_w2v.words.trainer import Trainer
+
+SLOPE = 0.3  # of the logistic function, fitted; from 0.15 to 0.5 results are the same
+SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
+MIXED = ("ns", "nce")  # objectives whose shards can be mixed
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over all words, which a block of rows does not have.
+
+    Attributes
+    ----------
+    tokens, kept, noise : float
+        Counts; counts after subsampling; counts to the power of the noise distribution.
+    """
+
+    tokens: float
+    kept: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How p shards are trained in rounds.
+
+    Attributes
+    ----------
+    options : TrainOptions
+        Of the whole run, resolved.
+    shards, rounds : int
+        `rounds` is a multiple of the epochs, or a divisor.
+    """
+
+    options: TrainOptions
+    shards: int
+    rounds: int
+
+    def totals(self, counts: NDArray[np.int64]) -> Totals:
+        """Return the sums that `steps` needs."""
+        tokens = float(counts.sum())
+        kept = counts * keep_shares(counts, tokens, self.options.sample or 0.0)
+        return Totals(tokens, float(kept.sum()), float(self._noise(counts).sum()))
+
+    def _noise(self, counts: NDArray[np.int64]) -> Numbers:
+        return np.where(counts > 0, np.maximum(counts, 1.0) ** (self.options.noise_power or 0), 0.0)
+
+    def learn(
+        self,
+        shard: int,
+        number: int,
+        ids: NDArray[np.uint32],
+        counts: NDArray[np.int64],
+        tables: Sequence[Rows],
+    ) -> tuple[list[Rows], dict[str, Any]]:
+        """Train the tables on a shard's share of a round, and return them with what was done.
+
+        A round is one or more epochs, or a part of one. The learning rate and the random numbers
+        follow from the numbers of the round and the shard. Shard 0 has the seed of the run: a run
+        of one shard, one round an epoch, is the run of one machine.
+
+        Parameters
+        ----------
+        shard, number : int
+            The shard and the round, from 0.
+        ids : ndarray of uint32, shape (n,)
+            The shard's text; bit 31 marks the last word of a sentence.
+        counts : ndarray of int64, shape (words,)
+            Counts of the words in all shards together, for subsampling and noise.
+        tables : sequence of ndarray of float32, shape (words, dim)
+            The input and the output table at the start of the round; not changed.
+
+        Raises
+        ------
+        DivergedError
+            A number is no longer finite; the message has shard and round.
+        """
+        epochs = self.options.epochs
+        if self.rounds > epochs:
+            ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
+        done = {"trained": 0, "subsampled": 0, "without_context": 0, "loss": float("nan")}
+        if not len(ids):
+            return [np.array(table) for table in tables], done
+        steps = max(self.rounds, epochs)
+        seed = seed_of(self.options.seed, shard)
+        training = Trainer(ids, counts, dataclasses.replace(self.options, epochs=steps, seed=seed))
+        training.input[:], training.output[:] = tables
+        try:
+            for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
+                progress = training.epoch(step)
+        except DivergedError as error:
+            raise DivergedError(
+                f"shard {shard + 1} in round {number + 1}: {error.message}"
+            ) from error
+        done = {name: getattr(progress, name) for name in done}
+        return [np.array(training.input), np.array(training.output)], done
+
+    def steps(
+        self, number: int, counts: NDArray[np.int64], totals: Totals
+    ) -> dict[str, tuple[Numbers, Numbers]]:
+        """Return for each table m_i and how far its rows go in a direction of eigenvalue 1.
+
+        A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
+        way to the optimum. An output row makes m_i steps, as target and as noise; its curvature is
+        the slope of the logistic function times the second moment of h. An input row is 1 / C of h
+        in C contexts for each of its tokens, and learns from 1 + `negative` output rows in each.
+
+        Parameters
+        ----------
+        number : int
+            The round, from 0.
+        counts : ndarray of int64, shape (n,)
+            Of some words, in all shards together.
+        totals : Totals
+
+        Returns
+        -------
+        dict of (ndarray of float64, shape (n,), ndarray of float64, shape (n,))
+            m_i, or for the input table the tokens that are kept, in one shard; lr * kappa * m_i.
+        """
+        options, size = self.options, context_size(self.options)
+        assert options.negative is not None and options.input_rate is not None
+        share = options.epochs / self.rounds / self.shards
+        kept = share * counts * keep_shares(counts, totals.tokens, options.sample or 0.0)
+        noise = options.negative * share * totals.kept * self._noise(counts) / totals.noise
+        output, input_slope = kept + noise, SLOPE * (1 + options.negative)
+        if options.model == "skipgram":
+            output *= size
+        else:
+            input_slope /= size if options.gradient == "word2vec" else size**2
+        rate = rate_at(options, (number + 0.5) / self.rounds)
+        input_steps = rate * options.input_rate * input_slope * size * kept
+        return {"input": (kept, input_steps), "output": (output, rate * SLOPE * output)}
+
+    def directions(self, moments: Mapping[str, Sequence[Numbers]]) -> dict[str, Directions]:
+        """Return the directions of both tables from the moments of all blocks of both."""
+        context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
+        return {
+            "input": mixing.directions(moments["output"], 1.0),
+            "output": mixing.directions(moments["input"], context),
+        }
+
+
+def initial_rows(table: str, rows: slice, options: TrainOptions) -> Rows:
+    """Return rows of the input or the output table before the first round, from the seed."""
+    if table == "output":
+        return np.zeros((rows.stop - rows.start, options.dim), dtype=np.float32)
+    whole = new_table(rows.stop, options.dim)
+    initialise(whole, options.dim, options.seed)
+    return np.array(whole[rows, : options.dim])
+
+
+def check_mixed(options: TrainOptions) -> None:
+    """Raise where the tables of shards cannot be mixed."""
+    if options.objective not in MIXED:
+        raise UsageError(
+            f"--objective={options.objective}: is not supported with --cluster; give "
+            f"--objective={' or '.join(MIXED)}"
+        )
+
+
+def seed_of(seed: int, shard: int) -> int:
+    """Return the seed of a shard: that of the run for the first, and hashes for the others."""
+    if shard == 0:
+        return seed
+    found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
+    return int.from_bytes(found[:8], "little") >> 1
+
+
+def part_of(ids: NDArray[np.uint32], part: int, parts: int) -> NDArray[np.uint32]:
+    """Return one of several parts of encoded text of about equal size, in whole sentences."""
+    begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
+    return ids[begin:end]
+
+
+def _next_sentence(ids: NDArray[np.uint32], position: int) -> int:
+    """Return the position of the first sentence that begins at a position or after it."""
+    if position == 0:
+        return 0
+    for first in range(position - 1, len(ids), SCANNED_AT_ONCE):
+        ends = np.flatnonzero(ids[first : first + SCANNED_AT_ONCE] & LAST)
+        if len(ends):
+            return int(first + ends[0] + 1)
+    return len(ids)
+
+
+def context_size(options: TrainOptions) -> float:
+    """Return C, the mean number of words in a context."""
+    return options.window + 1.0 if options.window_mode == "shrink" else 2.0 * options.window
+
+
+def keep_shares(counts: NDArray[np.int64], tokens: float, sample: float) -> Numbers:
+    """Return the share of each word's tokens that subsampling keeps, as csrc/train has it."""
+    if not sample:
+        return np.ones(len(counts))
+    ratio = sample * tokens / np.maximum(counts, 1)
+    return np.asarray(np.minimum(1.0, np.sqrt(ratio) + ratio))
+
+
+def rate_at(options: TrainOptions, done: float) -> float:
+    """Return the learning rate when a share of the training is done."""
+    assert options.lr is not None and options.min_lr is not None
+    return max(options.lr * (1 - done), options.min_lr)

@@ -1,0 +1,192 @@
+"""Shards of a corpus, trained in rounds and mixed in this process."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from helpers import options_of
+from texts import corpus
+
+from dcme_w2v.cluster import mixing
+from dcme_w2v.cluster import words as cluster
+from dcme_w2v.cluster.words import Plan
+from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.text.cache import LAST
+from dcme_w2v.words.trainer import Trainer
+
+TABLES = ("input", "output")
+MODELS = [
+    {"model": model, "objective": objective}
+    for model in ("cbow", "skipgram")
+    for objective in cluster.MIXED
+]
+
+
+def trained(plan, mix="curvature", count=1, **more):
+    """Train all shards in all rounds; return the tables, and what was done by round and shard."""
+    ids, counts = corpus(**more)
+    shards = [cluster.part_of(ids, k, plan.shards) for k in range(plan.shards)]
+    totals, cuts = plan.totals(counts), mixing.blocks(len(counts), count)
+    tables = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
+    done = []
+    for number in range(plan.rounds):
+        found = [plan.learn(k, number, shards[k], counts, tables) for k in range(plan.shards)]
+        done.append([note for _, note in found])
+        pieces = {
+            t: [[rows[i][cut] for rows, _ in found] for cut in cuts] for i, t in enumerate(TABLES)
+        }
+        steps = [plan.steps(number, counts[cut], totals) for cut in cuts]
+        moments = {
+            t: [
+                mixing.moments(len(counts), cut, piece, one[t][0])
+                for cut, piece, one in zip(cuts, pieces[t], steps, strict=True)
+            ]
+            for t in TABLES
+        }
+        ways = plan.directions(moments)
+        tables = [
+            np.concatenate([
+                mixing.mean(piece) if mix == "mean" else mixing.curvature(
+                    len(counts), cut, table[cut], piece, one[t][1], ways[t])
+                for cut, piece, one in zip(cuts, pieces[t], steps, strict=True)
+            ])
+            for t, table in zip(TABLES, tables, strict=True)
+        ]  # fmt: skip
+    return tables, done
+
+
+def on_one_machine(options, **more):
+    training = Trainer(*corpus(**more), options)
+    for epoch in range(options.epochs):
+        last = training.epoch(epoch)
+    return [training.input, training.output], last
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda one: "-".join(one.values()))
+def test_one_shard_and_a_round_an_epoch_is_one_machine_to_the_bit(model):
+    options = options_of(model, epochs=3)
+    tables, done = trained(Plan(options, 1, 3), count=5)
+    straight, last = on_one_machine(options)
+    for table, wanted in zip(tables, straight, strict=True):
+        np.testing.assert_array_equal(table, wanted)
+    assert sum(note["trained"] for [note] in done) == last.trained
+
+
+@pytest.mark.parametrize(("epochs", "rounds"), [(2, 2), (2, 6), (4, 2), (3, 1)])
+def test_every_token_is_dealt_with_once_an_epoch(epochs, rounds):
+    ids, _ = corpus()
+    _, done = trained(Plan(options_of({}, epochs=epochs), 3, rounds))
+    kinds = ("trained", "subsampled", "without_context")
+    assert sum(note[kind] for notes in done for note in notes for kind in kinds) == epochs * len(
+        ids
+    )
+
+
+def test_the_number_of_blocks_does_not_change_the_result():
+    plan = Plan(options_of({}, epochs=1), 3, 4)
+    one, many = trained(plan)[0], trained(plan, count=7)[0]
+    for table, other in zip(one, many, strict=True):
+        np.testing.assert_array_equal(table, other)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 500])
+def test_parts_are_whole_sentences(parts):
+    ids, _ = corpus()
+    found = [cluster.part_of(ids, part, parts) for part in range(parts)]
+    np.testing.assert_array_equal(np.concatenate(found), ids)
+    assert all(part[-1] & LAST for part in found if len(part))
+    if parts == 7:
+        assert max(map(len, found)) < len(ids) / 7 + 601  # the longest sentence
+
+
+def test_a_sentence_without_an_end_is_not_cut():
+    ids = np.zeros(200_000, dtype=np.uint32)
+    assert [len(cluster.part_of(ids, part, 3)) for part in range(3)] == [200_000, 0, 0]
+
+
+def test_shards_and_rounds_have_random_numbers_of_their_own():
+    ids, counts = corpus()
+    plan = Plan(options_of({}, epochs=3, sample=1e-3), 2, 3)
+    start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
+    subsampled = {
+        plan.learn(shard, number, ids, counts, start)[1]["subsampled"]
+        for shard in range(2)
+        for number in range(3)
+    }
+    assert len(subsampled) == 6
+    assert cluster.seed_of(7, 0) == 7
+    assert len({cluster.seed_of(seed, k) for seed in range(20) for k in range(20)}) == 400
+
+
+def test_the_initial_rows_of_blocks_are_those_of_one_machine():
+    options = options_of({})
+    ids, counts = corpus()
+    whole = Trainer(ids, counts, options).input
+    for cut in mixing.blocks(len(counts), 4):
+        np.testing.assert_array_equal(cluster.initial_rows("input", cut, options), whole[cut])
+
+
+def test_subsampling_is_foreseen():
+    options = options_of({}, epochs=4, sample=3e-3)
+    _, counts = corpus(tokens=30_000)
+    plan = Plan(options, 1, 4)
+    _, last = on_one_machine(options, tokens=30_000)
+    alone = last.without_context
+    assert plan.totals(counts).kept * 4 == pytest.approx(last.trained + alone, rel=0.02)
+    kept, _ = plan.steps(0, counts, plan.totals(counts))["input"]
+    assert kept.sum() == pytest.approx(plan.totals(counts).kept)
+
+
+def test_a_round_ends_nearer_to_one_machine_than_the_mean():
+    """Each shard learns a share: the mean is too short."""
+    options = options_of({}, epochs=2, lr=0.02, negative=5)
+    straight, _ = on_one_machine(options, tokens=20_000)
+    length = [np.linalg.norm(table) for table in straight]
+    for mix, low, high in (("mean", 0.0, 0.5), ("curvature", 0.6, 1.2)):
+        tables, _ = trained(Plan(options, 8, 8), mix, tokens=20_000)
+        for i in range(2):
+            assert low * length[i] < np.linalg.norm(tables[i]) < high * length[i]
+
+
+def test_a_word_that_one_shard_lacks_is_learned_by_the_others():
+    ids, counts = corpus()
+    word = len(counts) // 2
+    plan = Plan(options_of({}, epochs=1, sample=0.0), 2, 1)
+    without = ids.copy()
+    without[(ids & (LAST - 1)) == word] = 0  # another word in its place, also at line ends
+    start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
+    has, _ = plan.learn(0, 0, ids, counts, start)
+    lacks, _ = plan.learn(1, 0, without, counts, start)
+    np.testing.assert_array_equal(lacks[0][word], start[0][word])
+    _, steps = plan.steps(0, counts, plan.totals(counts))["input"]
+    ways = mixing.Directions(np.ones(8), np.eye(8))
+    every = slice(0, len(counts))
+    mixed = mixing.curvature(len(counts), every, start[0], [has[0], lacks[0]], steps, ways)
+    change, whole = mixed[word] - start[0][word], has[0][word] - start[0][word]
+    assert 0.5 * np.linalg.norm(whole) < np.linalg.norm(change) <= 1.01 * np.linalg.norm(whole)
+
+
+@pytest.mark.filterwarnings("ignore:lr=.* is unusual")
+def test_a_shard_that_diverges_is_named():
+    ids, counts = corpus()
+    options = dataclasses.replace(options_of({}, epochs=2), lr=1000.0)
+    plan = Plan(options, 4, 4)
+    start = [cluster.initial_rows(t, slice(0, len(counts)), options) for t in TABLES]
+    start[1][:] = 1e30
+    with pytest.raises(DivergedError, match=r"^shard 3 in round 2: training "):
+        plan.learn(2, 1, ids, counts, start)
+
+
+@pytest.mark.parametrize("objective", ["dcme", "hs"])
+def test_objectives_that_cannot_be_mixed_are_named(objective):
+    with pytest.raises(UsageError, match=f"objective={objective}: is not supported with cluster"):
+        cluster.check_mixed(options_of({"objective": objective}))
+
+
+def test_an_empty_part_changes_nothing():
+    _, counts = corpus()
+    plan = Plan(options_of({}), 2, 5)
+    start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
+    tables, note = plan.learn(1, 0, np.zeros(0, dtype=np.uint32), counts, start)
+    np.testing.assert_array_equal(tables, start)
+    assert (note["trained"], note["subsampled"], note["without_context"]) == (0, 0, 0)
