@@ -276,3 +276,36 @@ def test_weights_of_very_many_features_have_whole_lines():
     weights.set(np.ones((400_001, 20), dtype=np.float32))
     rows = csr_matrix(([1.0], ([0], [399_999])), shape=(1, 400_000), dtype=np.float32)
     assert weights.scores(core_documents(rows), 0, 1, 1) == pytest.approx(np.full((1, 20), 1.1))
+
+
+@pytest.mark.parametrize(("classes", "options", "objective", "clusters"), [
+    (2, {}, "gd", None),
+    (1199, {}, "gd", None),
+    (1200, {}, "dcme", 80),
+    (24_001, {}, "dcme", 310),
+    (10**7, {}, "dcme", 4096),
+    (24_001, {"objective": "dcme"}, "dcme", 80),
+    (24_001, {"objective": "gd"}, "gd", None),
+    (24_001, {"class_clusters": 9}, "dcme", 9),
+    (5, {"exact_clusters": 1}, "dcme", 80),
+    (5, {"draws": 1}, "dcme", 80),
+    (5, {"dcme_update": "paper"}, "dcme", None),
+    (5, {"beta": 0.5, "dcme_update": "paper"}, "dcme", None),
+    (24_001, {"rank": 3}, "gd", None),
+    (24_001, {"solver": "lbfgs"}, "gd", None),
+])  # fmt: skip
+def test_the_objective_follows_the_number_of_classes(classes, options, objective, clusters):
+    found = resolved(ClassifyOptions(**options), classes)
+    assert found.objective == objective
+    if objective == "dcme":
+        assert found.class_clusters == clusters
+
+
+def test_auto_is_the_objective_that_it_chooses():
+    rows, labels = problem(12, 200, 30)
+    models = [
+        MaxentClassifier(objective=objective, threads=1).fit(rows, labels)
+        for objective in ("auto", "gd")
+    ]
+    assert [model.objective_ for model in models] == ["gd", "gd"]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)

@@ -272,3 +272,17 @@ def test_a_model_that_predicts_no_classes(line, tmp_path, capsys):
     save_model(tmp_path / "m", "thing", 1, {}, {})
     code = run(["classify", line[0], str(tmp_path / "m"), line[1]])
     assert "kind 'thing'; give one of classifier" in refused(capsys, code)
+
+
+def test_auto_is_reported_and_recorded(tmp_path, docs):
+    for name, options, chosen, said in (
+        ("a", [], "gd", True),
+        ("b", ["--class-clusters", "2"], "dcme", True),
+        ("c", ["--objective", "dcme"], "dcme", False),
+    ):
+        result = invoke("train", docs, "--output", str(tmp_path / name), *options)
+        clusters = " with 2 clusters" if name == "b" else ""
+        assert (f"--objective auto: {chosen}{clusters}, for 2 classes" in result.stderr) == said
+        assert "no effect" not in result.stderr
+        recorded = json.loads((tmp_path / name / "model.json").read_text())["options"]
+        assert recorded["objective"] == chosen

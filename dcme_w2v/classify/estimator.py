@@ -52,6 +52,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Names of the columns of a DataFrame.
     n_iter_ : int
         Epochs, or iterations of L-BFGS; one per call of `partial_fit`.
+    objective_ : str
+        The objective in use: with `objective="auto"`, the one that was chosen.
     epochs_ : list of dict
         Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
@@ -101,6 +103,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         _check_classes(self.classes_)
         options = resolved(options_of(self), len(self.classes_))
+        self.objective_ = options.objective
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
             kept = weights > 0
@@ -150,6 +153,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
         options = dataclasses.replace(options_of(self), epochs=1, solver="sgd")
         options = resolved(options, len(self.classes_))
+        self.objective_ = options.objective
         options = dataclasses.replace(options, min_lr=options.lr)
         if self.class_weight == "balanced":
             raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')

@@ -71,10 +71,10 @@ class ClassifyOptions(Checked):
     """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
 
     objective: str = option(
-        "dcme",
+        "auto",
         "exact softmax (gd), dual-clustering maximum entropy, noise-contrastive estimation or "
-        "negative sampling",
-        choices=("gd", "dcme", "nce", "ns"),
+        "negative sampling; auto: gd below 1,200 classes, else dcme",
+        choices=("gd", "dcme", "nce", "ns", "auto"),
         only={"solver": ("sgd",)},
     )
     solver: str = option(
@@ -105,38 +105,39 @@ class ClassifyOptions(Checked):
     )
     class_clusters: int | None = option(
         None,
-        "divide the classes into N clusters of similar ones, at most (dcme; default: 80)",
+        "divide the classes into N clusters of similar ones, at most (dcme; default: 80; with "
+        "--objective auto at least twice the root of the number of classes)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     exact_clusters: int | None = option(
         None,
         "clusters whose classes are computed exactly for each document (dcme; default: 10)",
         minimum=0,
         maximum=4096,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     draws: int = option(
         4,
         "other clusters sampled for each document, to correct the bound (dcme)",
         minimum=0,
         maximum=1000,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     centre_interval: float | None = option(
         None,
         "update each cluster's centre once in X times as many documents as there are classes "
         "(dcme; default: 40)",
         above=0.0,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     clusters: int | None = option(
         None,
         "number of dual clusters (--dcme-update paper; default: 20)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     top_items: int | None = option(
         None,
@@ -144,20 +145,20 @@ class ClassifyOptions(Checked):
         "default: 10)",
         minimum=0,
         maximum=100000,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     beta: float | None = option(
         None,
         "update a cluster's centre after X times as many of its documents as there are classes "
         "(--dcme-update paper; default: 1)",
         above=0.0,
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     dcme_update: str = option(
         "robust",
         "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
-        only={"objective": ("dcme",), "solver": ("sgd",)},
+        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
     )
     batch: int | None = option(
         None,
@@ -235,8 +236,14 @@ RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 PAPER_RATE = 1.0
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
+# From here dcme takes less time an epoch than gd (docs/results/many-classes.json).
+DCME_CLASSES = 1200
 # The options of each update rule; an option of one and the nearest of the other in the same place.
-ROBUST_CLUSTERS = {"class_clusters": 80, "exact_clusters": 10, "centre_interval": 40.0}
+ROBUST_CLUSTERS: dict[str, Any] = {
+    "class_clusters": 80,
+    "exact_clusters": 10,
+    "centre_interval": 40.0,
+}
 PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
 
 
@@ -244,6 +251,8 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with every default filled in, or raise if they contradict each other."""
     if options.rank is not None:
         options = _of_rank(options)
+    if options.objective == "auto":
+        options = _chosen(options, classes)
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
     if options.objective == "dcme" and not exact:
@@ -271,14 +280,32 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
 
 
 def _of_rank(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options of a model of low rank, which is trained by gd; dcme is the default."""
+    """Return the options of a model of low rank, which is trained by gd."""
     for name, value, known in (
         ("solver", options.solver, ("sgd",)),
-        ("objective", options.objective, ("gd", "dcme")),
+        ("objective", options.objective, ("gd", "dcme", "auto")),
     ):
         if value not in known:
             raise UsageError(f"--rank={options.rank}: is not for {flag_of(name)} {value}")
     return dataclasses.replace(options, objective="gd")
+
+
+def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
+    """Return the options with the objective that takes less time; an option of dcme selects it."""
+    default = ClassifyOptions()
+    of_dcme = [*ROBUST_CLUSTERS, *PAPER_CLUSTERS, "draws", "dcme_update"]
+    given = any(getattr(options, name) != getattr(default, name) for name in of_dcme)
+    if options.solver == "lbfgs" or (classes < DCME_CLASSES and not given):
+        return dataclasses.replace(options, objective="gd")
+    options = dataclasses.replace(options, objective="dcme")
+    if options.dcme_update == "robust":
+        options = _filled(options, {"class_clusters": default_clusters(classes)})
+    return options
+
+
+def default_clusters(classes: int) -> int:
+    """Return how many clusters the classes have: bounds and head cost about the same."""
+    return int(min(4096, max(ROBUST_CLUSTERS["class_clusters"], round(2 * classes**0.5))))
 
 
 def _check_update(options: ClassifyOptions, paper: bool) -> None:

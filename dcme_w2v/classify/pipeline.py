@@ -131,7 +131,9 @@ def train(
     with open_folder(job.checkpoints) as folder:
         read, classes, text = _read_documents(job, features, options, reporter)
         holdout = _holdout(job, text, read, classes)
-        options = resolved(options, len(classes))
+        options, given = resolved(options, len(classes)), options
+        if given.objective == "auto" and options.solver == "sgd":
+            reporter.message(_objective_line(options, len(classes)))
         plan = _plan(job, read, classes, options)
         if refused := reason_against(plan):
             raise refused
@@ -350,6 +352,13 @@ def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
             f"{job.docs[0]}: all documents have the label {classes[0]!r}: at least two classes are "
             "required"
         )
+
+
+def _objective_line(options: ClassifyOptions, classes: int) -> str:
+    chosen = options.objective
+    if chosen == "dcme" and options.dcme_update == "robust":
+        chosen += f" with {options.class_clusters} clusters"
+    return f"--objective auto: {chosen}, for {classes:,} classes"
 
 
 def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:

@@ -43,6 +43,9 @@ def needs(
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 4)
     else:
         memory = table * (2 if holdout else 1)
+        if options.objective == "dcme":  # of each cluster, two columns
+            columns = options.class_clusters if options.dcme_update == "robust" else 0
+            memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     return {
         "documents": matrix.shape[0],
         "classes": classes,
