@@ -16,6 +16,7 @@ HISTORY = 6  # correction pairs that L-BFGS stores; each has the size of the poi
 EVALUATIONS = 10  # maximum evaluations per iteration, on average
 
 Function = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+Evaluation = tuple[NDArray[np.float64], float, NDArray[np.float64]]  # point, value, gradient
 Watch = Callable[[int, float, NDArray[np.float64]], bool | None]
 
 
@@ -26,6 +27,7 @@ def minimise(
     iterations: int = 100,
     tolerance: float = 1e-6,
     watch: Watch | None = None,
+    precision: float = 0.0,
 ) -> NDArray[np.float64]:
     """Return the minimum of a function, by scipy's L-BFGS-B with one BLAS thread.
 
@@ -43,6 +45,11 @@ def minimise(
     watch : callable, optional
         Takes the iteration (from 1), the last computed value and the point; returns whether to
         stop.
+    precision : float
+        Relative rounding error of the value, 1e-6 for sums of single precision. The change of the
+        value over a step that is below it is computed from the gradients at both ends (the
+        trapezoidal rule), whose errors are much smaller near the minimum; otherwise the line search
+        would fail there.
 
     Returns
     -------
@@ -51,16 +58,25 @@ def minimise(
     """
     from scipy.optimize import minimize
 
-    last, count = 0.0, 0
+    count, last = 0, 0.0
+    base: Evaluation | None = None  # of the point where the current line search starts
+    latest: Evaluation | None = None
 
     def flat(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        nonlocal last
+        nonlocal base, last, latest
         last, gradient = function(point.reshape(start.shape))
-        return last, gradient.ravel()
+        gradient = gradient.ravel()
+        if base is not None and abs(last - base[1]) <= precision * abs(base[1]):
+            last = base[1] + 0.5 * float((base[2] + gradient) @ (point - base[0]))
+        if precision:
+            latest = point.copy(), last, gradient
+            base = base or latest
+        return last, gradient
 
     def iterated(point: NDArray[np.float64]) -> None:
-        nonlocal count
+        nonlocal base, count
         count += 1
+        base = latest
         if watch and watch(count, last, point.reshape(start.shape)):
             raise StopIteration
 

@@ -101,7 +101,7 @@ class Clock:
 
 
 def sklearn(kind: str, **options: Any) -> Callable[[Task], tuple[dict[str, float], dict[str, Any]]]:
-    """Return a run of one of scikit-learn's linear models, one against the rest for multilabel."""
+    """Return a run of a linear model of scikit-learn, one-vs-rest for several labels."""
 
     def run(task: Task) -> tuple[dict[str, float], dict[str, Any]]:
         import warnings

@@ -156,7 +156,7 @@ class Results:
         return self.figures.get(row, {}).get("1", {}).get(figure)
 
     def cell(self, row: str, figure: str) -> str:
-        """Return the mean of a figure over the seeds, and its spread where there are multilabel."""
+        """Return the mean of a figure over the seeds, and its spread if there are several seeds."""
         values = [own[figure] for own in self.figures.get(row, {}).values()]
         if not values:
             return "-"

@@ -19,6 +19,17 @@ def test_the_minimum_of_a_quadratic_function():
     np.testing.assert_allclose(found, 2, atol=1e-6)
 
 
+def test_a_value_of_single_precision_is_minimised_by_its_gradient():
+    def rounded(point):
+        value, gradient = quadratic(point)
+        return float(np.float32(1e3 + value)) - 1e3, gradient
+
+    plain = minimise(rounded, np.zeros((2, 3)), tolerance=1e-15)
+    assert abs(plain - 2).max() > 1e-4
+    found = minimise(rounded, np.zeros((2, 3)), tolerance=1e-15, precision=1e-4)
+    np.testing.assert_allclose(found, 2, atol=1e-6)
+
+
 def test_every_iteration_is_watched_and_can_be_the_last():
     seen = []
 

@@ -39,8 +39,8 @@ def needs(
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
     width = options.rank or -(-classes // PAD) * PAD
     table = 4 * (features + 1) * width + 4 * (options.rank or 0) * classes
-    if options.solver == "lbfgs":  # in float64: point, gradient, direction, and pairs of each
-        memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 4)
+    if options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
+        memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
     else:
         memory = table * (2 if holdout else 1)
         if options.objective == "dcme":  # of each cluster, two columns

@@ -16,6 +16,8 @@ from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.lbfgs import minimise
 
+PRECISION = 1e-6  # relative error of the loss: scores are of single precision
+
 
 def solve(
     matrix: csr_matrix,
@@ -71,5 +73,6 @@ def solve(
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,
+        precision=PRECISION,
     )
     return weights

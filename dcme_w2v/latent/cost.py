@@ -35,7 +35,7 @@ class Observations:
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     documents : ndarray of int64, shape (n,)
-        Which document each observation is of; a document of several labels has multilabel.
+        The document of each observation; a document with several labels has several.
     labels : ndarray of int32, shape (n,)
         Its label, below `classes`, or `OWN`.
     classes : int
