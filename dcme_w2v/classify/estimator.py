@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.fit import Labelled, fit
-from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import default_threads
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
-    ClassifierMixin,
     check_features,
     check_fitted,
     check_training,
@@ -28,7 +27,7 @@ from dcme_w2v.sklearn_base import (
 
 
 @parameters(ClassifyOptions, last={"class_weight": None}, without=("patience",))
-class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
 
     Parameters
@@ -101,7 +100,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
-        _check_classes(self.classes_)
+        check_classes(self.classes_)
         options = resolved(options_of(self), len(self.classes_))
         self.objective_ = options.objective
         weights = self._weights_of(sample_weight, numbers)
@@ -144,7 +143,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if classes is None:
                 raise UsageError("partial_fit: give classes in the first call")
             self.classes_ = np.unique(np.asarray(classes))
-            _check_classes(self.classes_)
+            check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise UsageError("partial_fit: classes differ from those of the first call")
         numbers = np.searchsorted(self.classes_, labels)
@@ -170,48 +169,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of all classes, shape (rows, classes).
-
-        With two classes the difference of their scores, shape (rows,), as in scikit-learn.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the probabilities, shape (rows, classes)."""
-        return log_softmax(self._scores(X))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities, shape (rows, classes); rows sum to 1."""
-        probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
-        return probabilities
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row, shape (rows,)."""
-        best = self._scores(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
-
-    @property
-    def coef_(self) -> NDArray[np.float32]:
-        """Weights, shape (classes, features)."""
+    def _linear(self) -> Weights:
         check_fitted(self, "_weights")
-        weights: NDArray[np.float32] = self._weights.get()[:-1].T
+        weights: Weights = self._weights
         return weights
-
-    @property
-    def intercept_(self) -> NDArray[np.float32]:
-        """Biases, shape (classes,)."""
-        check_fitted(self, "_weights")
-        biases: NDArray[np.float32] = self._weights.get()[-1] * np.float32(self._weights.bias)
-        return biases + self._weights.offset
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of all classes, shape (rows, classes)."""
-        check_fitted(self, "_weights")
+        weights = self._linear()
         matrix = check_features(self, X)
-        weights: Weights = self._weights
         threads = self.threads or default_threads()
         return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
@@ -232,15 +198,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.non_deterministic = self.solver == "sgd" and self.threads != 1
         return tags
-
-
-def _check_classes(classes: NDArray[Any]) -> None:
-    if len(classes) < 2:
-        shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
-        raise UsageError(f"there is {shown}: give two classes or more")
 
 
 def _class_weights(

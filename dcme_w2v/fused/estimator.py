@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.mixins import LinearMixin, check_classes
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.fused.fit import Data, Fitted, check_data, fit, ones
 from dcme_w2v.fused.initial import Rows
@@ -18,7 +19,6 @@ from dcme_w2v.fused.statistics import check_values
 from dcme_w2v.options import default_threads
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
-    ClassifierMixin,
     TransformerMixin,
     check_features,
     check_fitted,
@@ -31,7 +31,7 @@ UNLABELLED = -1
 
 
 @parameters(FusedOptions)
-class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier for few labels and many unlabelled rows (Suzuki & Nagata, AAAI 2014).
 
     Parameters
@@ -96,9 +96,7 @@ class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         labels, unlabelled = _split_labels(y)
         matrix, labels = check_training(self, X, labels, reset=True)
         self.classes_, numbers_of = np.unique(labels[~unlabelled], return_inverse=True)
-        if len(self.classes_) < 2:
-            shown = f"1 class ({self.classes_.tolist()[0]!r})" if len(self.classes_) else "no class"
-            raise UsageError(f"there is {shown}: give two classes or more")
+        check_classes(self.classes_)
         try:
             check_values(matrix)
         except UsageError as error:
@@ -119,30 +117,6 @@ class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             self.weights_ = tied.weights
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of all classes, shape (rows, classes).
-
-        Of two classes: how much higher the second one's score is, shape (rows,), as scikit-learn
-        has it.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the probabilities, shape (rows, classes)."""
-        return log_softmax(self._scores(X))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities, shape (rows, classes); each row's sum is 1."""
-        probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
-        return probabilities
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row, shape (rows,)."""
-        best = self._scores(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
-
     def transform(self, X: Any) -> csr_matrix:
         """Return a column for each level and class: float32, shape (rows, classes x levels)."""
         check_fitted(self, "_fitted")
@@ -162,34 +136,22 @@ class FusedFeatures(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         names = [f"fusedfeatures_{c}_{k + 1}" for c in self.classes_ for k in range(count)]
         return np.array(names, dtype=object)
 
-    @property
-    def coef_(self) -> NDArray[np.float32]:
-        """Weights, shape (classes, features)."""
+    def _linear(self) -> Weights:
         check_fitted(self, "_fitted")
-        weights: NDArray[np.float32] = self._fitted.weights.get()[:-1].T
-        return weights
-
-    @property
-    def intercept_(self) -> NDArray[np.float32]:
-        """Biases, shape (classes,)."""
-        check_fitted(self, "_fitted")
-        weights = self._fitted.weights
-        biases: NDArray[np.float32] = weights.get()[-1] * np.float32(weights.bias) + weights.offset
-        return biases
+        return self._fitted.weights
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_fitted(self, "_fitted")
+        weights = self._linear()
         matrix = check_features(self, X)
         rows = ones(matrix) if self._fitted.predicts_binary else matrix
         threads = self.threads or default_threads()
-        return np.concatenate(list(Rows(rows, threads).scores(self._fitted.weights)))
+        return np.concatenate(list(Rows(rows, threads).scores(weights)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags

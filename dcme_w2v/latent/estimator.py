@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.classify.mixins import ProbabilityMixin, check_classes
 from dcme_w2v.latent.fit import learn
 from dcme_w2v.latent.jobs import made_model
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
-    ClassifierMixin,
     TransformerMixin,
     check_features,
     check_fitted,
@@ -27,7 +26,7 @@ UNLABELLED = -1  # in y, as in sklearn.semi_supervised
 
 
 @parameters(LatentOptions, without=("unsupervised",))
-class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
@@ -108,7 +107,7 @@ class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             if options.unlabelled != "ignore" and labels.dtype.kind in "if":
                 without = labels == UNLABELLED
             self.classes_ = np.unique(labels[~without])
-            _check_classes(self.classes_)
+            check_classes(self.classes_, ", or y=None to cluster")
             numbers = np.searchsorted(self.classes_, labels)
             given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
             learned = learn(matrix, given, len(self.classes_), options)
@@ -130,22 +129,11 @@ class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         return found
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the labels' probabilities, shape (rows, classes)."""
+        """Return the log-probabilities of the labels, shape (rows, classes)."""
         check_fitted(self, "_model")
         model: LatentClassifier = self._model
         matrix = check_features(self, X)
         return np.concatenate(list(model.log_probabilities(matrix, self.threads)))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the labels' probabilities, shape (rows, classes); each row's sum is 1."""
-        found: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
-        return found
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row, shape (rows,); without labels, its class."""
-        best = self.predict_log_proba(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
@@ -188,13 +176,6 @@ class LatentClassModel(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _check_classes(classes: NDArray[Any]) -> None:
-    if len(classes) < 2:
-        shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"
-        raise UsageError(f"there is {shown}: give two classes or more, or y=None to cluster")
