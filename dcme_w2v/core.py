@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
+from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import declaration_of
 
 CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")

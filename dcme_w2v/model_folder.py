@@ -28,10 +28,10 @@ from dcme_w2v import __version__
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.arrays import Pieces, all_finite, without_warnings
 from dcme_w2v.command_line import recorded_arguments
+from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import target_of, write_errors
 from dcme_w2v.folders import atomic_folder, new_file
-from dcme_w2v.options import Checked
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from dcme_w2v.options import default_threads
+from dcme_w2v.declarations import default_threads
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from dcme_w2v.declarations import declaration_of, types_of
 from dcme_w2v.errors import UsageError, in_python_terms
-from dcme_w2v.options import declaration_of, types_of
 from dcme_w2v.sparse_check import check_rows
 
 try:

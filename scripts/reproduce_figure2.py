@@ -27,9 +27,10 @@ import peers
 from numpy.typing import NDArray
 from softmax import Softmax
 
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.files import atomic_write
-from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
+from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary

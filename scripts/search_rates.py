@@ -17,8 +17,9 @@ import numpy as np
 import peers
 from numpy.typing import NDArray
 
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.options import TrainOptions, VocabularyOptions, default_threads
+from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import has_context, resolved
 from dcme_w2v.words.evaluate import analogies, similarity

@@ -15,7 +15,8 @@ import pytest
 from documentation import COMMANDS, DOCS, PAGES, ROOT, blocks, command_lines, parse
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.options import PRESETS, flag_of
+from dcme_w2v.declarations import flag_of
+from dcme_w2v.options import PRESETS
 
 RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
 RESULTS = sorted(path.stem for path in (DOCS / "results").glob("*.json"))

@@ -8,17 +8,14 @@ import pytest
 
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, options_of, spellings
+from dcme_w2v.declarations import Checked, declaration_of, option, types_of
 from dcme_w2v.errors import UsageError, in_shell_terms
 from dcme_w2v.options import (
-    Checked,
     CheckpointOptions,
     OutputOptions,
     PresetOptions,
     TrainOptions,
     VocabularyOptions,
-    declaration_of,
-    option,
-    types_of,
 )
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)

@@ -9,9 +9,9 @@ import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import Declared
+from dcme_w2v.declarations import declaration_of
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.errors import CorpusError, DcmeWarning, warn
-from dcme_w2v.options import declaration_of
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20

@@ -35,9 +35,10 @@ from dcme_w2v import __version__
 from dcme_w2v.arrays import all_finite, without_warnings
 from dcme_w2v.checkpoints.record import FORMAT, RECORD, STATE, read_record
 from dcme_w2v.command_line import recorded_arguments
+from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.engine.task import Fingerprint, Task
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.options import Checked, CheckpointOptions, flag_of
+from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.parallel import blocks_of_rows
 from dcme_w2v.paths import Paths
 

@@ -13,8 +13,8 @@ from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import default_threads
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
     check_features,

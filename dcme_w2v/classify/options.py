@@ -6,8 +6,18 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from dcme_w2v.declarations import (
+    Checked,
+    default_threads,
+    encoding_errors_option,
+    flag_of,
+    option,
+    seed_option,
+    strict_option,
+    threads_option,
+)
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import Checked, HoldoutOptions, default_threads, flag_of, option
+from dcme_w2v.options import HoldoutOptions
 
 
 @dataclass(frozen=True)
@@ -56,14 +66,8 @@ class FeatureOptions(Checked):
     norm: str = option(
         "l2", "scale each document's vector to unit length, or not", choices=("l2", "none")
     )
-    encoding_errors: str = option(
-        "strict",
-        "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
-        choices=("strict", "replace", "skip"),
-    )
-    strict: bool = option(
-        False, "fail on dangling links, pipes and binary files in folders instead of skipping them"
-    )
+    encoding_errors: str = encoding_errors_option()
+    strict: bool = strict_option()
 
 
 @dataclass(frozen=True)
@@ -207,13 +211,8 @@ class ClassifyOptions(Checked):
         minimum=0.0,
         only={"solver": ("lbfgs",)},
     )
-    threads: int | None = option(
-        None,
-        "number of threads (default: the CPUs that this process may use)",
-        minimum=1,
-        maximum=1024,
-    )
-    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+    threads: int | None = threads_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from dcme_w2v.cli.options import PATHS, Declared, Value
+from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
-from dcme_w2v.options import warn_of_options
 
 # Heading in the help -> names of the parameters below it.
 GROUPS: dict[str, tuple[str, ...]] = {

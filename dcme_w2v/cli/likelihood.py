@@ -8,8 +8,8 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import default_threads
 
 
 @click.command(cls=Command, example="dcme-w2v eval likelihood vectors.npy heldout.txt")

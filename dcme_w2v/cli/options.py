@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from dcme_w2v.declarations import declaration_of, flag_of, types_of
 from dcme_w2v.files import check_standard_output
-from dcme_w2v.options import declaration_of, flag_of, types_of
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -64,7 +64,7 @@ def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
     Parameters
     ----------
     *classes : type
-        Dataclasses whose fields were declared with `dcme_w2v.options.option`.
+        Dataclasses whose fields were declared with `dcme_w2v.declarations.option`.
     """
 
     def decorate(function: Decorated) -> Decorated:

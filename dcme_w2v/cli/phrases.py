@@ -17,8 +17,9 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import PhraseOptions, VocabularyOptions, default_threads
+from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.paths import Paths
 
 

@@ -9,7 +9,8 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
-from dcme_w2v.options import VocabularyOptions, default_threads
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from dcme_w2v.classify import model as classify
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.cluster.mixing import by_counts
+from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.model_folder import kind_of_model
-from dcme_w2v.options import flag_of
 from dcme_w2v.parallel import blocks_of_rows
 from dcme_w2v.paths import Paths, Sidecar
 from dcme_w2v.text.vocabulary import Vocabulary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dcme_w2v.options import Checked, option
+from dcme_w2v.declarations import Checked, option, seed_option
 
 COVARIANCES = ("tied", "spherical", "diag")
 DIRICHLET_PRIOR = 2000.0  # of query likelihood
@@ -90,4 +90,4 @@ class ScdvOptions(Checked):
         maximum=100000,
         only=MIXTURE,
     )
-    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+    seed: int = seed_option()

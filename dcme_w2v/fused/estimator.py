@@ -11,12 +11,12 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.fused.fit import Data, Fitted, check_data, fit, ones
 from dcme_w2v.fused.initial import Rows
 from dcme_w2v.fused.options import FusedOptions, resolved
 from dcme_w2v.fused.statistics import check_values
-from dcme_w2v.options import default_threads
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
     TransformerMixin,

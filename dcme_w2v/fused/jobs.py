@@ -19,6 +19,7 @@ from dcme_w2v.classify.dataset import are_vectors, pieces
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Predictor, fitting, load_classifier
 from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import STANDARD
@@ -27,7 +28,6 @@ from dcme_w2v.fused.model import KIND, FusedModel
 from dcme_w2v.fused.options import FusedOptions, resolved
 from dcme_w2v.fused.parts import Identity, hash_of_features, hash_of_model, read_parts, write_part
 from dcme_w2v.fused.statistics import Statistics, check_values
-from dcme_w2v.options import default_threads
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows

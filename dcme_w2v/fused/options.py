@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import Checked, default_threads, option
 
 MAX_LEVELS = 127  # signed levels are stored as int8
 IMPACTS = ("log", "centred", "paper")
@@ -72,13 +72,8 @@ class FusedOptions(Checked):
         0.0, "precision of a prior that makes the weights of all levels similar", minimum=0.0,
         maximum=1e9,
     )  # fmt: skip
-    threads: int | None = option(
-        None,
-        "number of threads (default: the CPUs that this process may use)",
-        minimum=1,
-        maximum=1024,
-    )
-    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+    threads: int | None = threads_option()
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import Checked, default_threads, option
 
 INITS = ("auto", "labels", "scores", "kmeans", "sdp", "quadratic", "relaxed", "random")
 OF_LABELS = ("labels", "scores")  # starts that need them
@@ -99,13 +99,8 @@ class LatentOptions(Checked):
     tolerance: float = option(
         1e-5, "stop when an iteration reduces the cost by less than this share", minimum=0.0
     )
-    threads: int | None = option(
-        None,
-        "number of threads (default: the CPUs that this process may use)",
-        minimum=1,
-        maximum=1024,
-    )
-    seed: int = option(1, "random seed", minimum=0, maximum=2**63 - 1)
+    threads: int | None = threads_option()
+    seed: int = seed_option()
 
 
 L2, L2_UNLABELLED = 3e-6, 1e-4

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.options import flag_of
 from dcme_w2v.text.compression import read_lines
 from dcme_w2v.text.corpus import expand
 

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
+from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.options import VocabularyOptions, declaration_of
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.text.renumber import Segment, compact, held_out_counts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import TrainOptions, default_threads
+from dcme_w2v.options import TrainOptions
 
 # (model, objective) -> defaults. Tuned by scripts/search_rates.py on text of 17 million tokens; see
 # docs/results/words.md.

@@ -21,12 +21,7 @@ from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import is_stream
-from dcme_w2v.options import (
-    HoldoutOptions,
-    OutputOptions,
-    TrainOptions,
-    VocabularyOptions,
-)
+from dcme_w2v.options import HoldoutOptions, OutputOptions, TrainOptions, VocabularyOptions
 from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode

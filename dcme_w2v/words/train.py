@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
 from dcme_w2v.options import (
     PRESETS,
@@ -20,9 +21,6 @@ from dcme_w2v.options import (
     PresetOptions,
     TrainOptions,
     VocabularyOptions,
-    check_names,
-    declaration_of,
-    warn_of_options,
 )
 from dcme_w2v.progress import ProgressUpdate, reporting_to
 from dcme_w2v.text.corpus import is_corpus_path
