@@ -24,6 +24,7 @@ from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
 from dcme_w2v.text.compression import CorpusFile, read_lines
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.sidecars import is_manifest, read_with
 from dcme_w2v.words.vectors_io import is_npy, load_vectors, map_array, vocabulary_path
@@ -111,6 +112,8 @@ def _with_command(found: Mapping[str, Any]) -> Facts:
 def _file(path: str) -> Facts:
     if is_npy(path):
         return _npy(path)
+    if is_fasttext(path):
+        return _fasttext(path)
     if path.lower().endswith(".npz"):
         return _npz(path)
     with CorpusFile(path) as file:
@@ -143,6 +146,20 @@ def _npy(path: str) -> Facts:
     if counts is not None:
         facts["tokens"] = int(counts.sum())
     return facts | _manifest_beside(path)
+
+
+def _fasttext(path: str) -> Facts:
+    model = open_model(path)
+    header = dict(model.header)
+    names = {"loss": LOSSES, "model": MODELS}
+    header |= {key: known.get(header[key], header[key]) for key, known in names.items()}
+    facts: Facts = {"kind": "model of fastText", "rows": len(model.words)}
+    facts |= {"dimension": header.pop("dim"), "subwords": None}
+    shortest, longest = header.pop("shortest"), header.pop("longest")
+    if model.subwords is not None:
+        facts["subwords"] = f"{shortest}-{longest}"
+    facts["first_words"] = list(load_words(model, path, FIRST_WORDS)[0])
+    return facts | header | _manifest_beside(path)
 
 
 def _vectors(path: str) -> Facts:

@@ -39,3 +39,10 @@ def release_freed() -> None: ...
 def format_counts(
     text: NDArray[np.uint8], offsets: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.uint8]: ...
+def ngrams_of(
+    text: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    buckets: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

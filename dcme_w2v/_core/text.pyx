@@ -14,6 +14,16 @@ from dcme_w2v._core.status cimport (
 )
 
 
+cdef extern from "text/ngrams.h" nogil:
+    ctypedef struct dcme_ngrams:
+        int64_t shortest
+        int64_t longest
+        uint32_t buckets
+
+    int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length,
+                           int32_t *out)
+
+
 cdef extern from "text/text.h" nogil:
     const uint32_t DCME_SENTENCE_END
     const uint32_t DCME_NONE
@@ -225,3 +235,37 @@ def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int
         length = dcme_counts_format(
             <const char *>&text[0], &offsets[0], &counts[0], n, <char *>&lines[0])
     return np.asarray(lines)[:length]
+
+
+def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest, int longest,
+              int64_t buckets):
+    """Return the buckets of the character n-grams of words.
+
+    Those of word i are at starts[i] .. starts[i + 1] - 1 of the second array.
+    """
+    cdef dcme_ngrams ngrams
+    cdef int64_t n = offsets.shape[0] - 1, i, total = 0
+    cdef int64_t[::1] begin
+    cdef int32_t[::1] out
+    cdef const char *bytes
+    ngrams.shortest, ngrams.longest, ngrams.buckets = shortest, longest, buckets
+    starts = np.zeros(n + 1, dtype=np.int64)
+    if text.shape[0] == 0:
+        return starts, np.empty(0, dtype=np.int32)
+    begin, bytes = starts, <const char *>&text[0]
+    with nogil:
+        for i in range(n):
+            begin[i + 1] = begin[i] + dcme_ngrams_of(
+                &ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i], NULL
+            )
+    total = begin[n]
+    numbers = np.empty(total, dtype=np.int32)
+    if total == 0:
+        return starts, numbers
+    out = numbers
+    with nogil:
+        for i in range(n):
+            if begin[i + 1] > begin[i]:
+                dcme_ngrams_of(&ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i],
+                               &out[begin[i]])
+    return starts, numbers

@@ -74,7 +74,8 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated pairs of words.
 
     PAIRS has one pair a line, "word TAB word TAB rating"; - is standard input. Words are compared
-    in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines.
+    in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines. With
+    a fastText model (.bin), out-of-vocabulary words are compared by their character n-grams.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words import evaluate as scores
@@ -104,9 +105,11 @@ def _share(value: float | None) -> str:
 
 
 def _similarity_table(score: SimilarityScore) -> str:
+    by_ngrams = f", {score.by_ngrams} by n-grams" if score.by_ngrams else ""
     return (
         f"spearman {score.spearman:.4f}\npearson  {score.pearson:.4f}\n"
-        f"coverage {score.covered / score.pairs:.4f} ({score.covered} of {score.pairs} pairs)"
+        f"coverage {score.covered / score.pairs:.4f} ({score.covered} of {score.pairs} pairs"
+        f"{by_ngrams})"
     )
 
 

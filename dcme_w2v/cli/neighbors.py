@@ -119,8 +119,8 @@ def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None
 def _split(loaded: Vectors, path: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the words in the vocabulary and the others, and report the others."""
     distinct = dict.fromkeys(words)
-    known = [word for word in distinct if word in loaded.words]
-    missing = [word for word in distinct if word not in loaded.words]
+    known = [word for word in distinct if word in loaded]
+    missing = [word for word in distinct if word not in loaded]
     if not known:
         raise DcmeError(f"{path}: no vector for {', '.join(missing)}; check spelling and case")
     if missing:

@@ -62,7 +62,8 @@ def fit_documents(
     texts : iterable of bytes
         The training documents, valid UTF-8; read once.
     vectors : Vectors
-        Word vectors of any program; they are scaled to unit length.
+        Word vectors of any program; they are scaled to unit length. If they have `subwords`,
+        out-of-vocabulary words of the training documents get vectors of their character n-grams.
     options : ScdvOptions, optional
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
@@ -83,11 +84,11 @@ def fit_documents(
     options = options or ScdvOptions()
     spool = Spool()
     try:
-        counted = _count(texts, vectors.words, spool, _counts_all(options))
+        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
-        _check(counted, kept, options, len(vectors.words))
+        _check(counted, kept, options, _with_vectors(vectors, counted))
         if room is not None:
-            room(4 * vectors.dim * int(np.count_nonzero(kept < len(vectors.words))))
+            room(4 * vectors.dim * int(np.count_nonzero(kept < _with_vectors(vectors, counted))))
         model = _with_words(vectors, counted, kept, options, threads, report)
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
@@ -107,12 +108,12 @@ def needs(texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions) -> dic
     """
     spool = Spool()
     try:
-        counted = _count(texts, vectors.words, spool, _counts_all(options))
+        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
     finally:
         spool.close()
     kept = np.flatnonzero(counted.documents_with >= options.min_df)
-    _check(counted, kept, options, len(vectors.words))
-    words = int(np.count_nonzero(kept < len(vectors.words)))
+    _check(counted, kept, options, _with_vectors(vectors, counted))
+    words = int(np.count_nonzero(kept < _with_vectors(vectors, counted)))
     table, posteriors = 4 * words * vectors.dim, 8 * words * options.clusters
     return {
         "documents": counted.documents,
@@ -130,9 +131,14 @@ def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
     return shortage(plan["memory_bytes"], "fitting", remedy)
 
 
-def _counts_all(options: ScdvOptions) -> bool:
-    """Return whether words without vectors are counted too."""
-    return options.features in BAGS or options.tfidf > 0
+def _counts_all(options: ScdvOptions, vectors: Vectors) -> bool:
+    """Return whether out-of-vocabulary words are counted too."""
+    return options.features in BAGS or options.tfidf > 0 or vectors.subwords is not None
+
+
+def _with_vectors(vectors: Vectors, counted: _Statistics) -> int:
+    """Return the number of words counted that have vectors, which come first: all with subwords."""
+    return len(vectors.words) if vectors.subwords is None else len(counted.counts)
 
 
 def _count(texts: Iterable[bytes], words: Words, spool: Spool, every: bool) -> _Statistics:
@@ -184,8 +190,9 @@ def _with_words(
     report: Report | None,
 ) -> DocumentModel:
     """Return the model without its threshold."""
-    having = kept[kept < len(vectors.words)]
-    matrix = _unit_vectors(vectors, having, options.centre)
+    having = kept[kept < _with_vectors(vectors, counted)]
+    words = counted.numbering.words_of(kept)
+    matrix = _unit_vectors(_rows(vectors, having, words), words, options.centre)
     counts = counted.counts[kept]
     smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
     idf = (np.log(smooth) + 1).astype(np.float32)
@@ -201,18 +208,26 @@ def _with_words(
     if options.features == "bowv":
         more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
         matrix = np.hstack([matrix, more_column[:, None]])
-    words = counted.numbering.words_of(kept)
     weights = _weights(options, idf[own], counts[own])
     return DocumentModel(
         options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
     )
 
 
-def _unit_vectors(vectors: Vectors, kept: NDArray[np.int64], centre: bool) -> NDArray[np.float32]:
-    matrix = vectors.vectors[kept]
+def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[np.float32]:
+    """Return the vectors of the words numbered `having`, which `words` starts with."""
+    known = having[having < len(vectors.words)]
+    matrix = np.asarray(vectors.vectors[known])
+    if vectors.subwords is None or len(known) == len(having):
+        return matrix
+    more = vectors.subwords.vectors_of(words[len(known) : len(having)])
+    return np.concatenate([matrix, more])
+
+
+def _unit_vectors(matrix: NDArray[np.float32], words: Words, centre: bool) -> NDArray[np.float32]:
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
-        word = vectors.words[int(kept[np.argmin(finite)])]
+        word = words[int(np.argmin(finite))]
         raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
     unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
     if centre:

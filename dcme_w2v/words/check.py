@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.vectors_io import (
     blocks_of,
@@ -71,7 +72,8 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     Parameters
     ----------
     path : path
-        Text or binary, also compressed, or npy with its .vocab; ``-`` is standard input.
+        Text or binary, also compressed, npy with its .vocab, or a model of fastText; ``-`` is
+        standard input.
 
     Returns
     -------
@@ -84,6 +86,9 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     try:
         if is_npy(path):
             _check_npy(report, Path(path))
+        elif is_fasttext(path):
+            report.format, model = "fasttext", open_model(path)
+            report.rows, report.dimension = load_words(model, path, None)[1].shape
         else:
             with open_rows(path) as reader:
                 _check_rows(report, reader)

@@ -110,13 +110,18 @@ class AnalogyScore:
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """The result of `similarity`: rank and linear correlation, and coverage."""
+    """The result of `similarity`: rank and linear correlation, and coverage.
+
+    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is that of its
+    character n-grams.
+    """
 
     spearman: float
     pearson: float
     pairs: int
     covered: int
     skipped_lines: int
+    by_ngrams: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name, for JSON."""
@@ -126,6 +131,7 @@ class SimilarityScore:
             "coverage": self.covered / self.pairs,
             "pairs": self.pairs,
             "covered": self.covered,
+            "by_ngrams": self.by_ngrams,
             "skipped_lines": self.skipped_lines,
         }
 
@@ -181,7 +187,8 @@ def similarity(
     Parameters
     ----------
     vectors : Vectors
-        Words in descending frequency and their vectors.
+        Words in descending frequency and their vectors. If they have `subwords`, out-of-vocabulary
+        words have vectors, too, of the n-grams as they are written in the file.
     path : path
         Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
         lines, such as a heading, are counted and skipped.
@@ -196,7 +203,8 @@ def similarity(
     """
     spelled, _ = _upper_case(vectors.words, restrict)
     pairs, ratings, skipped = _read_pairs(path)
-    numbers, covered = _numbered(pairs, 2, spelled)
+    found = [[_vector_of(word, vectors, spelled) for word in pair] for pair in pairs]
+    covered = np.array([all(one is not None for one in pair) for pair in found], dtype=bool)
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
         raise FormatError(
@@ -204,7 +212,8 @@ def similarity(
             f" {min(restrict, len(vectors.words)):,}; a correlation requires two "
             "with different ratings"
         )
-    left, right = (vectors.vectors[numbers[covered, side]].astype(np.float64) for side in (0, 1))
+    both = [pair for pair, is_covered in zip(found, covered, strict=True) if is_covered]
+    left, right = np.array(both, dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     if len(set(cosines.tolist())) < 2:
@@ -218,7 +227,20 @@ def similarity(
         len(pairs),
         len(gold),
         skipped,
+        sum(
+            any(word.upper() not in spelled for word in pair)
+            for pair, is_covered in zip(pairs, covered, strict=True)
+            if is_covered
+        ),
     )
+
+
+def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> NDArray[np.float32] | None:
+    """Return the vector of a word in any case, or else that of its n-grams."""
+    number = spelled.get(word.upper())
+    if number is not None:
+        return np.asarray(vectors.vectors[number])
+    return None if vectors.subwords is None else vectors.subwords.vector_of(word)
 
 
 def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
@@ -308,7 +330,7 @@ def _read_questions(
 
 
 def _read_pairs(path: str | os.PathLike[str]) -> tuple[list[list[str]], list[float], int]:
-    """Return the pairs in upper case, their ratings, and the number of lines skipped."""
+    """Return the pairs, their ratings, and the number of lines skipped."""
     pairs, ratings, skipped = [], [], 0
     for line in _lines(path):
         if line.startswith("#") or not line.strip():
@@ -321,7 +343,7 @@ def _read_pairs(path: str | os.PathLike[str]) -> tuple[list[list[str]], list[flo
         if len(words) != 2 or not np.isfinite(number):
             skipped += 1
             continue
-        pairs.append([word.upper() for word in words])
+        pairs.append(words)
         ratings.append(number)
     return pairs, ratings, skipped
 

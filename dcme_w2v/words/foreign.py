@@ -14,8 +14,7 @@ _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
     (FASTTEXT,): (
         "a model of fastText",
-        "give the .vec file beside it, or write one: gensim.models.fasttext."
-        "load_facebook_vectors(FILE).save_word2vec_format(VECTORS)",
+        "give its .bin file itself, not compressed or by a pipe; convert writes its word vectors",
     ),
     _PICKLE: (
         "a Python pickle, such as gensim's save() writes, which can run code",

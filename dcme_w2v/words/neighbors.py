@@ -45,7 +45,8 @@ def most_similar(
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
             query += sign * unit_vector(vectors, term)
-    given = {vectors.index(term) for term in (*added, *subtracted) if isinstance(term, str)}
+    found = (vectors.words.find(term) for term in (*added, *subtracted))
+    given = {row for row in found if row is not None}  # others are vectors or of n-grams
     return _nearest(vectors, query, given, topn, restrict)
 
 

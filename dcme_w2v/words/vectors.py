@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -17,8 +18,10 @@ from dcme_w2v.files import atomic_write, is_stream
 from dcme_w2v.paths import Paths, Sidecar
 from dcme_w2v.text.words import Words
 from dcme_w2v.words import neighbors
+from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import Neighbor, Term
 from dcme_w2v.words.sidecars import MANIFEST, is_manifest, written_with
+from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
@@ -43,6 +46,8 @@ class Vectors:
         The context vectors (output embeddings) of the same words.
     manifest : mapping, optional
         How the vectors were made: options, corpus, tokens, seconds, loss.
+    subwords : Subwords, optional
+        Vectors of character n-grams, from which out-of-vocabulary words get vectors.
 
     Attributes
     ----------
@@ -52,6 +57,7 @@ class Vectors:
     counts : ndarray of int64, shape (n,), or None
     context : Vectors or None
     manifest : dict or None
+    subwords : Subwords or None
 
     Raises
     ------
@@ -84,12 +90,14 @@ class Vectors:
         *,
         context: Vectors | None = None,
         manifest: Mapping[str, Any] | None = None,
+        subwords: Subwords | None = None,
     ) -> None:
         self.words = words if isinstance(words, Words) else _distinct(words)
         self.vectors: NDArray[np.float32] = _read_only(vectors, np.float32)
         self.counts = None if counts is None else _read_only(counts, np.int64)
         self.context = context
         self.manifest = None if manifest is None else dict(manifest)
+        self.subwords = subwords
         self._inverse_lengths: NDArray[np.float32] | None = None
         self._check()
 
@@ -99,6 +107,8 @@ class Vectors:
             raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
         counts = n if self.counts is None else len(self.counts)
         context = n if self.context is None else len(self.context)
+        if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
+            raise UsageError(f"subwords of other than {shape[1]} dimensions")
         if not n == shape[0] == counts == context:
             raise UsageError(
                 f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
@@ -119,7 +129,8 @@ class Vectors:
         """Read vectors from a file, or both tables from a folder of --output-tables.
 
         Text and binary files may be compressed (gz, bz2, xz, zst), without a header (text, as
-        GloVe's) or without the line end after each vector (binary); ``-`` is standard input.
+        GloVe's) or without the line end after each vector (binary); ``-`` is standard input. A
+        fastText model (.bin) has vectors of character n-grams too: `subwords`.
 
         Parameters
         ----------
@@ -131,13 +142,13 @@ class Vectors:
         mmap : bool
             Memory-map the vectors of an npy file; then it is not checked that they are finite and
             the words distinct (``dcme-w2v check`` does). Text and binary files cannot be mapped and
-            are always read.
+            are always read. Of a fastText model, the n-grams' vectors are mapped.
 
         Returns
         -------
         Vectors
-            With counts from the ``.vocab`` file beside an npy file, else without; of a folder the
-            input vectors, with counts, context vectors and the options.
+            With counts from the ``.vocab`` file beside an npy file or from a fastText model, else
+            without; of a folder the input vectors, with counts, context vectors and the options.
 
         Raises
         ------
@@ -149,6 +160,12 @@ class Vectors:
         if Path(path).is_dir():
             tables = cls._of_tables(path)
             return tables if limit is None else tables[:limit]
+        if format is None and is_fasttext(path):
+            model = open_model(path)
+            subwords = model.subwords
+            if subwords is not None and not mmap:
+                subwords = replace(subwords, rows=np.array(subwords.rows))
+            return cls(*load_words(model, path, limit), subwords=subwords)
         return cls(*load_vectors(path, format, limit=limit, mmap=mmap))
 
     @classmethod
@@ -229,7 +246,8 @@ class Vectors:
         return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self.words
+        """Return whether a word has a vector: is in `words`, or has n-grams with vectors."""
+        return word in self.words or (isinstance(word, str) and self.get(word) is not None)
 
     def __repr__(self) -> str:
         return f"Vectors({len(self):,} words, {self.dim} dimensions)"
@@ -254,23 +272,31 @@ class Vectors:
         Raises
         ------
         KeyError
-            A word is not in the vocabulary.
+            A word is not in the vocabulary, and has no n-grams with vectors.
         """
         if isinstance(key, str):
-            return np.asarray(self.vectors[self.index(key)])
+            return self._vector(key)
         if isinstance(key, slice):
             return self._slice(key)
         if not isinstance(key, Iterable):
             raise TypeError(
                 f"{key!r}: give a word, a list of words or a slice; rows by number are in .vectors"
             )
-        rows = np.array([self.index(word) for word in key], dtype=np.int64)
-        return np.asarray(self.vectors[rows])
+        if self.subwords is not None:
+            rows = [self._vector(word) for word in key]
+            return np.array(rows, dtype=np.float32).reshape(-1, self.dim)
+        numbers = np.array([self.index(word) for word in key], dtype=np.int64)
+        return np.asarray(self.vectors[numbers])
+
+    def _vector(self, word: str) -> NDArray[np.float32]:
+        found = self.get(word)
+        return np.asarray(self.vectors[self.index(word)]) if found is None else found
 
     def _slice(self, key: slice) -> Vectors:
         counts = None if self.counts is None else self.counts[key]
         context = None if self.context is None else self.context[key]
-        return Vectors(self.words[key], self.vectors[key], counts, context=context)
+        words, matrix = self.words[key], self.vectors[key]
+        return Vectors(words, matrix, counts, context=context, subwords=self.subwords)
 
     def index(self, word: str) -> int:
         """Return the row of a word.
@@ -301,9 +327,17 @@ class Vectors:
     def get(self, word: str, default: Default) -> NDArray[np.float32] | Default: ...
 
     def get(self, word: str, default: Any = None) -> Any:
-        """Return the vector of a word, shape (d,), or `default` if it is out of vocabulary."""
+        """Return the vector of a word, shape (d,), or `default` if it has none.
+
+        An out-of-vocabulary word has one if its n-grams have vectors, see `subwords`.
+        """
         number = self.words.find(word)
-        return default if number is None else np.asarray(self.vectors[number])
+        if number is not None:
+            return np.asarray(self.vectors[number])
+        if self.subwords is None or not isinstance(word, str):
+            return default
+        found = self.subwords.vector_of(word)
+        return default if found is None else found
 
     # ---- similarity ----
 

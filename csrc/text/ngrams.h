@@ -1,0 +1,17 @@
+/* Hash buckets of the character n-grams of words (Bojanowski et al. 2017), numbered as by fastText.
+ */
+#ifndef DCME_NGRAMS_H
+#define DCME_NGRAMS_H
+
+#include "dcme.h"
+
+typedef struct {
+    int64_t shortest, longest; /* characters, at least 1 */
+    uint32_t buckets;          /* at least 1 */
+} dcme_ngrams;
+
+/* Write the bucket of each n-gram of <word> to `out`, which may be NULL; return how many there are.
+ * A word of no n-grams is </s>, which fastText has for the end of a line. */
+int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length, int32_t *out);
+
+#endif

@@ -1,0 +1,98 @@
+"""Character n-grams of words: vectors of out-of-vocabulary words (Bojanowski et al. 2017).
+
+The vector of a word is the mean of the vectors of its n-grams and, if it is in the vocabulary, of
+its own row. n-grams are numbered by hashing, as fastText does it (csrc/text/ngrams.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.text import ngrams_of
+from dcme_w2v.parallel import ordered_map
+from dcme_w2v.text.words import Words
+
+_GATHERED_AT_ONCE = 1 << 23  # bytes of rows
+_ROWS_A_WORD = 32  # approximately
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """The vectors of character n-grams.
+
+    Attributes
+    ----------
+    shortest, longest : int
+        Lengths of the n-grams in characters, with ``<`` and ``>`` around a word.
+    rows : ndarray of float32, shape (buckets, d)
+        A row for each hash value; n-grams of one hash value share it.
+    """
+
+    shortest: int
+    longest: int
+    rows: NDArray[np.float32]
+
+    def ngrams_of(self, words: Words) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the rows of the n-grams of words.
+
+        Returns
+        -------
+        starts : ndarray of int64, shape (n + 1,)
+        rows : ndarray of int32
+            Those of word i are at starts[i] .. starts[i + 1] - 1.
+        """
+        return ngrams_of(words.text, words.offsets, self.shortest, self.longest, len(self.rows))
+
+    def vector_of(self, word: str) -> NDArray[np.float32] | None:
+        """Return the vector of an out-of-vocabulary word, shape (d,); None if it has no n-gram."""
+        if not word or not len(self.rows):
+            return None
+        try:
+            rows = self.ngrams_of(Words.from_words([word]))[1]
+        except UnicodeEncodeError:
+            return None
+        return self.rows[rows].mean(axis=0, dtype=np.float32) if len(rows) else None
+
+    def vectors_of(
+        self, words: Words, own: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the vectors of words, shape (n, d); zeros for a word without any row.
+
+        Parameters
+        ----------
+        words : Words, n of them
+        own : ndarray of float32, shape (n, d), optional
+            Their own rows, if they are in the vocabulary.
+        """
+        matrix = np.empty((len(words), self.rows.shape[1]), dtype=np.float32)
+
+        def compose(block: slice) -> None:
+            mine = None if own is None else own[block]
+            matrix[block] = self._composed(words[block], mine)
+
+        for _ in ordered_map(compose, self._blocks(len(words))):
+            pass
+        return matrix
+
+    def _blocks(self, count: int) -> Iterator[slice]:
+        step = max(1, _GATHERED_AT_ONCE // (4 * _ROWS_A_WORD * self.rows.shape[1]))
+        for first in range(0, count, step):
+            yield slice(first, min(count, first + step))
+
+    def _composed(self, words: Words, own: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        total = np.zeros((len(words), self.rows.shape[1]), dtype=np.float32)
+        if own is not None:
+            total += own
+        divisors = np.full(len(words), own is not None, dtype=np.int64)
+        if len(self.rows):
+            starts, rows = self.ngrams_of(words)
+            some = np.flatnonzero(np.diff(starts))
+            if len(some):
+                total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
+            divisors += np.diff(starts)
+        total /= np.maximum(divisors, 1).astype(np.float32)[:, None]
+        return total

@@ -1,0 +1,214 @@
+"""Models of fastText: n-grams, vectors of words never seen, corrupt files."""
+
+import gzip
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from fasttext_models import WORDS, buckets_of, mean_of, write_model
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dcme_w2v._core.text import ngrams_of
+from dcme_w2v.cli.main import run
+from dcme_w2v.documents.fit import fit_documents
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.errors import DcmeError, DcmeWarning, FormatError
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.fasttext import open_model
+from dcme_w2v.words.vectors import Vectors
+
+NEW = "theological"
+NAIVE = [1890, 2692, 3190, 3201, 546, 4404, 2043, 1687, 1832, 3007, 331, 1570, 3548, 3654]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.bin"
+
+
+def words_are(word, shortest, longest, buckets):
+    words = Words.from_words([word, "x"])
+    starts, numbers = ngrams_of(words.text, words.offsets, shortest, longest, buckets)
+    return numbers[: starts[1]].tolist()
+
+
+@given(st.text(min_size=1, max_size=12), st.integers(1, 4), st.integers(0, 3))
+def test_ngrams_are_those_of_the_definition(word, shortest, more):
+    longest = shortest + more
+    found = words_are(word, shortest, longest, 1009)
+    assert found == buckets_of(word, shortest, longest, 1009)
+
+
+def test_ngrams_have_the_numbers_of_fasttext():
+    """Those of fastText 0.9.3: get_subwords("naïve") with 5,000 buckets."""
+    assert words_are("naïve", 3, 6, 5000) == NAIVE
+
+
+def test_vectors_are_means_of_rows(path):
+    input = write_model(path)
+    vectors = Vectors.load(path)
+    assert list(vectors.words) == WORDS and vectors.counts.tolist() == [100, 99, 98, 97, 96, 95]
+    for word in [*WORDS, NEW, "語", "x" * 300]:
+        assert word in vectors
+        np.testing.assert_allclose(vectors[word], mean_of(word, input), atol=1e-5)
+    several = vectors[["the", NEW]]
+    np.testing.assert_array_equal(several, [vectors["the"], vectors[NEW]])
+    assert "" not in vectors and "\ud800" not in vectors and vectors.get("") is None
+    with pytest.raises(KeyError):
+        vectors[""]
+
+
+def test_gensim_reads_the_same(path):
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    write_model(path)
+    vectors, keyed = Vectors.load(path), fasttext.load_facebook_vectors(str(path))
+    for word in [*WORDS[1:], NEW]:  # gensim has n-grams of </s>
+        np.testing.assert_allclose(vectors[word], keyed[word], atol=1e-6)
+
+
+def test_words_without_ngrams_are_unknown(path):
+    write_model(path, shortest=5, longest=6)
+    assert "zz" not in Vectors.load(path) and "zzz" in Vectors.load(path)
+    write_model(path, shortest=0, longest=0, buckets=0)
+    vectors = Vectors.load(path)
+    assert vectors.subwords is None and NEW not in vectors and "the" in vectors
+
+
+def test_first_words_only_slices_copies_and_no_map(path):
+    write_model(path)
+    vectors, few = Vectors.load(path), Vectors.load(path, limit=2)
+    assert list(few.words) == WORDS[:2]
+    np.testing.assert_array_equal(few[NEW], vectors[NEW])
+    for other in (vectors[:2], pickle.loads(pickle.dumps(vectors)), Vectors.load(path, mmap=False)):
+        np.testing.assert_array_equal(other[NEW], vectors[NEW])
+
+
+def test_labels_are_no_words(path):
+    input = write_model(path, labels=2, buckets=50, longest=0, shortest=0, input=numbered(54))
+    vectors = Vectors.load(path)
+    assert list(vectors.words) == WORDS[:4] and vectors.subwords is None
+    np.testing.assert_array_equal(vectors.vectors, input[:4])
+
+
+def numbered(rows):
+    return np.arange(rows * 4, dtype="<f4").reshape(rows, 4)
+
+
+def test_models_of_classes_of_version_11_have_no_ngrams(path):
+    input = write_model(path, version=11, model=3)
+    np.testing.assert_array_equal(Vectors.load(path)["the"], input[1])
+
+
+def test_bytes_that_are_not_utf8_are_escaped(path):
+    input = write_model(path, words=[b"ok", b"\xff\xfebad"])
+    with pytest.warns(DcmeWarning, match="1 words are not UTF-8"):
+        vectors = Vectors.load(path)
+    assert list(vectors.words) == ["ok", "\\xff\\xfebad"]
+    assert vectors.vectors[1].tolist() != vectors.vectors[0].tolist() and len(input)
+
+
+def test_commands_know_words_never_seen(path, tmp_path, capsys):
+    write_model(path)
+    assert run(["neighbors", str(path), NEW, "-k", "2"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == [NEW, NEW] and {line[1] for line in lines} < set(WORDS)
+    pairs = tmp_path / "pairs"
+    pairs.write_text(f"the\ttheory\t3\n{NEW}\tNAÏVE\t1\n{NEW}\ttheologist\t2\n")
+    assert run(["eval", "similarity", str(path), str(pairs), "--json"]) == 0
+    score = json.loads(capsys.readouterr().out)
+    assert (score["covered"], score["by_ngrams"]) == (3, 2)
+    assert run(["eval", "similarity", str(path), str(pairs)]) == 0
+    assert "(3 of 3 pairs, 2 by n-grams)" in capsys.readouterr().out
+    assert run(["info", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], facts["subwords"], facts["buckets"]) == ("model of fastText", "3-6", 50)
+    assert run(["check", str(path)]) == 0
+    assert run(["convert", str(path), str(tmp_path / "v.txt")]) == 0
+    np.testing.assert_array_equal(
+        Vectors.load(tmp_path / "v.txt").vectors, Vectors.load(path).vectors
+    )
+
+
+@pytest.mark.parametrize("features", ["scdv", "average"])
+def test_words_of_documents_get_vectors(path, features):
+    write_model(path)
+    vectors = Vectors.load(path)
+    texts = [b"the theory", f"{NEW} the".encode(), "naïve 日本 semitheory".encode()] * 3
+    options = ScdvOptions(features=features, clusters=2, iterations=3)
+    model = fit_documents(texts, vectors, options, threads=1)
+    row = list(model.words).index(NEW)
+    own = vectors[NEW] / np.linalg.norm(vectors[NEW])
+    np.testing.assert_allclose(model.vectors[row], own, atol=1e-6)
+    assert len(model.vectors) == len(model.words) == 6
+    rows = next(iter(model.transform([NEW.encode()])))
+    assert rows.nnz > 0
+
+
+def test_every_truncated_file_is_refused(path):
+    write_model(path, words=WORDS[:2], buckets=3, dim=2)
+    data = path.read_bytes()
+    for end in [*range(4, 150, 7), *range(150, len(data))]:
+        path.write_bytes(data[:end])
+        with pytest.raises(FormatError) as error:
+            Vectors.load(path)
+        assert "\n" not in str(error.value) and str(path) in str(error.value)
+    path.write_bytes(data + b"\0")
+    with pytest.raises(FormatError, match="1 extra bytes"):
+        Vectors.load(path)
+
+
+def test_changed_bytes_are_errors_or_other_models(path):
+    """Never another exception, and no allocation by what a header says."""
+    write_model(path, words=WORDS[:2], buckets=3, dim=2)
+    data = path.read_bytes()
+    for at in range(4, len(data) - 8 * 7):
+        for byte in (0x7F, 0xFF):
+            path.write_bytes(data[:at] + bytes([byte]) + data[at + 1 :])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DcmeWarning)
+                try:
+                    Vectors.load(path)
+                except DcmeError as error:
+                    assert str(path) in str(error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quantised": 1}, "quantised model of fastText"),
+        ({"pruned": 3}, "quantised model of fastText"),
+        ({"version": 13}, "of version 13"),
+        ({"words": ["a", "a"]}, "duplicate word in entry 2"),
+        ({"words": ["a", ""]}, "empty word in entry 2"),
+        ({"words": ["a", "b c"]}, "separator in a word in entry 2"),
+        ({"longest": 101}, "n-grams of 3 to 101"),
+        ({"input": numbered(55)}, r"input of shape \(55, 4\)"),
+        ({"input": numbered(56) * np.float32("nan")}, "word 1 is NaN"),
+    ],
+    ids=str,
+)
+def test_wrong_files_are_refused(path, changes, message, capsys):
+    write_model(path, **changes)
+    with pytest.raises(FormatError, match=message):
+        Vectors.load(path)
+    assert run(["check", str(path)]) == 1
+
+
+def test_a_model_through_a_pipe_is_named(path):
+    write_model(path)
+    with pytest.raises(FormatError, match="is a model of fastText"):
+        Vectors.load(path, format="binary")
+    packed = path.with_suffix(".bin.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(FormatError, match="not compressed"):
+        Vectors.load(packed)
+
+
+def test_tables_are_mapped(path):
+    write_model(path)
+    model = open_model(path)
+    assert model.input.base is not None and not model.input.flags.owndata
+    assert model.header["tokens"] == 1000
