@@ -79,6 +79,10 @@ class Command(click.Command):
         for param in self.params:
             _complete_values(param)
 
+    def arranged(self, args: list[str]) -> list[str]:
+        """Return the arguments in the form that is parsed."""
+        return args
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; show the help if an argument is required and none is given."""
         needed = any(param.required or param.name == "corpus" for param in self.params)

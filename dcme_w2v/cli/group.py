@@ -29,7 +29,7 @@ COMMAND_HINTS = {
     "vocab_count": "dcme-w2v vocab",
     "analogies": "dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS",
     "compute-accuracy": "dcme-w2v eval analogies VECTORS QUESTIONS",
-    "similarity": "dcme-w2v eval similarity VECTORS PAIRS",
+    "doesnt-match": "dcme-w2v odd-one-out VECTORS WORD...",
     "supervised": "dcme-w2v classify train",
     "predict": "dcme-w2v classify predict",
     "predict-prob": "dcme-w2v classify predict",
@@ -112,6 +112,8 @@ class Group(click.Group):
             hint = f"use {instead}" if instead else _hint(args[0], known, ctx)
             raise UsageError(f"unknown command {args[0]}; {hint}")
         name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, Command):
+            rest = command.arranged(rest)
         if command is not None and not ctx.resilient_parsing:
             _check_flags(command, click.Context(command, ctx, name), rest)
         return name, command, rest

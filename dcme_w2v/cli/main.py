@@ -27,6 +27,8 @@ COMMANDS = {
     "eval": "dcme_w2v.cli.evaluate:evaluate",
     "neighbors": "dcme_w2v.cli.neighbors:neighbors",
     "analogy": "dcme_w2v.cli.neighbors:analogy",
+    "similarity": "dcme_w2v.cli.neighbors:similarity",
+    "odd-one-out": "dcme_w2v.cli.neighbors:odd_one_out",
     "merge": "dcme_w2v.cli.merge:merge",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",

@@ -1,132 +1,77 @@
-"""`dcme-w2v neighbors` and `dcme-w2v analogy`: words nearest to a word or to b - a + c."""
+"""The commands `neighbors`, `analogy`, `similarity` and `odd-one-out`: questions about words."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
-
 import click
 
+from dcme_w2v.cli.ask import SignedCommand, ask
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.errors import DcmeError
+from dcme_w2v.words.questions import Asker
 
-if TYPE_CHECKING:
-    from dcme_w2v.words.neighbors import Neighbor
-    from dcme_w2v.words.vectors import Vectors
-
-
-@click.command(cls=Command, example="dcme-w2v neighbors vectors.bin king paris -k 5")
-@click.argument("vectors")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option(
+_count = click.option(
     "-k",
     type=click.IntRange(1),
     default=10,
     show_default=True,
     metavar="N",
-    help="number of neighbours",
+    help="number of words in each answer",
 )
+
+
+@click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
+@click.argument("vectors")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@_count
 @json_option
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Print the nearest neighbours of words.
 
     Each line has a word, a neighbour and their cosine, separated by tabs. Out-of-vocabulary words
-    are listed on stderr and skipped. Without WORD, words are read from standard input, one query
-    per line; on a terminal with line editing.
+    are listed on stderr and skipped. Words with signs are one query: +king -man +woman.
+
+    Without WORD, queries are read from standard input, one per line; on a terminal with line
+    editing, history and completion of words by Tab.
     """
-    from dcme_w2v import Vectors
-
-    loaded = Vectors.load(vectors)
-    if not words:
-        _answer_lines(loaded, vectors, k, as_json)
-        return
-    known, missing = _split(loaded, vectors, words)
-    found = {word: loaded.most_similar(word, topn=k) for word in known}
-    if as_json:
-        listed = {word: _as_dicts(near) for word, near in found.items()}
-        click.echo(json.dumps({"neighbors": listed, "missing": missing}, indent=2))
-        return
-    _print_neighbors(found)
-
-
-def _answer_lines(loaded: Vectors, path: str, k: int, as_json: bool) -> None:
-    """Print the neighbours of the words of each input line; JSON has one object per line."""
-    for line in _lines():
-        words = line.split()
-        found = {word: loaded.most_similar(word, topn=k) for word in words if word in loaded}
-        missing = [word for word in words if word not in found]
-        if as_json:
-            listed = {word: _as_dicts(near) for word, near in found.items()}
-            click.echo(json.dumps({"neighbors": listed, "missing": missing}))
-            continue
-        _print_neighbors(found)
-        if missing:
-            click.echo(f"{path}: no vector for {', '.join(missing)}", err=True)
-
-
-def _lines() -> Iterator[str]:
-    """Yield lines of standard input; on a terminal, with a prompt and line editing."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
-        return
-    with contextlib.suppress(ImportError):
-        importlib.import_module("readline")  # gives input() line editing and history
-    with contextlib.suppress(EOFError):
-        while True:
-            yield input("> ")
-
-
-def _print_neighbors(found: Mapping[str, Sequence[Neighbor]]) -> None:
-    for word, near in found.items():
-        for item in near:
-            click.echo(f"{word}\t{item.word}\t{item.similarity:.6f}")
+    ask(vectors, words, k, as_json, Asker.neighbors)
 
 
 @click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
 @click.argument("vectors")
-@click.argument("a")
-@click.argument("b")
-@click.argument("c")
-@click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="number of answers",
-)
+@click.argument("words", metavar="[A B C]", nargs=-1)
+@_count
 @json_option
-def analogy(vectors: str, a: str, b: str, c: str, k: int, as_json: bool) -> None:
+def analogy(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Answer "A is to B as C is to ?".
 
-    Each line has a word and its cosine to b - a + c, separated by a tab, the best first.
+    Each line has a word and its cosine to b - a + c, separated by a tab, the best first. Without A
+    B C, questions are read from standard input, one per line; then each line of the answer starts
+    with the question.
     """
-    from dcme_w2v import Vectors
-
-    answers = Vectors.load(vectors).most_similar(positive=[b, c], negative=[a], topn=k)
-    if as_json:
-        click.echo(json.dumps({"analogy": [a, b, c], "answers": _as_dicts(answers)}, indent=2))
-        return
-    for item in answers:
-        click.echo(f"{item.word}\t{item.similarity:.6f}")
+    ask(vectors, words, k, as_json, Asker.analogies)
 
 
-def _split(loaded: Vectors, path: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words in the vocabulary and the others, and report the others."""
-    distinct = dict.fromkeys(words)
-    known = [word for word in distinct if word in loaded]
-    missing = [word for word in distinct if word not in loaded]
-    if not known:
-        raise DcmeError(f"{path}: no vector for {', '.join(missing)}; check spelling and case")
-    if missing:
-        click.echo(f"{path}: no vector for {', '.join(missing)}; skipped", err=True)
-    return known, missing
+@click.command(cls=Command, example="dcme-w2v similarity vectors.bin king queen")
+@click.argument("vectors")
+@click.argument("words", metavar="[A B]", nargs=-1)
+@json_option
+def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
+    """Print the cosine similarity of two words.
+
+    Without A B, pairs are read from standard input, one per line; then each line of the answer
+    starts with the pair. To compare with human judgements, see `eval similarity`.
+    """
+    ask(vectors, words, 1, as_json, Asker.similarities)
 
 
-def _as_dicts(near: Sequence[Neighbor]) -> list[dict[str, object]]:
-    return [{"word": item.word, "similarity": item.similarity} for item in near]
+@click.command(cls=Command, example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
+@click.argument("vectors")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@json_option
+def odd_one_out(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
+    """Print the word that fits least to the others: the one furthest from the mean of all.
+
+    Without WORD, lists of words are read from standard input, one per line; then each line of the
+    answer starts with the list.
+    """
+    ask(vectors, words, 1, as_json, Asker.odd_ones)

@@ -10,6 +10,8 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
+_SCANS = 8  # lookups by scanning all words
+
 
 class Words(Sequence[str]):
     """A sequence of distinct words with lookup by word.
@@ -29,6 +31,7 @@ class Words(Sequence[str]):
         self.text = text
         self.offsets = offsets
         self._index: dict[bytes, int] | None = None
+        self._scans = 0
 
     @classmethod
     def from_words(cls, words: Iterable[str | bytes]) -> Words:
@@ -76,12 +79,25 @@ class Words(Sequence[str]):
         """Return the index of a word, None if it is not in the list."""
         if not isinstance(word, str):
             return None
-        if self._index is None:  # assigned when complete: other threads may read it
-            self._index = {self._bytes(i): i for i in range(len(self))}
         try:
-            return self._index.get(word.encode("utf-8", "surrogateescape"))
+            wanted = word.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return None
+        if self._index is None:
+            self._scans += 1
+            if self._scans <= _SCANS:
+                return self._scan(wanted)
+            # assigned when complete: other threads may read it
+            self._index = {self._bytes(i): i for i in range(len(self))}
+        return self._index.get(wanted)
+
+    def _scan(self, word: bytes) -> int | None:
+        """Return the index of a word without an index of all, which takes longer to build."""
+        starts, lengths = self.offsets[:-1], np.diff(self.offsets)
+        rows = np.flatnonzero(lengths == len(word))
+        for place, letter in enumerate(word):
+            rows = rows[self.text[starts[rows] + place] == letter]
+        return int(rows[0]) if len(rows) else None
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """Return the index of a word, or raise ValueError as a list does."""

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.words.nearest import nearest_rows
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -27,27 +28,45 @@ class Neighbor(NamedTuple):
     similarity: float
 
 
+class Query(NamedTuple):
+    """A sum of unit vectors: those of `positive` minus those of `negative`."""
+
+    positive: Term | Iterable[Term] | None
+    negative: Term | Iterable[Term] | None = None
+
+
 def most_similar(
-    vectors: Vectors,
-    positive: Term | Iterable[Term] | None,
-    negative: Term | Iterable[Term] | None,
-    topn: int,
-    restrict: int | None,
-) -> list[Neighbor]:
-    """Return the words nearest to a sum of unit vectors; see `Vectors.most_similar`."""
+    vectors: Vectors, queries: Iterable[Query], topn: int, restrict: int | None
+) -> Iterator[list[Neighbor]]:
+    """Yield the words nearest to each query; see `Vectors.most_similar`."""
     for name, number in (("topn", topn), ("restrict", restrict)):
         if number is not None and number < 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
-    added, subtracted = terms_of(positive), terms_of(negative)
+    units, left_out = [], []
+    for query in queries:
+        unit, given = _parsed(vectors, query)
+        units.append(unit)
+        left_out.append([number for number in given if restrict is None or number < restrict])
+    rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
+    matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
+    for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
+        pairs = zip(found.tolist(), scores.tolist(), strict=True)
+        yield [Neighbor(vectors.words[row], score) for row, score in pairs]
+
+
+def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
+    """Return a query as a vector of unit length, and the rows of its words."""
+    added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
         raise UsageError("no query; give words or vectors as positive or negative")
-    query = np.zeros(vectors.dim, dtype=np.float32)
+    total = np.zeros(vectors.dim, dtype=np.float32)
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
-            query += sign * unit_vector(vectors, term)
+            total += sign * unit_vector(vectors, term)
+    length = float(np.linalg.norm(total))
     found = (vectors.words.find(term) for term in (*added, *subtracted))
     given = {row for row in found if row is not None}  # others are vectors or of n-grams
-    return _nearest(vectors, query, given, topn, restrict)
+    return total / (length or 1.0), sorted(given)
 
 
 def similarity(vectors: Vectors, one: Term, other: Term) -> float:
@@ -109,22 +128,3 @@ def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     inverse = np.zeros_like(lengths)
     np.divide(1, lengths, out=inverse, where=lengths > 0)
     return inverse
-
-
-def _nearest(
-    vectors: Vectors,
-    query: NDArray[np.float32],
-    left_out: Iterable[int],
-    topn: int,
-    restrict: int | None,
-) -> list[Neighbor]:
-    rows = vectors.vectors[:restrict]
-    length = float(np.linalg.norm(query))
-    inverse = vectors.inverse_lengths(restrict)
-    scores = (rows @ query) * inverse / (length or 1.0)
-    excluded: Sequence[int] = [number for number in left_out if number < len(scores)]
-    scores[excluded] = -np.inf
-    k = min(topn, len(scores) - len(excluded))
-    best = np.argpartition(-scores, k - 1)[:k] if k else np.empty(0, dtype=np.int64)
-    best = best[np.lexsort((best, -scores[best]))]
-    return [Neighbor(vectors.words[int(i)], float(scores[i])) for i in best]

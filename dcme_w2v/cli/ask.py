@@ -1,0 +1,159 @@
+"""How the commands that answer questions about words get them and print the answers.
+
+From the command line, from lines of standard input, or from a prompt with line editing.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.errors import CorpusError, DcmeError, UsageError
+from dcme_w2v.files import STANDARD, standard_input
+from dcme_w2v.words.questions import Answer, Asker, Line
+from dcme_w2v.words.vectors import Vectors
+
+Solve = Callable[[Asker, Sequence[Line]], Iterator[Answer]]
+
+_AT_ONCE = 1 << 16  # bytes of standard input
+_LONGEST = 1 << 20  # bytes of a line
+_COMPLETIONS = 200
+_OPTION = re.compile(r"--.+|-k[0-9]*|-h")
+
+
+class SignedCommand(Command):
+    """A command whose words may have signs: ``+king -man``, which are not options."""
+
+    def arranged(self, args: list[str]) -> list[str]:
+        """Return arguments with signed words behind ``--``, if a word starts with +."""
+        if "--" in args or not any(argument.startswith("+") for argument in args):
+            return args
+        options: list[str] = []
+        words: list[str] = []
+        for argument in args:
+            value = options[-1:] == ["-k"]
+            (options if value or _OPTION.fullmatch(argument) else words).append(argument)
+        return [*options, "--", *words]
+
+
+def ask(path: str, words: Sequence[str], k: int, as_json: bool, solve: Solve) -> None:
+    """Answer a question, or without words those of standard input."""
+    if not words and path == STANDARD:
+        raise UsageError("VECTORS is standard input; give the words as arguments")
+    asker = Asker(Vectors.load(path), k)
+    if words:
+        _answer_arguments(asker, path, words, as_json, solve)
+        return
+    for lines in _lines(asker.vectors):
+        answers = solve(asker, [line.split() for line in lines])
+        _print(path, [answer for answer in answers if answer.question], as_json)
+
+
+def _answer_arguments(
+    asker: Asker, path: str, words: Sequence[str], as_json: bool, solve: Solve
+) -> None:
+    [answer] = solve(asker, [[part for word in words for part in word.split()]])
+    if answer.problem:
+        raise UsageError(answer.problem)
+    missing = f"{path}: no vector for {', '.join(answer.missing)}"
+    if answer.missing and not answer.rows:
+        raise DcmeError(f"{missing}; check spelling and case")
+    if answer.missing:
+        click.echo(f"{missing}; skipped", err=True)
+    if as_json:
+        click.echo(json.dumps(answer.record, indent=2))
+        return
+    for row in answer.rows:
+        click.echo("\t".join(row))
+
+
+def _print(path: str, answers: Sequence[Answer], as_json: bool) -> None:
+    """Print the answers to lines: an object a line, or rows that start with the question."""
+    out, err = [], []
+    for answer in answers:
+        if as_json:
+            out.append(json.dumps(answer.record))
+            continue
+        lead = () if "neighbors" in answer.record else (answer.question,)  # has its own
+        out += ["\t".join((*lead, *row)) for row in answer.rows]
+        if answer.problem:
+            err.append(f"{answer.question}: {answer.problem}")
+        elif answer.missing:
+            err.append(f"{path}: no vector for {', '.join(answer.missing)}")
+    for lines, to_stderr in ((out, False), (err, True)):
+        if lines:
+            click.echo("\n".join(lines), err=to_stderr)
+
+
+# ---- lines ----
+
+
+def _lines(vectors: Vectors) -> Iterator[list[str]]:
+    """Yield lists of lines: one of a prompt, otherwise as many as are there to be read."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        yield from ([line] for line in _prompted(vectors))
+        return
+    stream, rest = standard_input(), b""
+    while data := stream.read1(_AT_ONCE):  # type: ignore[attr-defined]
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > _LONGEST:
+            raise CorpusError("standard input: a line is longer than 1 MB; give words, a line each")
+        if lines:
+            yield [_decoded(line) for line in lines]
+    if rest:
+        yield [_decoded(rest)]
+
+
+def _decoded(line: bytes) -> str:
+    """Return a line as text; what is not UTF-8 is in no vocabulary."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _prompted(vectors: Vectors) -> Iterator[str]:
+    """Yield lines that are typed, with line editing, history and completion of words by Tab."""
+    with contextlib.suppress(ImportError):
+        readline = importlib.import_module("readline")
+        readline.set_completer(Completer(vectors).complete)
+        readline.set_completer_delims(" \t\n")
+        with_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if with_libedit else "tab: complete")
+    prompt = "> " if sys.stdout.isatty() else ""  # not into a file
+    with contextlib.suppress(EOFError):
+        while True:
+            yield input(prompt)
+
+
+class Completer:
+    """Completes words of the vocabulary, also behind a sign, for readline."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+        self._sorted: list[str] = []
+        self._matches: list[str] = []
+
+    def complete(self, text: str, state: int) -> str | None:
+        """Return the match of number `state`, None after the last."""
+        if state == 0:
+            self._matches = self.matches(text)
+        return self._matches[state] if state < len(self._matches) else None
+
+    def matches(self, text: str) -> list[str]:
+        """Return the first words in order of letters that start with a text."""
+        self._sorted = self._sorted or sorted(self._vectors.words)
+        found = self._starting_with(text)
+        if not found and text[:1] in ("+", "-"):
+            found = [text[0] + word for word in self._starting_with(text[1:])]
+        return found
+
+    def _starting_with(self, text: str) -> list[str]:
+        first = bisect.bisect_left(self._sorted, text)
+        near = self._sorted[first : first + _COMPLETIONS]
+        return [word for word in near if word.startswith(text)]

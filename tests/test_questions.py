@@ -1,0 +1,248 @@
+"""Questions about words: exact search in blocks, signed queries, batches, and the prompt."""
+
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from helpers import save
+
+from dcme_w2v.cli.ask import Completer
+from dcme_w2v.cli.main import run
+from dcme_w2v.words import nearest
+from dcme_w2v.words.questions import Asker
+from dcme_w2v.words.vectors import Vectors
+
+WORDS = ["king", "queen", "man", "woman", "-lrb-", "köln"]
+ROWS = [[1, 1, 0], [0.1, 1, 1], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(save(tmp_path / "v.npy", WORDS, ROWS))
+
+
+def piped(monkeypatch, data):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+# ---- search ----
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 40, 200])
+def test_the_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
+    monkeypatch.setattr(nearest, "QUERIES", 5)
+    monkeypatch.setattr(nearest, "ROWS", 16)
+    random = np.random.default_rng(k)
+    matrix = random.integers(-2, 3, size=(150, 4)).astype(np.float32)  # with many ties and zeros
+    lengths = np.linalg.norm(matrix, axis=1)
+    inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    queries = np.eye(4, dtype=np.float32)[random.integers(4, size=23)]
+    left_out = [random.choice(150, random.integers(5), replace=False).tolist() for _ in queries]
+    found = list(nearest.nearest_rows(matrix, inverse, queries, left_out, k))
+    assert len(found) == len(queries)
+    for query, excluded, (rows, scores) in zip(queries, left_out, found, strict=True):
+        expected = (matrix @ query) * inverse
+        order = [i for i in np.lexsort((np.arange(150), -expected)) if i not in excluded][:k]
+        assert rows.tolist() == order
+        np.testing.assert_array_equal(scores, expected[order])
+
+
+def test_a_batch_equals_single_queries():
+    random = np.random.default_rng(0)
+    vectors = Vectors([f"w{i}" for i in range(300)], random.normal(size=(300, 8)))
+    queries = [f"w{i}" for i in range(290)] + [(["w1", "w2"], "w3"), ("w4",)]
+    batch = list(vectors.most_similar_batch(queries, topn=4, restrict=200))
+    single = [vectors.most_similar(f"w{i}", topn=4, restrict=200) for i in range(290)]
+    single.append(vectors.most_similar(["w1", "w2"], "w3", topn=4, restrict=200))
+    single.append(vectors.most_similar("w4", topn=4, restrict=200))
+    for one, other in zip(batch, single, strict=True):
+        assert [near.word for near in one] == [near.word for near in other]
+        np.testing.assert_allclose(
+            [n.similarity for n in one], [n.similarity for n in other], atol=1e-6
+        )
+    assert list(vectors.most_similar_batch([])) == []
+    with pytest.raises(KeyError, match="'nowhere'"):
+        next(vectors.most_similar_batch(["w1", "nowhere"]))
+
+
+def test_a_mapped_table_is_not_copied(path, monkeypatch):
+    vectors = Vectors.load(path)
+    taken = []
+    search = nearest._search
+    monkeypatch.setattr(
+        nearest, "_search", lambda matrix, *more: taken.append(matrix) or search(matrix, *more)
+    )
+    vectors.most_similar("king")
+    assert np.shares_memory(taken[0], vectors.vectors) and isinstance(taken[0].base, np.memmap)
+
+
+def test_words_are_found_before_and_after_the_index_of_all_is_built(path):
+    words = Vectors.load(path).words
+    for _ in range(4):
+        assert [words.find(word) for word in WORDS] == list(range(6))
+        assert [words.find(word) for word in ("", "kin", "kingg", "\udcff", None, "Köln")] == [
+            None
+        ] * 6
+
+
+# ---- signs ----
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["+king", "-man", "+woman"], ["king", "-man", "+woman"], ["king -man woman"],
+     ["--", "king", "-man", "woman"], ["-man", "+king", "+woman"]],
+)  # fmt: skip
+def test_a_query_of_signed_words(words, path, capsys):
+    assert run(["neighbors", "-k", "1", path, *words]) == 0
+    question, word, cosine = capsys.readouterr().out.rstrip("\n").split("\t")
+    assert word == "queen" and question == " ".join(word for word in words if word != "--")
+    expected = Vectors.load(path).most_similar(["king", "woman"], "man", topn=1)[0].similarity
+    assert float(cosine) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_word_that_starts_with_a_sign_is_a_word(path):
+    [plain, signed] = Asker(Vectors.load(path), 1).neighbors([["-lrb-"], ["--lrb-"]])
+    assert list(plain.record["neighbors"]) == ["-lrb-"]
+    assert signed.rows[0][1] != "-lrb-" and float(signed.rows[0][2]) > 0.5
+
+
+def test_options_among_signed_words(path, capsys):
+    assert run(["neighbors", path, "+king", "-k", "1", "-man", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["neighbors"]) == ["+king -man"]
+    assert run(["neighbors", path, "+king", "-nobody"]) == 1
+    assert "no vector for nobody" in capsys.readouterr().err
+    assert run(["neighbors", path, "king", "-man"]) == 2  # no + at all: an option
+
+
+# ---- commands ----
+
+
+def test_similarity_and_the_odd_one_out(path, capsys):
+    vectors = Vectors.load(path)
+    assert run(["similarity", path, "king", "queen"]) == 0
+    assert float(capsys.readouterr().out) == pytest.approx(
+        vectors.similarity("king", "queen"), abs=1e-6
+    )
+    assert run(["odd-one-out", path, "king", "man", "köln", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["odd_one_out"] == "köln"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("similarity {} king", 2, "1 word; give A B"),
+        ("similarity {} king queen man", 2, "3 words; give A B"),
+        ("similarity {} king nobody", 1, "no vector for nobody; check spelling and case"),
+        ("odd-one-out {} king queen", 2, "2 words; give at least 3 words"),
+        ("odd-one-out {} king queen nobody", 1, "no vector for nobody"),
+        ("analogy {} king queen", 2, "2 words; give A B C"),
+        ("analogy {} king queen nobody", 1, "no vector for nobody"),
+        ("neighbors -", 2, "VECTORS is standard input; give the words as arguments"),
+        ("similarity", 2, "Usage"),
+    ],
+)
+def test_wrong_questions(line, code, message, path, capsys):
+    assert run(line.format(path).split()) == code
+    out, err = capsys.readouterr()
+    assert out == "" and message in err
+
+
+@pytest.mark.parametrize(
+    ("command", "lines", "expected"),
+    [
+        ("analogy", "man king woman\n\nman king\nman nobody king\nman king woman",
+         ["man king woman\tqueen", "man king woman\tqueen"]),
+        ("similarity", "king man\r\nking\nking nobody\nköln man\n",
+         ["king man\t0.707107", "köln man\t-1.000000"]),
+        ("odd-one-out", "king man köln\nking man\n", ["king man köln\tköln"]),
+        ("neighbors", "+king -man +woman\nnobody\nman -nobody\nman\n",
+         ["+king -man +woman\tqueen", "man\tking"]),
+    ],
+)  # fmt: skip
+def test_lines_of_standard_input(command, lines, expected, path, monkeypatch, capsys):
+    piped(monkeypatch, lines.encode())
+    flags = ["-k", "1"] if command in ("analogy", "neighbors") else []
+    assert run([command, path, *flags]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == len(expected)
+    assert all(a.startswith(b) for a, b in zip(out.splitlines(), expected, strict=True))
+    assert ("nobody" in err) == ("nobody" in lines)
+
+
+def test_every_line_has_its_object(path, monkeypatch, capsys):
+    piped(monkeypatch, b"man king woman\nman king\nman \xff\xfe king\n" * 500)
+    assert run(["analogy", path, "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(records) == 1500
+    assert records[0]["answers"][0]["word"] == "queen" and "missing" not in records[0]
+    assert records[1]["error"] == "2 words; give A B C" and records[1]["answers"] == []
+    assert records[2]["missing"] == ["\udcff\udcfe"]
+
+
+def test_a_line_without_end(path, monkeypatch, capsys):
+    piped(monkeypatch, b"x" * (3 << 20))
+    assert run(["neighbors", path]) == 1
+    assert "a line is longer than 1 MB" in capsys.readouterr().err
+
+
+def test_a_pipe_that_stays_open_gets_each_answer_at_once(path):
+    command = [sys.executable, "-m", "dcme_w2v", "similarity", path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        for _ in range(2):
+            process.stdin.write("king man\n")
+            assert process.stdout.readline() == "king man\t0.707107\n"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+# ---- the prompt ----
+
+
+def test_completion_of_words(path):
+    completer = Completer(Vectors.load(path))
+    assert completer.matches("k") == ["king", "köln"]
+    assert completer.matches("-ki") == ["-king"] and completer.matches("+wo") == ["+woman"]
+    assert completer.matches("-lr") == ["-lrb-"]
+    assert completer.matches("zz") == []
+    assert len(completer.matches("")) == 6
+    assert [completer.complete("k", state) for state in range(3)] == ["king", "köln", None]
+
+
+def test_a_terminal_completes_words_by_tab(path):
+    pytest.importorskip("readline")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dcme_w2v", "neighbors", path, "-k", "1"]
+    environment = {**os.environ, "TERM": "dumb", "INPUTRC": os.devnull}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, close_fds=True
+    )
+    os.close(theirs)
+    try:
+        expect(ours, b"> ")
+        os.write(ours, b"wom\t\n")
+        expect(ours, b"woman\tqueen\t")
+        expect(ours, b"> ")  # Ctrl-D before the prompt would be lost
+        os.write(ours, b"\x04")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def expect(terminal, wanted):
+    """Read from a terminal until there is a text."""
+    seen, end = b"", time.monotonic() + 60
+    while wanted not in seen and time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            seen += os.read(terminal, 1)
+    assert wanted in seen, seen
