@@ -52,6 +52,8 @@ class Linear:
         threads: int,
     ) -> float: ...
 
+def top_k(scores: NDArray[np.float32], classes: int, out: NDArray[np.int32]) -> None: ...
+
 class Learner(Run):
     def __init__(
         self,

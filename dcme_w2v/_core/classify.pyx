@@ -36,6 +36,10 @@ cdef extern from "kernels/kernels.h" nogil:
     const dcme_kernels *dcme_kernels_choose(const char *name)
 
 
+cdef extern from "common/top_k.h" nogil:
+    void dcme_top_k(int32_t *heaviest, int64_t count, const float *weights, int64_t items)
+
+
 cdef extern from "classify/classify.h" nogil:
     ctypedef struct dcme_sparse_rows:
         const int64_t *starts
@@ -238,6 +242,21 @@ cdef class Linear:
                                                  &instances.core, &soft, threads, &error)
         check(status, &error)
         return loss
+
+
+def top_k(const float[:, ::1] scores, int64_t classes, int32_t[:, ::1] out):
+    """Fill each row of `out` with the classes of the highest scores, of equal ones the first.
+
+    Columns from `classes` on are padding.
+    """
+    cdef int64_t i, count = out.shape[1]
+    if not 0 <= count <= classes <= scores.shape[1] or out.shape[0] != scores.shape[0]:
+        raise ValueError("scores and classes do not fit together")
+    if count == 0:
+        return
+    with nogil:
+        for i in range(scores.shape[0]):
+            dcme_top_k(&out[i, 0], count, &scores[i, 0], classes)
 
 
 cdef class Learner(Run):

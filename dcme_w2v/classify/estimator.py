@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.top import most_probable
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
@@ -168,6 +169,13 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         self._weights = training.weights
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row, shape (rows,)."""
+        weights, documents = self._linear(), core_documents(check_features(self, X))
+        batches = most_probable(weights, documents, 1, self.threads or default_threads())
+        found: NDArray[Any] = self.classes_[np.concatenate([best[:, 0] for best, _ in batches])]
+        return found
 
     def _linear(self) -> Weights:
         check_fitted(self, "_weights")

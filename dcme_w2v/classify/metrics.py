@@ -24,16 +24,21 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     DivergedError
         A score is NaN or infinite.
     """
+    check_scores(scores)
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    normalised: NDArray[np.float64] = shifted
+    return normalised
+
+
+def check_scores(scores: NDArray[np.floating]) -> None:
+    """Raise `DivergedError` if a score is NaN or infinite."""
     wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(wrong):
         raise DivergedError(
             f"{len(wrong)} of {len(scores)} documents have a score that is NaN or infinite: scale "
             "the documents' values down, or train again with a lower --lr"
         )
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    normalised: NDArray[np.float64] = shifted
-    return normalised
 
 
 class Measures:

@@ -20,6 +20,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.top import Top, most_probable
 from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
@@ -141,6 +142,13 @@ class Classifier:
             yield log_softmax(
                 self.weights.scores(documents, begin, end, threads or default_threads())
             )
+
+    def most_probable(
+        self, matrix: csr_matrix, count: int, threads: int | None = None
+    ) -> Iterator[Top]:
+        """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
+        documents = core_documents(fitting(matrix, self.weights.features))
+        return most_probable(self.weights, documents, count, threads or default_threads())
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.

@@ -31,6 +31,7 @@ from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
+from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.disk import disk_plan, require_disk
 from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible
@@ -338,10 +339,17 @@ def predict(
     """
     count = min(count, len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        for piece in model.log_probabilities(matrix, threads):
-            best = np.argsort(-piece, axis=1, kind="stable")[:, :count]
-            for row, columns in zip(piece, best, strict=True):
-                yield [(model.classes[j], math.exp(row[j])) for j in columns]
+        for numbers, log_p in _most_probable(model, matrix, count, threads):
+            for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
+                yield [(model.classes[j], math.exp(p)) for j, p in zip(chosen, row, strict=True)]
+
+
+def _most_probable(
+    model: Predictor, matrix: csr_matrix, count: int, threads: int | None
+) -> Iterator[Top]:
+    if isinstance(model, Classifier):
+        return model.most_probable(matrix, count, threads)
+    return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
 def _check_classes(classes: Sequence[str], job: TrainJob) -> None:

@@ -81,6 +81,7 @@ class Weights:
         self.order = np.arange(classes) if order is None else order
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
+        self._is_ordered = order is not None
         self.offset = np.zeros(classes, dtype=np.float32)
         self.table = new_table(features + 1, -(-classes // PAD) * PAD)  # dcme_stride(classes)
         self.linear = core.Linear(self.table, classes, bias, kernels_named())
@@ -141,9 +142,16 @@ class Weights:
         self, documents: core.Documents, begin: int, end: int, threads: int
     ) -> NDArray[np.float64]:
         """Return the scores of the documents from `begin` to `end` in all classes."""
+        found = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
+        return found.astype(np.float64) + self.offset
+
+    def raw_scores(
+        self, documents: core.Documents, begin: int, end: int, threads: int
+    ) -> NDArray[np.float32]:
+        """Return scores without `offset`, which may be followed by columns of padding."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        return out[:, self.place].astype(np.float64) + self.offset
+        return np.take(out, self.place, axis=1) if self._is_ordered else out
 
 
 class LowRankWeights(Weights):
@@ -214,16 +222,15 @@ class LowRankWeights(Weights):
         for name, table in self.tables.items():
             table[:] = tables[name]
 
-    def scores(
+    def raw_scores(
         self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float32]:
         """Return the scores of the documents from `begin` to `end` in all classes."""
         hidden = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, hidden, threads)
         with one_blas_thread():
-            scores = hidden @ self._output.T
-        found: NDArray[np.float64] = scores.astype(np.float64)
-        return found
+            scores: NDArray[np.float32] = hidden @ self._output.T
+        return scores
 
 
 def new_weights(

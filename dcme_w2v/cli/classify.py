@@ -24,7 +24,7 @@ labels_option = click.option(
     "--labels", metavar="FILE", help="for .npz: labels, one line a row, joined by |"
 )
 top_option = click.option(
-    "-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+    "-k", "--top-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
     help="number of labels per document",
 )  # fmt: skip
 

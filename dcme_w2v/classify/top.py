@@ -1,0 +1,78 @@
+"""The most probable classes of documents, exactly, with few passes over the scores of all classes.
+
+Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify.metrics import check_scores, log_softmax
+from dcme_w2v.classify.trainer import Weights, documents_at_once
+from dcme_w2v.parallel import ordered_map
+
+LEAST_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
+
+Top = tuple[NDArray[np.int32], NDArray[np.float64]]
+
+
+def most_probable(
+    weights: Weights, documents: core.Documents, count: int, threads: int
+) -> Iterator[Top]:
+    """Yield the most probable classes and their log-probabilities for batches of documents.
+
+    Parameters
+    ----------
+    weights : Weights
+    documents : Documents
+        Rows as the core reads them.
+    count : int
+        Number of classes for each document, at most all.
+    threads : int
+
+    Yields
+    ------
+    numbers : ndarray of int32, shape (documents, count)
+        Classes, the most probable first, of equal scores the lowest number.
+    log_p : ndarray of float64, shape (documents, count)
+
+    Raises
+    ------
+    DivergedError
+        A score is NaN or infinite.
+    """
+    total = len(documents)
+    step = min(documents_at_once(weights.classes), -(-total // threads))
+    step = max(LEAST_DOCUMENTS, step)
+
+    def batch(begin: int) -> Top:
+        end = min(begin + step, total)
+        if weights.offset.any():
+            return sorted_top(log_softmax(weights.scores(documents, begin, end, 1)), count)
+        return _selected(weights.raw_scores(documents, begin, end, 1), weights.classes, count)
+
+    return ordered_map(batch, range(0, total, step), threads)
+
+
+def sorted_top(log_p: NDArray[np.float64], count: int) -> Top:
+    """Return the classes of the highest log-probabilities, and these; of equal ones the first."""
+    best = np.argsort(-log_p, axis=1, kind="stable")[:, :count].astype(np.int32)
+    return best, np.take_along_axis(log_p, best, axis=1)
+
+
+def _selected(scores: NDArray[np.float32], classes: int, count: int) -> Top:
+    """Return what `sorted_top` does, from scores in single precision, which are not sorted."""
+    scores = np.ascontiguousarray(scores)
+    best = np.empty((len(scores), count), dtype=np.int32)
+    check_scores(scores[:, :classes])
+    core.top_k(scores, classes, best)
+    shifted = scores[:, :classes].astype(np.float64)
+    largest = shifted.max(axis=1, keepdims=True)
+    shifted -= largest
+    chosen = np.take_along_axis(shifted, best, axis=1)
+    np.exp(shifted, out=shifted)
+    return best, chosen - np.log(shifted.sum(axis=1, keepdims=True))
