@@ -168,3 +168,12 @@ double dcme_softmax(real *scores, const dcme_linear *model) {
         scores[j] = 0;
     return (double)largest + log(total);
 }
+
+double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *model) {
+    real score = scores[target];
+    double partition = dcme_softmax(scores, model);
+    for (int64_t j = 0; j < model->classes; j++)
+        scores[j] = -scores[j];
+    scores[target] += 1;
+    return (double)score - partition;
+}

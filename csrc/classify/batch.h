@@ -80,4 +80,7 @@ void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real
  */
 double dcme_softmax(real *scores, const dcme_linear *model);
 
+/* Scores become errors 1[j = target] - p_j; returns log p of the target. */
+double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *model);
+
 #endif

@@ -19,14 +19,6 @@ typedef struct {
     real **rows;     /* (classes) f_j */
 } thread_state;
 
-static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
-    (void)error;
-    *shared = (void *)problem;
-    return DCME_OK;
-}
-
-static void close_shared(void *shared) { (void)shared; /* nothing of its own */ }
-
 static void thread_close(void *thread) {
     thread_state *me = thread;
     if (!me)
@@ -68,25 +60,16 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void seed(void *thread, uint64_t stream) {
-    (void)thread, (void)stream; /* nothing is drawn */
-}
-
 /* Learn f_j of all classes from an instance; its gradient by h stays. Returns -log p_i. */
 static double learn(thread_state *me, const dcme_batch *batch, int64_t d, real rate) {
     const dcme_kernels *kernels = me->classes.kernels;
     int64_t stride = batch->model->stride, classes = me->classes.classes;
     const real *h = me->hidden + d * stride;
-    int32_t target = batch->targets[d];
     kernels->dots(me->scores, h, me->rows, classes, stride);
-    double score = (double)me->scores[target];
-    double loss = dcme_softmax(me->scores, &me->classes) - score;
-    for (int64_t j = 0; j < classes; j++)
-        me->scores[j] = -me->scores[j];
-    me->scores[target] += 1;
+    double log_p = dcme_softmax_errors(me->scores, batch->targets[d], &me->classes);
     kernels->update(me->gradients + d * stride, h, me->rows, me->scores, rate * batch->weights[d],
                     classes, stride);
-    return loss;
+    return -log_p;
 }
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
@@ -107,11 +90,11 @@ static void shrink(void *shared, real factor) {
 
 const dcme_class_objective dcme_class_low_rank = {
     .name = "gd, of low rank",
-    .open = open_shared,
-    .close = close_shared,
+    .open = dcme_share_problem,
+    .close = dcme_close_nothing,
     .thread_open = thread_open,
     .thread_close = thread_close,
-    .seed = seed,
+    .seed = dcme_draw_nothing,
     .step = step,
     .shrink = shrink,
 };

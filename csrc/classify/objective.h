@@ -37,6 +37,18 @@ typedef struct {
     void (*thread_state)(void *thread, dcme_state *state);
 } dcme_class_objective;
 
+/* For objectives whose threads share only the problem, and that draw nothing. */
+static inline dcme_status dcme_share_problem(void **shared, const dcme_problem *problem,
+                                             dcme_error *error) {
+    (void)error;
+    *shared = (void *)problem;
+    return DCME_OK;
+}
+
+static inline void dcme_close_nothing(void *shared) { (void)shared; }
+
+static inline void dcme_draw_nothing(void *thread, uint64_t stream) { (void)thread, (void)stream; }
+
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
     dcme_class_nce, dcme_class_ns, dcme_class_low_rank;
 

@@ -14,14 +14,6 @@ typedef struct {
     real *errors; /* (batch, stride) */
 } thread_state;
 
-static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
-    (void)error;
-    *shared = (void *)problem;
-    return DCME_OK;
-}
-
-static void close_shared(void *shared) { (void)shared; /* nothing of its own */ }
-
 static void thread_close(void *thread) {
     thread_state *me = thread;
     if (!me)
@@ -51,37 +43,24 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
     return DCME_OK;
 }
 
-static void seed(void *thread, uint64_t stream) {
-    (void)thread, (void)stream; /* nothing is drawn */
-}
-
-/* Probabilities become errors 1[j = i] - p_j; returns log p_i. */
-static double to_errors(real *scores, int32_t target, const dcme_linear *model) {
-    real score = scores[target];
-    double partition = dcme_softmax(scores, model);
-    for (int64_t j = 0; j < model->classes; j++)
-        scores[j] = -scores[j];
-    scores[target] += 1;
-    return (double)score - partition;
-}
-
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const dcme_linear *model = batch->model;
     dcme_batch_scores(batch, 0, batch->count, me->errors, batch->rows);
     for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, -(double)batch->weights[d] * to_errors(me->errors + d * model->stride,
-                                                                   batch->targets[d], model));
+        dcme_loss_add(loss, -(double)batch->weights[d] *
+                                dcme_softmax_errors(me->errors + d * model->stride,
+                                                    batch->targets[d], model));
     dcme_columns_fill(&me->columns, batch);
     dcme_columns_update(&me->columns, batch, me->errors, rate);
 }
 
 const dcme_class_objective dcme_class_softmax_sgd = {
     .name = "gd",
-    .open = open_shared,
-    .close = close_shared,
+    .open = dcme_share_problem,
+    .close = dcme_close_nothing,
     .thread_open = thread_open,
     .thread_close = thread_close,
-    .seed = seed,
+    .seed = dcme_draw_nothing,
     .step = step,
 };
