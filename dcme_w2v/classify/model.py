@@ -192,11 +192,9 @@ class Classifier:
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
-        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
-        record = model.value("record", dict)
+        multilabel, threshold, record = described(model)
         weights = weights_of(model, len(classes), options.bias)
-        if "offset" in model.arrays:
-            weights.offset[:] = model.array("offset", "float32", len(classes))
+        offset_of(model, weights)
         text = text_of(model, weights.features)
         return cls(
             classes,
@@ -208,6 +206,18 @@ class Classifier:
             record,
             counts=_counts(model, weights),
         )
+
+
+def described(model: Model) -> tuple[bool, float, dict[str, Any]]:
+    """Return what every model that predicts classes has: multilabel, threshold and record."""
+    multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+    return multilabel, threshold, model.value("record", dict)
+
+
+def offset_of(model: Model, weights: Weights) -> None:
+    """Read the offset of the scores into `weights`, if the model has one."""
+    if "offset" in model.arrays:
+        weights.offset[:] = model.array("offset", "float32", weights.classes)
 
 
 def counts_of(matrix: csr_matrix) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.model import Classifier, fitting, store_text, text_of
+from dcme_w2v.classify.model import Classifier, described, fitting, offset_of, store_text, text_of
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
@@ -141,7 +141,7 @@ class FusedModel(Classifier):
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", FusedOptions)
-        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold, record = described(model)
         final, binary = model.value("final", str), model.value("binary", bool)
         evidence = _evidence(model, len(classes)) if "values" in model.arrays else None
         tied = _tied(model, len(classes)) if "biases" in model.arrays else None
@@ -151,11 +151,10 @@ class FusedModel(Classifier):
             raise model.fault("final", f"is {final!r}, must be one of {', '.join(KNOWN)}")
         if weights is None:
             weights = _of_levels(model, final, evidence, tied, base)
-        if "offset" in model.arrays:
-            weights.offset[:] = model.array("offset", "float32", len(classes))
+        offset_of(model, weights)
         return cls(
             classes, weights, text_of(model, weights.features), ClassifyOptions(solver="lbfgs"),
-            multilabel, threshold, model.value("record", dict), options, final, evidence, tied,
+            multilabel, threshold, record, options, final, evidence, tied,
             base, binary,
         )  # fmt: skip
 

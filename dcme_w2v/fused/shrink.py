@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Classifier, fitting
+from dcme_w2v.classify.model import Classifier, described, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError
@@ -222,7 +222,7 @@ class ShrunkModel(Classifier):
         """
         model = load_model(path, KIND, VERSION)
         classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
-        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
+        multilabel, threshold, record = described(model)
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
         text, kinds, columns = _features(model, rows)
@@ -234,7 +234,7 @@ class ShrunkModel(Classifier):
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
         return cls(
             classes, shrunk.weights(), text, ClassifyOptions(solver="lbfgs"), multilabel, threshold,
-            model.value("record", dict), shrunk, coding, columns, model.value("binary", bool),
+            record, shrunk, coding, columns, model.value("binary", bool),
         )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import (
     THRESHOLD,
+    described,
     fitting,
     highest_weighted,
     number_of_class,
@@ -190,8 +191,8 @@ class LatentClassifier:
         """
         model = load_model(path, KIND, VERSION)
         classes, options = model.strings("classes"), model.options("options", LatentOptions)
-        multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
-        clusters, record = model.value("clusters", bool), model.value("record", dict)
+        multilabel, threshold, record = described(model)
+        clusters = model.value("clusters", bool)
         shares = np.asarray(model.array("shares", "float64", None))
         stored = np.asarray(model.array("weights", "float32", None, len(shares)))
         if len(stored) < 2 or len(shares) < 2:
