@@ -75,6 +75,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     sync_folder(target.parent)
 
 
+def optional_write(
+    path: str | os.PathLike[str] | None,
+) -> contextlib.AbstractContextManager[BinaryIO | None]:
+    """Open a file as `atomic_write` does, or return None for no path."""
+    return contextlib.nullcontext() if path is None else atomic_write(path)
+
+
 class OutputFile(io.FileIO):
     """A file descriptor whose errors name the target, or standard output."""
 

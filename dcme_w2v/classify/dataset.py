@@ -16,8 +16,50 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.sparse_io import Labels, is_vectors, join, read_vectors
 from dcme_w2v.text.documents import Document, read_documents
+
+
+@dataclass(frozen=True)
+class DocumentsJob:
+    """Inputs and outputs of a training on labelled documents.
+
+    Attributes
+    ----------
+    docs : sequence of str
+        Files, folders or ``-``; or files of vectors, detected by their suffix.
+    output : str
+        Folder of the model.
+    labels : str or None
+        Labels of the rows of an .npz file.
+    log_json : str or None
+        The log of the reporter; only checked here.
+    """
+
+    docs: Sequence[str]
+    output: str
+    labels: str | None = None
+    log_json: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "docs", as_paths(self.docs))
+
+    def paths(self, kind: str, holdout: str | None, beside: Sequence[str] = ()) -> Paths:
+        """Return the inputs and outputs; `holdout` is a file, `beside` are other outputs."""
+        paths = Paths().reads("DOCS", *self.docs).reads("--labels", self.labels)
+        paths.reads("--holdout", holdout).model("--output", self.output, kind, beside)
+        return paths.log("--log-json", self.log_json)
+
+    def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
+        """Raise `CorpusError` for fewer than two classes; `hint` ends the message."""
+        if not classes:
+            raise CorpusError(f"{self.docs[0]}: no document has a label; give LABEL<TAB>TEXT{hint}")
+        if len(classes) == 1:
+            raise CorpusError(
+                f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
+                f"two classes or more{hint}"
+            )
 
 
 @dataclass
@@ -41,6 +83,23 @@ class Dataset:
     unlabelled: int
     held_matrix: csr_matrix
     held_labels: Labels
+
+
+def corpus_line(
+    read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
+) -> str:
+    """Return one line about documents as read; `without_label` says what became of the others."""
+    line = f"{read.matrix.shape[0]:,} documents"
+    line += f" of {len(classes):,} {noun}" if classes else ""
+    line += f", {read.matrix.shape[1]:,} features"
+    for count, what in (
+        (len(read.held_labels), "held out"),
+        (read.unlabelled if classes else 0, f"without a label{without_label}"),
+        (int((np.diff(read.matrix.indptr) == 0).sum()), "without any feature"),
+    ):
+        if count:
+            line += f", {count:,} {what}"
+    return line
 
 
 def are_vectors(docs: Sequence[str]) -> bool:

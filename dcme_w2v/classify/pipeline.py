@@ -19,7 +19,9 @@ from dcme_w2v.checkpoints.folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify.dataset import (
     Dataset,
+    DocumentsJob,
     are_vectors,
+    corpus_line,
     numbers_of,
     pieces,
     read_rows,
@@ -38,7 +40,7 @@ from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.paths import PARTIAL, Paths, as_paths
+from dcme_w2v.paths import PARTIAL, Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.documents import read_documents
@@ -49,43 +51,26 @@ THRESHOLD_DOCUMENTS = 5000  # used to choose the threshold for several labels
 
 
 @dataclass(frozen=True)
-class TrainJob:
+class TrainJob(DocumentsJob):
     """Inputs and outputs of ``classify train``.
 
     Attributes
     ----------
-    docs : sequence of str
-        Files, folders or ``-``; or files of vectors, detected by their suffix.
-    output : str
-        Folder of the model.
-    labels : str or None
-        Labels of the rows of an .npz file.
     holdout : HoldoutOptions
         Held-out documents: a share of the documents, or a file.
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
         resume from.
-    log_json : str or None
-        The log of the reporter; only checked here.
     """
 
-    docs: Sequence[str]
-    output: str
-    labels: str | None = None
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
-    log_json: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "docs", as_paths(self.docs))
 
 
 def paths_of(job: TrainJob) -> Paths:
     """Return the inputs and outputs of a training run."""
-    paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
-    paths.reads("--holdout", job.holdout.file)
-    paths.model("--output", job.output, KIND, [job.output + PARTIAL])
-    return paths_in(paths.log("--log-json", job.log_json), job.checkpoints)
+    paths = job.paths(KIND, job.holdout.file, [job.output + PARTIAL])
+    return paths_in(paths, job.checkpoints)
 
 
 def train(
@@ -254,8 +239,8 @@ def _read_documents(
     else:
         read = read_rows(job.docs, job.labels, share, options.seed)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
-    _check_classes(classes, job)
-    reporter.message(_corpus_line(read, classes))
+    job.check_classes(classes)
+    reporter.message(corpus_line(read, classes, " left out"))
     return read, classes, text
 
 
@@ -352,37 +337,11 @@ def _most_probable(
     return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
-def _check_classes(classes: Sequence[str], job: TrainJob) -> None:
-    if not classes:
-        raise CorpusError(f"{job.docs[0]}: no document has a label; give LABEL<TAB>TEXT")
-    if len(classes) == 1:
-        raise CorpusError(
-            f"{job.docs[0]}: all documents have the label {classes[0]!r}: at least two classes are "
-            "required"
-        )
-
-
 def _objective_line(options: ClassifyOptions, classes: int) -> str:
     chosen = options.objective
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"
-
-
-def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
-    empty = int((np.diff(read.matrix.indptr) == 0).sum())
-    line = (
-        f"{len(read.labels):,} documents of {len(classes):,} classes, "
-        f"{read.matrix.shape[1]:,} features"
-    )
-    for count, what in (
-        (len(read.held_labels), "held out"),
-        (read.unlabelled, "without a label left out"),
-        (empty, "without any feature"),
-    ):
-        if count:
-            line += f", {count:,} {what}"
-    return line
 
 
 def _holdout(

@@ -5,13 +5,12 @@ Called by `dcme_w2v.cli.scdv`.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import Any
 
 from dcme_w2v.documents.scdv import DocumentModel
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files import optional_write
 from dcme_w2v.sparse_io import writing_rows
 from dcme_w2v.text.documents import Document
 
@@ -48,7 +47,7 @@ def transform_to_files(
     labelled, read = itertools.tee(documents)
     owns = (document.labels for document in labelled)
     rows = zero_rows = entries = 0
-    with writing_rows(output, model.columns, compress) as writer, _lines_to(labels) as lines:
+    with writing_rows(output, model.columns, compress) as writer, optional_write(labels) as lines:
         for part in model.transform((document.text for document in read), threads):
             own = list(itertools.islice(owns, part.shape[0]))
             writer.add(part, own)
@@ -59,7 +58,3 @@ def transform_to_files(
             entries += part.nnz
     density = entries / (rows * model.columns) if rows else 0.0
     return {"rows": rows, "zero_rows": zero_rows, "entries": entries, "density": density}
-
-
-def _lines_to(path: str | None) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    return atomic_write(path) if path else contextlib.nullcontext()

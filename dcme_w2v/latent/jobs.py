@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import (
     Dataset,
+    DocumentsJob,
     are_vectors,
+    corpus_line,
     numbers_of,
     pieces,
     read_rows,
@@ -28,58 +29,41 @@ from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.pipeline import test
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files import optional_write
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.paths import Paths, as_paths
+from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import writing_rows
 
-ADVICE = "give LABEL<TAB>TEXT, or --unsupervised"
+OR_CLUSTER = ", or --unsupervised"
 DOCUMENTS_AT_ONCE = 2048
 MEASURED = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
 
 
 @dataclass(frozen=True)
-class FitJob:
-    """What ``latent fit`` reads and writes.
+class FitJob(DocumentsJob):
+    """Inputs and outputs of ``latent fit``.
 
     Attributes
     ----------
-    docs : sequence of str
-        Files, folders or ``-``; or files of vectors, detected by their suffix.
-    output : str
-        The model's folder.
-    labels : str or None
-        Labels of the rows of an .npz file.
     holdout : str or None
-        A share of the labelled documents, or a file of documents, to measure by.
+        Held-out documents: a share of the labelled documents, or a file.
     choose : str or None
         Numbers of latent classes to choose from by the held-out log-likelihood, as "10,20,40".
-    log_json : str or None
-        Where the reporter writes its log; checked here, written there.
     """
 
-    docs: Sequence[str]
-    output: str
-    labels: str | None = None
     holdout: str | None = None
     choose: str | None = None
-    log_json: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "docs", as_paths(self.docs))
 
 
 def paths_of(job: FitJob) -> Paths:
-    """Return what a fit reads and writes."""
-    paths = Paths().reads("DOCS", *job.docs).reads("--labels", job.labels)
-    paths.reads("--holdout", HoldoutOptions(job.holdout).file)
-    return paths.model("--output", job.output, KIND).log("--log-json", job.log_json)
+    """Return the inputs and outputs of a fit."""
+    return job.paths(KIND, HoldoutOptions(job.holdout).file)
 
 
 def fit_files(
@@ -120,8 +104,9 @@ def fit_files(
     if options.unsupervised:
         classes = []
     else:
-        _check_classes(job, classes)
-    reporter.message(_corpus_line(read, classes, options))
+        job.check_classes(classes, OR_CLUSTER)
+    left_out = " left out" if options.unlabelled == "ignore" else ""
+    reporter.message(corpus_line(read, classes, left_out, "labels"))
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
     for size in sizes:
@@ -219,7 +204,7 @@ def transform_files(
         `rows`, and `zero_rows`, those without a known feature: they have the row softmax(b).
     """
     rows = zero_rows = 0
-    with writing_rows(output, model.latent) as writer, _lines_to(labels) as lines:
+    with writing_rows(output, model.latent) as writer, optional_write(labels) as lines:
         for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
             at = 0
             for log_p in model.latent_log_probabilities(matrix, threads):
@@ -302,7 +287,15 @@ def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Dat
     share = HoldoutOptions(job.holdout).fraction or 0.0
     keep = options.unsupervised or options.unlabelled != "ignore"
     if text is not None:
-        return read_text(job.docs, job.labels, text, share, options.seed, keep, ADVICE)
+        return read_text(
+            job.docs,
+            job.labels,
+            text,
+            share,
+            options.seed,
+            keep,
+            f"give LABEL<TAB>TEXT{OR_CLUSTER}",
+        )
     return read_rows(job.docs, job.labels, share, options.seed, keep)
 
 
@@ -317,16 +310,6 @@ def _fit(
     learned = learn(read.matrix, labels, len(classes), options, reporter)
     multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
     return made_model(learned, classes, text, multilabel)
-
-
-def _check_classes(job: FitJob, classes: Sequence[str]) -> None:
-    if not classes:
-        raise CorpusError(f"{job.docs[0]}: no document has a label; {ADVICE}")
-    if len(classes) == 1:
-        raise CorpusError(
-            f"{job.docs[0]}: all documents have the label {classes[0]!r}; give documents of two "
-            "labels or more, or --unsupervised"
-        )
 
 
 def _measured(model: LatentClassifier, job: FitJob, read: Dataset) -> dict[str, Any]:
@@ -346,22 +329,6 @@ def _measured(model: LatentClassifier, job: FitJob, read: Dataset) -> dict[str, 
     return {name: found[name] for name in MEASURED if name in found}
 
 
-def _corpus_line(read: Dataset, classes: Sequence[str], options: LatentOptions) -> str:
-    empty = int((np.diff(read.matrix.indptr) == 0).sum())
-    line = f"{read.matrix.shape[0]:,} documents"
-    line += f" of {len(classes):,} labels" if classes else ""
-    line += f", {read.matrix.shape[1]:,} features"
-    left_out = "" if options.unlabelled != "ignore" else " left out"
-    for count, what in (
-        (len(read.held_labels), "held out"),
-        (read.unlabelled if classes else 0, f"without a label{left_out}"),
-        (empty, "without any feature"),
-    ):
-        if count:
-            line += f", {count:,} {what}"
-    return line
-
-
 def _fit_line(model: LatentClassifier) -> str:
     line = f"{model.latent:,} latent classes, cost {model.record['cost']:.6g}"
     empty = model.latent - model.record["active"]
@@ -371,7 +338,3 @@ def _fit_line(model: LatentClassifier) -> str:
 def _measured_line(latent: int, found: dict[str, Any]) -> str:
     shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     return f"{latent:,} latent classes, held-out: {shown}"
-
-
-def _lines_to(path: str | None) -> contextlib.AbstractContextManager[BinaryIO | None]:
-    return atomic_write(path) if path else contextlib.nullcontext()
