@@ -121,7 +121,7 @@ def test_figures_of_odd_vectors_are_json(made, capsys):
     [
         ("scdv transform m d.txt --output o.npz", ": cannot be written: File too large"),
         ("scdv fit d.txt --vectors v.txt --output o --clusters 2", "{temporary}: the id cache"),
-        ("classify train d.txt --output o --hashing 5000 --quiet", "needs a file of about 20,0"),
+        ("classify train d.txt --output o --hashing 5000 --quiet", "needs a file of about 40,0"),
         (
             "classify train d.txt --output o --hashing 100 --quiet --epochs 1",
             ": cannot be",

@@ -123,8 +123,9 @@ def train(
         plan = _plan(job, read, classes, options)
         if refused := reason_against(plan):
             raise refused
-        table, names = weight_bytes(read.matrix, len(classes)), 12 * read.matrix.shape[1]
-        require_disk(job.output, table + names, max(table, names))
+        table = weight_bytes(read.matrix, len(classes))
+        idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
+        require_disk(job.output, table + idf + counts, max(table, counts))
         task = _Fit(job, features, options, read, classes, text, holdout)
         checkpointer = None
         if options.solver != "lbfgs":
