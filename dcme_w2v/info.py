@@ -19,9 +19,9 @@ from dcme_w2v.command_line import command_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.model_folder import MODEL_FILE, describe_model
-from dcme_w2v.run_log import read_log
+from dcme_w2v.run_log import is_log, read_log
 from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
-from dcme_w2v.text.compression import CorpusFile, read_lines
+from dcme_w2v.text.compression import CorpusFile, head_of, read_lines
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
@@ -33,7 +33,6 @@ from dcme_w2v.words.vectors_reader import open_rows
 Facts = dict[str, Any]
 
 FIRST_WORDS = 10
-_LOG_LINE = re.compile(rb'\{"event": "[a-z]+", ')
 _COUNT_LINE = re.compile(rb"\S+ [0-9]+\r?\n?")
 _PHRASE_LINE = re.compile(rb"[0-9]+\t\S+\t\S+\t[0-9]+\t\S+\n?")
 
@@ -121,18 +120,11 @@ def _file(path: str) -> Facts:
     facts = {} if compressed is None else {"compression": compressed}
     if is_vectors(path):
         return facts | _svmlight(path)
-    lines = [] if _is_binary(path) else list(itertools.islice(read_lines(path), 2))
+    lines = [] if b"\0" in head_of(path) else list(itertools.islice(read_lines(path), 2))
     for fits, describing in _TEXTS:
         if lines and fits(path, lines):
             return facts | describing(path)
     return facts | _vectors(path)
-
-
-def _is_binary(path: str) -> bool:
-    """Return whether the decompressed file has a NUL in its first block, as binary vectors do."""
-    buffer = bytearray(4096)
-    with CorpusFile(path) as file:
-        return 0 in buffer[: file.readinto(buffer)]
 
 
 def _npy(path: str) -> Facts:
@@ -232,7 +224,7 @@ def _is_manifest(path: str, lines: Sequence[bytes]) -> bool:
 # How to detect each kind of text by its first two lines, and what to report of it.
 _TEXTS: tuple[tuple[Callable[[str, Sequence[bytes]], bool], Callable[[str], Facts]], ...] = (
     (_is_manifest, _manifest),
-    (lambda _, lines: _LOG_LINE.match(lines[0]) is not None, _log),
+    (lambda path, _: is_log(path), _log),
     (lambda _, lines: all(map(_PHRASE_LINE.fullmatch, lines)), _phrases),
     (lambda _, lines: all(map(_COUNT_LINE.fullmatch, lines)), _vocabulary),
 )

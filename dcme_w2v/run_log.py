@@ -1,13 +1,21 @@
-"""Reads the logs that --log-json writes; called by `dcme_w2v.info` and `dcme_w2v.plot`."""
+"""Reads the logs that --log-json writes; called by `dcme_w2v.info` and `dcme_w2v.plots`."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.text.compression import read_lines
+from dcme_w2v.text.compression import head_of, read_lines
+
+_LINE = re.compile(rb'\{"event": "[a-z]+", ')
+
+
+def is_log(path: str) -> bool:
+    """Return whether a file starts with an event of a log."""
+    return _LINE.match(head_of(path)) is not None
 
 
 def read_log(path: str) -> Iterator[dict[str, Any]]:

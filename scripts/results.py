@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dcme_w2v.plots.tables import chart_values
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
 README = ROOT / "README.md"
@@ -125,17 +127,6 @@ def text_chart(table: dict[str, Any]) -> str:
     for name, value in bars:
         lines.append(f"{name:{widest}}  {'█' * max(1, round(BAR_WIDTH * value / longest))} {value}")
     return "```text\n" + "\n".join(lines) + "\n```\n"
-
-
-def chart_values(table: dict[str, Any], column: str) -> list[tuple[str, float]]:
-    """Return the name and the number of each row that has one in a column."""
-    place = table["columns"].index(column)
-    found = []
-    for row in table["rows"]:
-        number = re.match(r"\**(-?[\d.]+)", row[place])
-        if number:
-            found.append((re.sub(r"[*`]", "", row[0]), float(number[1])))
-    return found
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ COMMANDS = {
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",
     "info": "dcme_w2v.cli.info:info",
+    "plot": "dcme_w2v.cli.plot:plot",
     "classify": "dcme_w2v.cli.classify:classify",
     "fuse": "dcme_w2v.cli.fuse:fuse",
     "scdv": "dcme_w2v.cli.scdv:scdv",

@@ -1,50 +1,59 @@
-"""`dcme-w2v scdv plot`: plot document vectors."""
+"""`dcme-w2v plot`: pictures of learning curves, words and tables of results."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 from dcme_w2v.cli.command import Command
+from dcme_w2v.errors import UsageError
 from dcme_w2v.paths import Paths
 
 
 @click.command(
-    "plot",
     cls=Command,
-    example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
+    example="dcme-w2v plot train.log other.log --output curves.svg\n"
+    "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png",
 )
-@click.argument("rows")
+@click.argument("files", nargs=-1, required=True)
 @click.option(
-    "--output",
-    required=True,
-    metavar="PNG",
+    "--output", required=True, metavar="PNG",
     help="write the picture to this file (.png, .pdf or .svg); - is stdout",
-)
-@click.option(
-    "--labels", metavar="FILE", help="labels of the rows, one line per row; colours are by label"
-)
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
-)
-@click.option(
-    "--limit", default=2000, show_default=True, metavar="N", help="maximum number of rows"
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-    help="random seed",
 )  # fmt: skip
-def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
-    """Plot document vectors in two dimensions.
+@click.option(
+    "--field", "fields", multiple=True, metavar="NAME",
+    help="figure of the logs to draw, such as loss; may be given several times (default: all)",
+)  # fmt: skip
+@click.option("--column", metavar="NAME", help="column of a table to draw as bars")
+@click.option("--words", metavar="WORDS", help="words to draw, separated by spaces")
+@click.option(
+    "--limit", type=click.IntRange(3), metavar="N",
+    help="draw this many of the most frequent words (default: 200)",
+)  # fmt: skip
+@click.option("--method", metavar="tsne|pca", help="projection method of words (default: tsne)")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="random seed (default: 1)"
+)
+def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
+    """Plot learning curves, words on a plane, or a table of results.
 
-    ROWS is a file (X.npz) that `scdv transform` wrote. Requires pip install 'dcme-w2v[plot]'.
+    FILES: one or several logs of --log-json; word vectors of any format; or a table of results, a
+    JSON file with columns and rows of text. Requires pip install 'dcme-w2v[plot]'.
     """
-    from dcme_w2v.documents import plot as pictures
-    from dcme_w2v.sparse_io import read_labels, read_npz
+    from dcme_w2v.plots.figure import picture_format
+    from dcme_w2v.plots.jobs import kind_of
 
-    Paths().reads("ROWS", rows).reads("--labels", labels).writes("--output", output).check()
-    pictures.picture_format(output)
-    loaded = read_npz(rows)
-    names = read_labels(labels, loaded.shape[0]) if labels else None
-    chosen, points = pictures.plane(loaded, method, limit, seed)
-    own = ["|".join(names[int(i)]) for i in chosen] if names else None
-    pictures.draw(output, points, own)
+    Paths().reads("FILES", *files).writes("--output", output).check()
+    picture_format(output)
+    kind = kind_of(files)
+    given = {name: value for name, value in values.items() if value not in (None, ())}
+    wrong = [name for name in given if name not in kind.options]
+    if wrong:
+        flag = "field" if wrong[0] == "fields" else wrong[0]
+        raise UsageError(f"--{flag}={_shown(given[wrong[0]])}: is not an option of {kind.name}")
+    kind.draw(files, output, **given)
+
+
+def _shown(value: Any) -> str:
+    return str(value[0] if isinstance(value, tuple) else value)

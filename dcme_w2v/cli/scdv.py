@@ -11,7 +11,7 @@ import click
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, json_option, option_of, options_of, threads_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.plot import plot
+from dcme_w2v.cli.scdv_plot import plot
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.cli.topics import topics

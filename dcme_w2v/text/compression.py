@@ -249,6 +249,12 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
             number += 1
 
 
+def head_of(path: str, size: int = 4096) -> bytes:
+    """Return the decompressed bytes at the start of a file, up to `size`."""
+    with CorpusFile(path) as file:
+        return io.BufferedReader(file).read(size)
+
+
 def read_whole(path: str) -> bytes:
     """Return all decompressed bytes of a file of lines; see `read_lines`."""
     return b"".join(read_lines(path))

@@ -7,21 +7,16 @@ import runpy
 from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-results = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "results.py"))
+from dcme_w2v.plots.figure import new_figure, write_figure
+from dcme_w2v.plots.tables import draw_table
 
-# Okabe and Ito's colours, which are distinct in any colour vision.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
-MARKERS = "osD^vPX*"
+results = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "results.py"))
 
 
 class Results(SphinxDirective):
@@ -61,50 +56,13 @@ def origin(table: dict[str, Any]) -> list[str]:
 def draw(table: dict[str, Any], path: Path) -> Path:
     """Draw a table's chart as SVG: bars of a column, or a line for each row over columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(figsize=(7.5, 4))
-    (draw_bars if table["chart"]["kind"] == "bar" else draw_lines)(table, axes)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path, format="svg", metadata={"Date": None})
-    plt.close(figure)
+    figure = new_figure(7.5, 4)
+    draw_table(table, figure.add_subplot())
+    write_figure(figure, str(path))
     return path
-
-
-def draw_bars(table: dict[str, Any], axes: Any) -> None:
-    """Draw a horizontal bar for each row, with its number."""
-    bars = results["chart_values"](table, table["chart"]["x"])
-    names, values = [name for name, _ in bars], [value for _, value in bars]
-    drawn = axes.barh(names, values, color=COLOURS[0])
-    axes.bar_label(drawn, padding=3)
-    axes.margins(x=0.1)
-    axes.invert_yaxis()
-    axes.set_xlabel(table["chart"]["x"])
-    if min(values) > 10 * (max(values) - min(values)) or max(values) < 0:
-        room = 0.1 * (max(values) - min(values) or 1)
-        axes.set_xlim(min(values) - room, max(values) + room)
-
-
-def draw_lines(table: dict[str, Any], axes: Any) -> None:
-    """Draw a line with markers of its own for each row."""
-    columns, places = table["chart"]["x"], range(len(table["chart"]["x"]))
-    points = [dict(results["chart_values"](table, column)) for column in columns]
-    for place, name in enumerate(points[0]):
-        values = [one[name] for one in points if name in one]
-        axes.plot(
-            places[: len(values)],
-            values,
-            label=name,
-            color=COLOURS[place % len(COLOURS)],
-            marker=MARKERS[place % len(MARKERS)],
-        )
-    axes.set_xticks(places, columns)
-    axes.set_xlabel(table["chart"]["xlabel"])
-    axes.set_ylabel(table["chart"]["ylabel"])
-    axes.legend(fontsize="small")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive."""
-    matplotlib.rcParams["svg.hashsalt"] = "dcme-w2v"
     app.add_directive("results", Results)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

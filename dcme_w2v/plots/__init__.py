@@ -1,0 +1,1 @@
+"""Pictures: points in a plane, learning curves, tables of results."""

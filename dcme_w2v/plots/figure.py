@@ -1,0 +1,73 @@
+"""Figures of matplotlib: colours, markers, formats, and the one place that writes them.
+
+Needs the extra `[plot]`. Colours are Okabe and Ito's, which are distinct in any colour vision.
+Lines and points differ by style and marker too, so that they are legible in black and white.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.files import atomic_write
+
+PICTURES = (".png", ".pdf", ".svg")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
+MARKERS = "osD^vPX*<>"
+LINES = ("-", "--", "-.", ":")
+_SETTINGS: Any = {
+    "svg.hashsalt": "dcme-w2v",  # the same picture is the same file
+    "svg.fonttype": "none",  # text stays text
+}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure; width and height in inches, at 100 points an inch.
+
+    Raises
+    ------
+    DcmeError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DcmeError("pip install 'dcme-w2v[plot]' to draw pictures") from None
+    return Figure(figsize=(width, height), dpi=100, layout="constrained")
+
+
+def style_of(number: int) -> dict[str, Any]:
+    """Return the colour, marker and line style of the n-th of several lines."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": LINES[number % len(LINES)],
+    }
+
+
+def write_figure(figure: Any, path: str) -> None:
+    """Write a picture: PNG, or PDF or SVG by the suffix; ``-`` is standard output."""
+    import matplotlib
+
+    format = picture_format(path)
+    dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with atomic_write(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a label with letters that the font does not have
+        with matplotlib.rc_context(_SETTINGS):
+            figure.savefig(file, format=format, bbox_inches="tight", metadata=dates[format])
+
+
+def picture_format(path: str) -> str:
+    """Return the format of a picture by its file's suffix; PNG where it has none, as stdout.
+
+    Raises
+    ------
+    UsageError
+        The suffix is another.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in ("", *PICTURES):
+        raise UsageError(f"{path}: name a file that ends in .png, .pdf or .svg, or - for PNG")
+    return suffix.removeprefix(".") or "png"

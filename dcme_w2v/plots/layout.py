@@ -1,0 +1,71 @@
+"""Layout of points in a plane: t-SNE by openTSNE, or the first two principal components."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import DcmeError, UsageError
+
+METHODS = ("tsne", "pca")
+DIMENSIONS = 50  # that t-SNE starts from
+PERPLEXITY = 30.0
+_EARLY, _LATE = 250, 500  # iterations with and without exaggeration
+
+
+def check_method(method: str) -> None:
+    """Raise `UsageError` if there is no such method of projection."""
+    if method not in METHODS:
+        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
+
+
+def tsne(
+    components: NDArray[Any],
+    seed: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> NDArray[np.float64]:
+    """Return points in a plane that keep the nearest neighbours of rows together.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n, d)
+        The first two columns are the start.
+    seed : int
+    progress : callable
+        Is called with the iterations done and their total.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, 2)
+
+    References
+    ----------
+    van der Maaten and Hinton 2008, Visualizing Data using t-SNE, JMLR. Poličar et al. 2024,
+    openTSNE, Journal of Statistical Software.
+    """
+    try:
+        from openTSNE import TSNE
+    except ImportError:
+        raise DcmeError("pip install 'dcme-w2v[explore]', or use --method=pca") from None
+    start = components[:, :2] / max(float(np.std(components[:, 0])), 1e-12) * 1e-4
+    done = 0
+
+    def report(iteration: int, error: float, embedding: Any) -> None:
+        nonlocal done
+        done += 50
+        progress(min(done, _EARLY + _LATE), _EARLY + _LATE)
+
+    with warnings.catch_warnings(), contextlib.redirect_stdout(None):
+        warnings.simplefilter("ignore")
+        model = TSNE(
+            perplexity=min(PERPLEXITY, (len(components) - 1) / 3), initialization=start,
+            early_exaggeration_iter=_EARLY, n_iter=_LATE, random_state=seed,
+            n_jobs=default_threads(), callbacks=report, callbacks_every_iters=50,
+        )  # fmt: skip
+        return np.array(model.fit(components), dtype=np.float64)

@@ -1,0 +1,129 @@
+"""`dcme-w2v plot`: what is drawn of each kind of file, formats, and what is an error."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import refused, save
+
+from dcme_w2v.cli.main import run
+
+matplotlib = pytest.importorskip("matplotlib")
+
+MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+TABLE = {
+    "columns": ["program", "speed", "note"],
+    "rows": [["ours", "**6.9** x", "a"], ["theirs", "1.0 x", "b"], ["none", "-", "c"]],
+}
+
+
+def log(path, losses, **more):
+    """Write a log with an epoch for each loss."""
+    lines = [{"event": "start", "seconds": 0, "stage": "training", "unit": "words", "total": 9}]
+    for epoch, loss in enumerate(losses, 1):
+        lines.append({"event": "progress", "seconds": 1, "done": epoch, "loss": loss, "lr": 0.1})
+        figures = {"epoch": epoch, "loss": loss, "lr": 0.1} | more
+        lines.append({"event": "epoch", "seconds": 1, **figures})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def texts_of(path):
+    """Return an SVG picture as text."""
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_learning_curves_in_every_format(suffix, tmp_path):
+    one, two = log(tmp_path / "one", [3, 2, 1.5]), log(tmp_path / "two", [3, 2.5], heldout=-7.0)
+    out = tmp_path / f"p{suffix}"
+    assert run(["plot", one, two, "--output", str(out)]) == 0
+    assert out.read_bytes().startswith(MAGIC[suffix])
+    before = out.read_bytes()
+    assert run(["plot", one, two, "--output", str(out)]) == 0
+    assert out.read_bytes() == before  # no date or random name in it
+
+
+def test_every_field_has_a_panel_and_every_log_a_line(tmp_path):
+    one, two = log(tmp_path / "one", [3, 2, 1.5]), log(tmp_path / "$two$", [3, 2.5], heldout=-7.0)
+    out = tmp_path / "p.svg"
+    assert run(["plot", one, two, "--output", str(out)]) == 0
+    svg = texts_of(out)
+    for text in (">loss<", ">heldout<", ">epoch<", one):
+        assert text in svg
+    assert ">lr<" not in svg
+    assert run(["plot", one, two, "--output", str(out), "--field", "lr"]) == 0
+    assert ">lr<" in texts_of(out) and ">loss<" not in texts_of(out)
+
+
+def test_a_log_of_one_epoch_shows_its_progress(tmp_path):
+    out = tmp_path / "p.svg"
+    assert run(["plot", log(tmp_path / "one", [3]), "--output", str(out)]) == 0
+    assert ">words<" in texts_of(out)
+
+
+def test_words_on_a_plane(tmp_path):
+    words = ["a$b", "<script>", "übel", "d", "e", "f_g"]
+    path = save(tmp_path / "v.npy", words, np.random.default_rng(0).normal(size=(6, 5)))
+    out = tmp_path / "p.svg"
+    flags = ["--output", str(out), "--method", "pca"]
+    assert run(["plot", str(path), *flags]) == 0
+    svg = texts_of(out)
+    assert all(f">{word}<" in svg for word in ("a$b", "&lt;script&gt;", "übel", "f_g"))
+    assert run(["plot", str(path), *flags, "--words", "a$b d e"]) == 0
+    assert ">f_g<" not in texts_of(out)
+
+
+def test_words_by_tsne(tmp_path):
+    pytest.importorskip("openTSNE")
+    random = np.random.default_rng(0)
+    path = save(tmp_path / "v.npy", [f"w{i}" for i in range(60)], random.normal(size=(60, 9)))
+    assert run(["plot", str(path), "--output", str(tmp_path / "p.png"), "--limit", "50"]) == 0
+    assert (tmp_path / "p.png").stat().st_size > 1000
+
+
+def test_tables(tmp_path, capsys):
+    path, out = tmp_path / "t.json", tmp_path / "p.svg"
+    path.write_text(json.dumps(TABLE))
+    assert "has no chart; name one with --column: speed, note" in refused(
+        capsys, run(["plot", str(path), "--output", str(out)])
+    )
+    flags = ["plot", str(path), "--output", str(out), "--column"]
+    assert run([*flags, "speed"]) == 0
+    svg = texts_of(out)
+    assert ">ours<" in svg and ">6.9<" in svg and ">none<" not in svg
+    assert "the columns are speed, note" in refused(capsys, run([*flags, "height"]))
+    assert "has no numbers" in refused(capsys, run([*flags, "note"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "message"),
+    [
+        (b'{"columns": ["a"], "rows": [["b", "c"]]}', "", "is not a table of results"),
+        (b'{"columns": [1], "rows": [[2]]}', "", "is not a table of results"),
+        (b'{"event": "end", "seconds": 1}\n', "", "has no epoch with a loss"),
+        (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--field x", "the logs have loss"),
+        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a", "1 words; a picture needs 3"),
+        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a,b", "'a,b' is not among the 3 words"),
+        (b"a 1 2 3\nb 3 4 3\nc 5 6 3\n", "--method umap", "must be one of tsne, pca"),
+        (b"a 1 2 3\nb 3 4 3\nc 5 6 3\n", "--field loss", "is not an option of word vectors"),
+        (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--words a", "is not an option of logs"),
+        (b"some text\n", "", "neither a header"),
+    ],
+)
+def test_what_cannot_be_drawn(content, flags, message, tmp_path, capsys):
+    path, out = tmp_path / "x", tmp_path / "p.png"
+    path.write_bytes(content)
+    code = run(["plot", str(path), "--output", str(out), *flags.split()])
+    assert message in refused(capsys, code)
+    assert not out.exists()
+
+
+def test_several_files_and_other_suffixes(tmp_path, capsys):
+    one, other = log(tmp_path / "one", [3, 2]), tmp_path / "v"
+    other.write_text("a 1\n")
+    code = run(["plot", one, str(other), "--output", str(tmp_path / "p.png")])
+    assert f"{other}: is not a log" in refused(capsys, code)
+    code = run(["plot", one, "--output", str(tmp_path / "p.jpg")])
+    assert "ends in .png, .pdf or .svg" in refused(capsys, code)
+    assert "is a stream" in refused(capsys, run(["plot", "-", "--output", str(tmp_path / "p")]))
