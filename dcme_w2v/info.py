@@ -18,7 +18,8 @@ from dcme_w2v.checkpoints.record import RECORD, read_record
 from dcme_w2v.command_line import command_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.model_folder import MODEL_FILE, describe_model
+from dcme_w2v.model_entries import MODEL_FILE
+from dcme_w2v.model_folder import describe_model
 from dcme_w2v.run_log import is_log, read_log
 from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
 from dcme_w2v.text.compression import CorpusFile, head_of, read_lines

@@ -7,8 +7,7 @@ calls `check` before anything is opened for writing::
 
 A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
 target as a `Sidecar`. After the check, `dcme_w2v.files` and `dcme_w2v.model_folder` write; no other
-module opens a file for writing. tests/test_paths.py checks both: a new command needs a row in its
-table.
+module opens a file for writing. Tests check both: a new command needs a row in tests/path_rows.py.
 """
 
 from __future__ import annotations

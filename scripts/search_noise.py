@@ -22,8 +22,8 @@ import results
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.words import evaluate
+from dcme_w2v.words.combined import combined
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.tables import combined
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 

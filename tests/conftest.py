@@ -5,6 +5,9 @@ import signal
 import pytest
 from helpers import COMPRESSORS
 from hypothesis import settings
+from path_rows import declared, made, work
+
+__all__ = ["declared", "made", "work"]  # fixtures
 
 # Time says nothing about an example on a machine that others use, or under a sanitizer.
 settings.register_profile("untimed", deadline=None)

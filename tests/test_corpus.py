@@ -13,11 +13,15 @@ from helpers import write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dcme_w2v.classify import pipeline
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, DcmeWarning
+from dcme_w2v.fused import jobs as fused
+from dcme_w2v.latent import jobs as latent
 from dcme_w2v.text import corpus as corpus_module
 from dcme_w2v.text.compression import read_whole
 from dcme_w2v.text.corpus import Corpus, expand
+from dcme_w2v.words import job as words
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
@@ -218,11 +222,6 @@ def test_an_archive_is_to_be_unpacked(tmp_path):
 
 
 def test_one_string_is_one_path_and_not_its_letters(tmp_path, monkeypatch):
-    from dcme_w2v.classify import pipeline
-    from dcme_w2v.fused import jobs as fused
-    from dcme_w2v.latent import jobs as latent
-    from dcme_w2v.words import job as words
-
     monkeypatch.chdir(tmp_path)
     for letter in "text":
         (tmp_path / letter).write_text("a letter\n")

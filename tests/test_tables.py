@@ -8,8 +8,9 @@ import pytest
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 from dcme_w2v.options import TrainOptions
+from dcme_w2v.words.combined import CombinedRows, combined
 from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.tables import CombinedRows, combine_in_place, combined
+from dcme_w2v.words.tables import combine_in_place
 
 LINES = [f"w{i % 7} w{i % 5} w{i % 3} w{i % 11}" for i in range(200)]
 OPTIONS = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1}

@@ -25,7 +25,8 @@ from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.model_folder import Model, kind_of_model, load_model, save_model, words_arrays
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import kind_of_model, load_model, save_model, words_arrays
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again

@@ -28,7 +28,8 @@ from dcme_w2v.documents.mixture import Mixture
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.documents.token_ids import Batch, Numbering
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.model_folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.words import Words
 

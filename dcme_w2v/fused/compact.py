@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.fused.options import MAX_LEVELS
-from dcme_w2v.model_folder import Model, words_arrays
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import words_arrays
 from dcme_w2v.text.words import Words
 
 CODES = 255  # idf is one of so many steps

@@ -23,7 +23,8 @@ from dcme_w2v.fused.evidence import Evidence
 from dcme_w2v.fused.fit import OF_LEVELS, Fitted, linear, ones
 from dcme_w2v.fused.options import FusedOptions
 from dcme_w2v.fused.tied import Tied
-from dcme_w2v.model_folder import Model, load_model, save_model
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import load_model, save_model
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")

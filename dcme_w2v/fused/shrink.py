@@ -28,7 +28,8 @@ from dcme_w2v.fused.fit import linear, ones
 from dcme_w2v.fused.levels import fit_levels
 from dcme_w2v.fused.options import ShrinkOptions
 from dcme_w2v.fused.tied import Tied
-from dcme_w2v.model_folder import Model, load_model, save_model, size_of_model
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import load_model, save_model, size_of_model
 
 KIND, VERSION = "shrunk", 1
 LARGEST = 1e30  # of a value or a bias

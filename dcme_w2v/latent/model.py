@@ -32,7 +32,8 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.latent.reduction import reduced
-from dcme_w2v.model_folder import Model, load_model, save_model
+from dcme_w2v.model_entries import Model
+from dcme_w2v.model_folder import load_model, save_model
 
 KIND, VERSION = "latent", 1
 LEAST_ALPHA = 1e-300  # below which a probability of a label counts as this

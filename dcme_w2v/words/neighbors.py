@@ -7,18 +7,37 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.text.words import Words
 from dcme_w2v.words.nearest import nearest_rows
 
-if TYPE_CHECKING:
-    from dcme_w2v.words.vectors import Vectors
-
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
+
+
+class WordVectors(Protocol):
+    """What is required of word vectors; see `dcme_w2v.words.vectors.Vectors`."""
+
+    @property
+    def words(self) -> Words:
+        """The words."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Their vectors, shape (n, d)."""
+
+    @property
+    def dim(self) -> int:
+        """The number of dimensions d."""
+
+    def __getitem__(self, word: str, /) -> NDArray[np.float32]: ...
+
+    def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
+        """Return 1 / length of the first vectors."""
 
 
 class Neighbor(NamedTuple):
@@ -36,7 +55,7 @@ class Query(NamedTuple):
 
 
 def most_similar(
-    vectors: Vectors, queries: Iterable[Query], topn: int, restrict: int | None
+    vectors: WordVectors, queries: Iterable[Query], topn: int, restrict: int | None
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`."""
     for name, number in (("topn", topn), ("restrict", restrict)):
@@ -54,7 +73,7 @@ def most_similar(
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
 
 
-def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
+def _parsed(vectors: WordVectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
     """Return a query as a vector of unit length, and the rows of its words."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
@@ -69,12 +88,12 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[i
     return total / (length or 1.0), sorted(given)
 
 
-def similarity(vectors: Vectors, one: Term, other: Term) -> float:
+def similarity(vectors: WordVectors, one: Term, other: Term) -> float:
     """Return the cosine of two words or vectors."""
     return float(unit_vector(vectors, one) @ unit_vector(vectors, other))
 
 
-def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
+def doesnt_match(vectors: WordVectors, words: Iterable[str]) -> str:
     """Return the word with the lowest cosine to the mean of all; the first of ties."""
     given = list(words)
     if not given or isinstance(words, str):
@@ -93,7 +112,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
     return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
 
 
-def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
+def unit_vector(vectors: WordVectors, term: Term) -> NDArray[np.float32]:
     """Return a vector, or that of a word, scaled to unit length; zeros are unchanged."""
     row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     if row.shape != (vectors.dim,):

@@ -27,6 +27,7 @@ from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
 from dcme_w2v.words.job import TrainJob, check_no_context, counts_path, paths_of
@@ -39,7 +40,7 @@ from dcme_w2v.words.manifest import (
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.start import start_from
-from dcme_w2v.words.tables import CombinedRows, combine_in_place, save_tables
+from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import Matrix, format_of, save_vectors

@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.vectors_reader import (
     COUNT,
     DUPLICATE,
@@ -38,14 +39,11 @@ from dcme_w2v.words.vectors_reader import (
     open_rows,
 )
 
-if TYPE_CHECKING:
-    from dcme_w2v.words.tables import CombinedRows
-
 FORMATS = ("text", "binary", "npy")
 NPY_MAGIC = b"\x93NUMPY"
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
-Matrix: TypeAlias = "NDArray[np.float32] | CombinedRows"
+Matrix: TypeAlias = NDArray[np.float32] | CombinedRows
 Loaded = tuple[Words, NDArray[np.float32], "NDArray[np.int64] | None"]  # words, matrix, counts
 
 

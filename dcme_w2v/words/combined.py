@@ -1,0 +1,62 @@
+"""Word vectors made of two tables: the input vectors, the context vectors, or their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def combined(
+    input: NDArray[np.float32], output: NDArray[np.float32], vectors: str
+) -> NDArray[np.float32]:
+    """Return the word vectors that some rows of both tables make.
+
+    Parameters
+    ----------
+    input, output : ndarray of float32, shape (n, d)
+    vectors : {"sum", "input", "context", "unit-sum"}
+        ``unit-sum`` is the sum of both scaled to unit length; rows of zeros stay.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, d)
+    """
+    if vectors == "input":
+        return input
+    if vectors == "context":
+        return output
+    return input + output if vectors == "sum" else _unit(input) + _unit(output)
+
+
+def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class CombinedRows:
+    """The word vectors that two tables make, computed for the rows that are asked for.
+
+    `dcme_w2v.words.vectors_io.save_vectors` writes it like a matrix, without a third table in
+    memory.
+    """
+
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    vectors: str
+
+    dtype = np.dtype(np.float32)
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Words and dimensions."""
+        return self.input.shape[0], self.input.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.input)
+
+    def __getitem__(self, rows: slice) -> NDArray[np.float32]:
+        return combined(self.input[rows], self.output[rows], self.vectors)

@@ -1,0 +1,176 @@
+"""The path guard with pipes, links, devices, logs and model folders; see `path_rows`."""
+
+import contextlib
+import gzip
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from path_rows import (
+    ONE_FILE,
+    SMALL,
+    WRITING,
+    ids,
+    refused,
+    state,
+)
+
+from dcme_w2v.cli.main import run
+
+# ---- special files and links ----
+
+
+@contextlib.contextmanager
+def reader_of(path):
+    """Read a pipe to its end in a thread; gives a list with what came."""
+    came = []
+    thread = threading.Thread(target=lambda: came.append(Path(path).read_bytes()), daemon=True)
+    thread.start()
+    yield came
+    thread.join(60)
+
+
+@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+def test_a_pipe_is_written_to_and_stays(row, output, work, capsys):
+    if "plot" in row.line:
+        pytest.importorskip("matplotlib")
+    pipe = f"pipe{Path(row.writes[output]).suffix}"
+    os.mkfifo(pipe)
+    if pipe.endswith(".npy"):  # two files
+        assert "npy needs two files" in refused(work, capsys, row, **{output: pipe})
+        return
+    with reader_of(pipe) as came:
+        assert run(row.arguments(**{output: pipe})) == 0
+    assert stat.S_ISFIFO(Path(pipe).stat().st_mode)
+    assert came and came[0]
+    assert not list(work.glob(f"{pipe}.*"))
+
+
+@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+def test_a_link_stays_and_other_names_of_a_target_keep_what_they_had(row, output, work):
+    if "plot" in row.line:
+        pytest.importorskip("matplotlib")
+    suffix = Path(row.writes[output]).suffix
+    link, new, old = Path(f"link{suffix}"), Path("sub", "new"), Path("sub", "old")
+    link.symlink_to(new)
+    assert run(row.arguments(**{output: str(link)})) == 0
+    assert link.is_symlink() and new.stat().st_size and not new.is_symlink()
+    if suffix != ".npy":
+        new.write_bytes(b'{"event": "end"}\n')
+    os.link(new, old)
+    content, before = new.read_bytes(), new.stat().st_ino
+    for checkpoints in set(row.kept) & {"checkpoint"}:
+        shutil.rmtree(row.writes[checkpoints])
+    assert run(row.arguments(**{output: str(link)})) == 0
+    assert link.is_symlink() and new.stat().st_ino != before
+    assert old.read_bytes() == content
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
+@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+def test_a_device_is_written_to_and_stays(row, output, work, capsys):
+    if "plot" in row.line:
+        pytest.importorskip("matplotlib")
+    device = f"null{Path(row.writes[output]).suffix}"
+    os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    if device.endswith(".npy"):
+        assert "npy needs two files" in refused(work, capsys, row, **{output: device})
+        return
+    assert run(row.arguments(**{output: device})) == 0
+    assert stat.S_ISCHR(Path(device).stat().st_mode)
+    assert not list(work.glob(f"{device}.*"))
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_process_substitution_and_open_files_are_written_to(work):
+    script = """
+        set -e
+        dcme_w2v() { "$PYTHON" -m dcme_w2v "$@"; }
+        dcme_w2v vocab c.txt --output plain --min-count 1
+        dcme_w2v vocab c.txt --output >(gzip > packed.gz) --min-count 1
+        wait $!
+        { echo before; dcme_w2v vocab c.txt --output /dev/stdout --min-count 1; echo after; } > all
+        exec 7> seven; dcme_w2v vocab c.txt --output /dev/fd/7 --min-count 1; echo after >&7
+    """
+    environment = {**os.environ, "PYTHON": sys.executable}
+    subprocess.run(["bash", "-c", script], env=environment, check=True, capture_output=True)
+    plain = Path("plain").read_text()
+    assert gzip.decompress(Path("packed.gz").read_bytes()).decode() == plain
+    assert Path("all").read_text() == f"before\n{plain}after\n"
+    assert Path("seven").read_text() == f"{plain}after\n"
+
+
+def test_a_pipe_whose_reader_goes_away_is_an_error(work, capsys):
+    read, write = os.pipe()
+    os.close(read)
+    assert run(["vocab", "c.txt", "--output", f"/dev/fd/{write}", "--min-count", "1"]) == 1
+    assert f"/dev/fd/{write}: cannot be written: Broken pipe" in capsys.readouterr().err
+    os.close(write)
+
+
+# ---- logs, model folders ----
+
+
+@pytest.mark.parametrize("content", ["A letter.\n", '{"a": 1}\n', "\n", '{"event": "end"}\nDear\n'])
+@pytest.mark.parametrize("row", [row for row in WRITING if "log_json" in row.writes], **ids)
+def test_a_log_replaces_no_file_that_is_none(row, content, work, capsys):
+    Path("mine").write_text(content)
+    assert "mine: exists and is not a log" in refused(work, capsys, row, log_json="mine")
+
+
+def test_a_log_is_continued_by_a_resumed_run_only(work):
+    line = f"train c.txt --output o --checkpoint ock --log-json log {SMALL}".split()
+    Path("log").write_text('{"event": "end"}\n{"event": "sta')  # as a run that was killed leaves it
+    assert run(line) == 0
+    first = Path("log").read_text()
+    assert "sta\n" not in first and first.startswith('{"event": "start"')
+    os.truncate("log", len(first) - 3)
+    assert run([*line, "--resume", "ock"]) == 0
+    assert Path("log").read_text().startswith(first[:-3] + "\n" + '{"event": "start"')
+
+
+def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
+    train, classify, *_ = (row for row in WRITING if "log_json" in row.writes)
+    Path("log").write_text('{"event": "end"}\n')
+    for row, wrong in ((train, ["--lr", "0"]), (classify, ["--patience", "0"])):
+        before = state(work)
+        assert run([*row.arguments(log_json="log"), *wrong]) == 2
+        assert state(work) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "notes").mkdir(),
+        lambda folder: (folder / "thesis.tex").write_text("text"),
+        lambda folder: (folder / ".hidden").write_text("text"),
+        lambda folder: (folder / "model.json").write_text("{}"),
+        lambda folder: (folder / "model.json").write_text("{"),
+        lambda folder: (folder / "model.json").unlink(),
+        lambda folder: (folder / "idf.npy").unlink() or (folder / "idf.npy").mkdir(),
+    ],
+)
+@pytest.mark.parametrize("row", [row for row in WRITING if row.kept == ("output",)], **ids)
+def test_a_model_replaces_no_folder_that_holds_anything_else(row, change, work, capsys):
+    kinds = {"scdv fit": "m", "fuse fit": "f", "fuse shrink": "s"}
+    own = kinds.get(" ".join(row.line.split()[:2]), "k")
+    other = "k" if own == "m" else "m"
+    assert f"{other}: is not a model of kind" in refused(work, capsys, row, output=other)
+    change(Path(own))
+    assert f"{own}: is " in refused(work, capsys, row, output=own)
+    Path(own).rename("moved")
+    Path("link").symlink_to("moved")
+    assert "link: is " in refused(work, capsys, row, output="link")
+
+
+def test_a_link_to_a_model_stays(work):
+    Path("link").symlink_to("k")
+    before = Path("k", "model.json").stat().st_ino
+    assert run(["classify", "train", "d.txt", "--output", "link", "--epochs", "1", "--quiet"]) == 0
+    assert Path("link").readlink() == Path("k")
+    assert Path("k", "model.json").stat().st_ino != before
