@@ -85,6 +85,10 @@ class DivergedError(DcmeError, FloatingPointError):
     """Training diverged: a parameter is NaN or infinite."""
 
 
+class ClusterError(DcmeError, RuntimeError):
+    """A cluster cannot be reached, or a task on it failed."""
+
+
 class DcmeWarning(UserWarning):
     """Something is done as asked, but is hardly what was meant; `message` is as of an error."""
 

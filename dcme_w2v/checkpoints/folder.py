@@ -273,6 +273,30 @@ class CheckpointFolder:
             self._drop(old)
         return target
 
+    def adopt(self, aside: Path, number: int, record: Mapping[str, Any]) -> Path:
+        """Make a generation of a folder of files that others have written; drop the oldest.
+
+        Raises
+        ------
+        ResourceError
+            It cannot be written; what was there is untouched.
+        """
+        target = self.path / f"{number:06d}"
+        text = json.dumps(record, indent=2, allow_nan=False) + "\n"
+        try:
+            _write_file(aside / STATE, iter([]))
+            _write_file(aside / RECORD, iter([text.encode()]))
+            _sync_folder(aside)
+            aside.rename(target)
+            os.fsync(self._lock)
+        except OSError as error:
+            raise ResourceError(
+                f"{self.path}: the checkpoint cannot be written: {error.strerror}"
+            ) from error
+        for old in self.generations()[:-KEPT]:
+            self._drop(old)
+        return target
+
     def _drop(self, old: Path) -> None:
         """Remove a generation: renamed first, so that an incomplete one is never read."""
         with contextlib.suppress(OSError):

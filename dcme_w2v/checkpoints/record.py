@@ -27,7 +27,7 @@ _SHAPE: dict[str, Any] = {
     "notes": dict,
     "files": {STATE: _FILE},
 }
-_NAME = re.compile(r"[a-z_]{1,64}\.[a-z]{1,16}", re.ASCII)
+_NAME = re.compile(r"[a-z_]{1,64}[0-9]{0,4}\.[a-z]{1,16}", re.ASCII)
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -1,0 +1,387 @@
+"""Tasks on Dask: the only module that imports it, and only when a cluster is opened.
+
+Nothing is scattered, since Dask cannot compute scattered data again when its worker is lost: every
+value is that of a task. Called by `dcme_w2v.cluster.engine.open_cluster`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import dask
+import distributed
+import numpy as np
+from dask.sizeof import sizeof
+from distributed.scheduler import KilledWorker
+
+from dcme_w2v import __version__
+from dcme_w2v.cluster.engine import Cluster, Handle, run_task
+from dcme_w2v.errors import ClusterError, DcmeError
+from dcme_w2v.progress import Reporter
+
+WORKER_SECONDS = 60.0  # that the first worker of a cluster may take
+CONNECT_SECONDS = 10.0
+POLL_SECONDS, LOOK_SECONDS, ASK_SECONDS = 0.1, 0.5, 5.0
+SLOW = 3.0  # a task that takes so many times as long as the others gets a twin
+SLOW_SECONDS = 1.0
+OVER = ("finished", "error", "cancelled")  # a future that is lost is computed again
+LOOPBACK = "127.0.0.1"
+CONFIG = {
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # a solver's point is an argument
+    # Keep copies: a value must not be on one worker alone, which may be slow.
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
+}
+
+Versions = tuple[str, str, str]
+
+
+class _Task(Handle):
+    """A future, and what is needed to run it a second time."""
+
+    def __init__(self, future: Any, label: str, function: Any, args: Sequence[Any]) -> None:
+        self.future, self.label, self.function, self.args = future, label, function, args
+        self.worker: str | None = None
+        self.twin: Any = None
+
+    @property
+    def is_over(self) -> bool:
+        if self.twin is not None and self.twin.status == "finished" != self.future.status:
+            self.future, self.twin = self.twin, self.future
+        over = self.future.status in OVER
+        if self.twin is not None and over:
+            self.twin.cancel()
+            self.twin = None
+        return over
+
+
+class DaskCluster(Cluster):
+    """Workers that a Dask scheduler has.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    reporter, watch
+        See `Cluster`.
+    """
+
+    def __init__(
+        self, client: Any, reporter: Reporter, watch: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(reporter, watch)
+        self._client = client
+        self._known: set[str] = set(client.nthreads())
+        self._stuck = False
+        self._lost, self._bytes_given, self._looked = 0, 0, 0.0
+        self._sent: dict[str, int] = {}
+        self._running: dict[str, list[str]] = {}  # keys by worker, when last looked at
+        self._labels: dict[str, str] = {}
+        self._tasks: weakref.WeakSet[_Task] = weakref.WeakSet()
+
+    @property
+    def workers(self) -> int:
+        """How many workers the scheduler has now."""
+        return len(self._client.nthreads())
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        label: str = "",
+        near: Handle | int | None = None,
+        again: Sequence[Any] | None = None,
+    ) -> Handle:
+        """Submit a task."""
+        worker = near.worker if isinstance(near, _Task) else None
+        if isinstance(near, int) and self._known:
+            worker = sorted(self._known)[near % len(self._known)]
+        future = self._submit(function, label, args, worker)
+        task = _Task(future, label, function, args if again is None else again)
+        self._tasks.add(task)
+        return task
+
+    def _submit(
+        self, function: Callable[..., Any], label: str, args: Sequence[Any], worker: str | None
+    ) -> Any:
+        key = f"{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+        self._labels[key] = label
+        self._bytes_given += sizeof([one for one in args if not isinstance(one, Handle)])
+        pinned = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self._client.submit(
+            _run, function, label, *map(_future, args), key=key, pure=False, **pinned
+        )
+
+    def wait(self, handles: Sequence[Handle], twins: bool = False) -> None:
+        """Wait until all values are there."""
+        tasks = [one for one in handles if isinstance(one, _Task)]
+        begun, last, before = time.monotonic(), time.monotonic(), 0
+        while True:
+            pending = [one for one in tasks if not one.is_over]
+            self._raise_errors(tasks)
+            if not pending:
+                break
+            over, now = len(tasks) - len(pending), time.monotonic()
+            if over > before:
+                before, last = over, now
+            if twins and over:
+                usual = (last - begun) / -(-over // max(1, len(self._known)))
+                if now - last > max((SLOW - 1) * usual, SLOW_SECONDS):
+                    self._run_again([one for one in pending if one.twin is None])
+            self._look(now)
+            self.watch()
+            self._pause(pending)
+        self._locate(tasks)
+
+    def _pause(self, tasks: Sequence[_Task]) -> None:
+        """Return when all tasks are over, or a tenth of a second has passed."""
+        futures = [one.twin or one.future for one in tasks]
+        with (
+            self._client.as_current(),
+            contextlib.suppress(Exception, asyncio.CancelledError),  # errors: see the futures
+        ):
+            distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
+
+    def result(self, handle: Handle) -> Any:
+        """Wait for a value and fetch it."""
+        self.wait([handle])
+        assert isinstance(handle, _Task)
+        try:
+            return handle.future.result()
+        except (distributed.CancelledError, OSError) as error:
+            raise self._gone() from error
+
+    def figures(self) -> dict[str, int]:
+        """Return `workers`, `lost_workers` and `bytes_sent`."""
+        self._look(time.monotonic(), at_once=True)
+        with contextlib.suppress(OSError, distributed.TimeoutError):
+            found = self._client.sync(
+                self._client._run, _bytes_sent, on_error="ignore", callback_timeout=ASK_SECONDS
+            )
+            self._sent |= found
+        sent = sum(self._sent.values()) + self._bytes_given
+        return {"workers": len(self._known), "lost_workers": self._lost, "bytes_sent": sent}
+
+    def cancel(self) -> None:
+        """Cancel all tasks that anyone has a handle of."""
+        futures = [one.future for one in self._tasks]
+        with contextlib.suppress(Exception):
+            self._client.cancel(futures, force=True)
+
+    def check_versions(self) -> None:
+        """Raise ClusterError if a worker has other versions than this process."""
+        own, found = _versions(), self._client.run(_versions, on_error="return")
+        for worker, theirs in sorted(found.items()):
+            if isinstance(theirs, BaseException):
+                raise ClusterError(
+                    f"worker {_name(worker)} cannot import dcme-w2v {own[0]} "
+                    f"({' '.join(str(theirs).split())}): install it there"
+                )
+            if tuple(theirs) != own:
+                raise ClusterError(
+                    f"worker {_name(worker)} has {_shown(theirs)}, this program has {_shown(own)}: "
+                    "install the same versions"
+                )
+
+    # ---- faults ----
+
+    def _look(self, now: float, at_once: bool = False) -> None:
+        """Report the workers that are gone since the last look."""
+        if now - self._looked < LOOK_SECONDS and not at_once:
+            return
+        self._looked = now
+        if self._client.status != "running":
+            raise self._gone()
+        try:
+            found = set(self._client.nthreads())
+            running = self._client.processing()
+        except (OSError, distributed.TimeoutError) as error:
+            raise self._gone() from error
+        for worker in sorted(self._known - found):
+            self._lost += 1
+            keys = self._running.get(worker, ())
+            labels = [label for label in map(self._labels.get, keys) if label]
+            again = " and ".join(labels[:3]) or "what it had"
+            self.reporter.message(f"worker {_name(worker)} is gone; {again} is done again")
+        stuck = bool(found) and not any(running.values())
+        if stuck and self._stuck:
+            self._client.run_on_scheduler(_releasing())
+        self._known, self._stuck = found, stuck and not self._stuck
+        self._running = {name: list(keys) for name, keys in running.items()}
+
+    def _raise_errors(self, tasks: Sequence[_Task]) -> None:
+        for one in tasks:
+            if one.future.status == "error":
+                raise self._error(one, one.future.exception())
+            if one.future.status == "cancelled":
+                raise self._gone()
+
+    def _error(self, task: _Task, error: BaseException) -> BaseException:
+        if isinstance(error, KilledWorker):
+            label = self._labels.get(str(error.task)) or task.label or "a task"
+            return ClusterError(
+                f"{label} ended {error.allowed_failures + 1} workers, most likely for memory: "
+                "give more --shards"
+            )
+        if isinstance(error, DcmeError):
+            return error
+        return ClusterError(f"{task.label}: {type(error).__name__}: {' '.join(str(error).split())}")
+
+    def _gone(self) -> ClusterError:
+        return ClusterError("the scheduler of the cluster is gone: start it again")
+
+    def _run_again(self, tasks: Sequence[_Task]) -> None:
+        """Submit twins of tasks to workers that have nothing to do."""
+        running = self._client.processing()
+        idle = [worker for worker, keys in running.items() if not keys]
+        for task, worker in zip(tasks, idle, strict=False):
+            task.twin = self._submit(task.function, task.label, task.args, worker)
+
+    def _locate(self, tasks: Sequence[_Task]) -> None:
+        """Note which worker has each value, so that others can be computed near it."""
+        if tasks:
+            has = self._client.who_has([one.future for one in tasks])
+            for one in tasks:
+                one.worker = min(has.get(one.future.key, ()), default=None)
+
+
+def _future(one: Any) -> Any:
+    if isinstance(one, list):
+        return [_future(inner) for inner in one]
+    return one.future if isinstance(one, _Task) else one
+
+
+def _run(function: Callable[..., Any], label: str, *args: Any) -> Any:
+    return run_task(function, label, _name(distributed.get_worker().address), *args)
+
+
+def _releasing() -> Callable[[Any], None]:
+    """Return what makes a scheduler run tasks that wait for a worker that will not come back.
+
+    Where all workers were gone at once, Dask forgets that tasks may run on others than where they
+    were pinned. It is sent by its code, since no module has it.
+    """
+
+    def release(dask_scheduler: Any) -> None:
+        found = [ts for ts in dask_scheduler.unrunnable if ts.loose_restrictions]
+        for ts in found:
+            ts.worker_restrictions = None
+        keys = {ts.key: "processing" for ts in found}
+        dask_scheduler.transitions(keys, stimulus_id="dcme-w2v")
+
+    return release
+
+
+def _bytes_sent(dask_worker: Any) -> int:
+    return int(dask_worker.transfer_outgoing_bytes_total)
+
+
+def _versions() -> Versions:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return __version__, np.__version__, python
+
+
+def _shown(versions: Versions) -> str:
+    return "dcme-w2v {}, numpy {} and Python {}".format(*versions)
+
+
+def _name(worker: str) -> str:
+    return worker.rpartition("://")[2]
+
+
+# ---- opening ----
+
+
+@contextlib.contextmanager
+def opened(
+    address: str,
+    local: int | None,
+    target: str | None,
+    reporter: Reporter,
+    watch: Callable[[], None] | None,
+    dashboard: bool,
+) -> Iterator[DaskCluster]:
+    """Connect to the scheduler `target`, or start `local` workers here; see `open_cluster`."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set(CONFIG))
+        stack.callback(logging.getLogger("distributed").setLevel, _quiet_logs())
+        started = None
+        if local:
+            started = stack.enter_context(_started(local, dashboard))
+            target = started.scheduler_address
+        client = stack.enter_context(_client(address, target))
+        if dashboard and started is not None:
+            reporter.message(f"dashboard: {started.dashboard_link}")
+        cluster = DaskCluster(client, reporter, watch)
+        cluster.check_versions()
+        try:
+            yield cluster
+        finally:
+            cluster.cancel()
+
+
+def _quiet_logs() -> int:
+    """Silence Dask's log, whose matters are reported in our own words; return the old level."""
+    log = logging.getLogger("distributed")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    return before
+
+
+@contextlib.contextmanager
+def _started(workers: int, dashboard: bool) -> Iterator[Any]:
+    """Start worker processes that listen on the loopback interface only and die with this one."""
+    folder = tempfile.mkdtemp(prefix="dcme-w2v-cluster-")
+    try:
+        with distributed.LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host=LOOPBACK,
+            dashboard_address=f"{LOOPBACK}:0",
+            scheduler_kwargs={"dashboard": dashboard},
+            memory_limit=0,  # no spilling to disk, and no killing below the system's limit
+            local_directory=folder,
+            silence_logs=logging.CRITICAL,
+        ) as started:
+            yield started
+    except (OSError, distributed.TimeoutError, RuntimeError) as error:
+        raise ClusterError(
+            f"--cluster=local:{workers}: cannot start workers ({error}); a script that trains has "
+            'to do so under if __name__ == "__main__"'
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _client(address: str, target: str | None) -> Iterator[Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions, which are checked below
+            client = distributed.Client(  # type: ignore[no-untyped-call]
+                target, timeout=CONNECT_SECONDS, set_as_default=False
+            )
+    except (OSError, distributed.TimeoutError, ValueError) as error:
+        raise ClusterError(
+            f"--cluster={address}: no scheduler answers at {target}; start dask scheduler there"
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except distributed.TimeoutError as error:
+            raise ClusterError(
+                f"--cluster={address}: has no workers after {WORKER_SECONDS:g} s; start some with "
+                f"dask worker {target}"
+            ) from error
+        yield client

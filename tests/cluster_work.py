@@ -1,0 +1,74 @@
+"""A work for tests of rounds: each shard adds numbers of its own to the tables."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dcme_w2v.cluster.folder import Block
+from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.errors import DivergedError
+
+SHAPES = {"input": (50, 3), "context": (50, 2)}
+
+
+@dataclass(frozen=True)
+class Adding(Work):
+    """Sums of random changes; `fault` is the shard in whose second round something happens."""
+
+    shards: int
+    blocks: tuple[Block, ...]
+    folder: str  # where tasks note that they run, and wait for what a test does
+    fault: str = ""
+    fault_shard: int = 1
+    has_parts: bool = True
+
+    def begin(self, block):
+        rows = np.arange(block.rows.start, block.rows.stop, dtype=np.float32)
+        return np.repeat(rows[:, None], SHAPES[block.table][1], axis=1)
+
+    def load(self, shard, shared):
+        if self.fault == "missing" and shard == self.fault_shard:
+            Path("/nowhere/part-2.txt").read_bytes()
+        return np.random.default_rng(shard).random(7)
+
+    def learn(self, number, shard, data, tables):
+        if number == 1 and shard == self.fault_shard and self.fault:
+            self._fail()
+        random = np.random.default_rng([number, shard])
+        for table in tables.values():
+            table += random.standard_normal(table.shape).astype(np.float32) * data.sum()
+        return Learned([tables[b.table][b.rows] for b in self.blocks], {"tokens": 10 * (shard + 1)})
+
+    def _fail(self):
+        mine = Path(self.folder) / f"{time.monotonic_ns()}-{os.getpid()}"
+        first = not any(Path(self.folder).glob("*-*"))
+        mine.touch()
+        if self.fault == "exit" or (self.fault == "exit once" and first):
+            os._exit(9)
+        if self.fault == "diverged":
+            raise DivergedError("training diverged (NaN or infinity)")
+        if self.fault == "wait" and first:  # for the test to stop or kill this process
+            for _ in range(600):
+                if (Path(self.folder) / "go").exists():
+                    break
+                time.sleep(0.05)
+
+    def part(self, number, block, start, pieces):
+        return float(sum(piece.sum(dtype=np.float64) for piece in pieces))
+
+    def join(self, number, parts):
+        return sum(parts)
+
+    def mix(self, number, block, start, pieces, joined):
+        total = np.zeros(start.shape)
+        for piece in pieces:
+            total += piece - start
+        return (start + total / len(pieces) + 1e-6 * (joined or 0)).astype(np.float32)
+
+    def label(self, shard):
+        return f"part-{shard + 1}.txt"

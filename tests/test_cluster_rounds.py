@@ -1,0 +1,270 @@
+"""The engine of distributed training: rounds give the same bytes whatever happens to workers."""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from cluster_work import SHAPES, Adding
+
+from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder
+from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
+from dcme_w2v.cluster.rounds import blocks_of, run_rounds
+from dcme_w2v.engine.task import Fingerprint
+from dcme_w2v.errors import ClusterError, DivergedError, UsageError
+from dcme_w2v.progress import Quiet
+
+SHARDS, ROUNDS = 3, 3
+BLOCKS = blocks_of(SHAPES, 1)
+
+
+class Hearing(Quiet):
+    """Keeps what was said."""
+
+    def __init__(self):
+        self.lines = []
+
+    def message(self, message):
+        self.lines.append(message)
+
+
+def digest(tables):
+    return hashlib.sha256(b"".join(tables.get(name).tobytes() for name in SHAPES)).hexdigest()
+
+
+def work(folder, fault="", blocks=BLOCKS, **others):
+    return Adding(SHARDS, blocks, str(folder), fault, **others)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """The digest of a run in this process."""
+    with open_cluster("local:0") as cluster:
+        return digest(run_rounds(cluster, work(tmp_path_factory.mktemp("none")), ROUNDS))
+
+
+@pytest.fixture(scope="module")
+def serial():
+    with open_cluster("local:0") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    pytest.importorskip("distributed")
+    with open_cluster("local:2", Hearing()) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(two_workers):
+    """Both workers, whatever the last test did to them."""
+    two_workers._client.wait_for_workers(2, timeout=60)
+    return two_workers
+
+
+def waiting(folder, count=1):
+    """Wait until so many tasks have come to the fault, and return the process of the first."""
+    for _ in range(600):
+        if len(found := sorted(Path(folder).glob("*-*"))) >= count:
+            return int(found[0].name.split("-")[1])
+        time.sleep(0.05)
+    raise AssertionError("no task has come to its fault")
+
+
+def test_workers_give_the_bytes_of_one_process(cluster, straight, tmp_path):
+    records = []
+    tables = run_rounds(
+        cluster, work(tmp_path), ROUNDS, end_round=lambda record, _: records.append(record)
+    )
+    assert digest(tables) == straight
+    assert [one.round for one in records] == [1, 2, 3]
+    assert [note["tokens"] for note in records[0].notes] == [10, 20, 30]
+    assert records[0].slowest >= records[0].median >= 0
+    assert 0 < records[0].bytes < records[2].bytes
+
+
+def test_blocks_do_not_change_the_bytes(serial, tmp_path):
+    blocks = tuple(Block(name, slice(a, a + 10)) for name in SHAPES for a in range(0, 50, 10))
+    tables = run_rounds(serial, work(tmp_path, blocks=blocks, has_parts=False), ROUNDS)
+    whole = run_rounds(serial, work(tmp_path, has_parts=False), ROUNDS)
+    assert digest(tables) == digest(whole)
+
+
+def test_a_killed_worker_is_replaced(cluster, straight, tmp_path):
+    cluster.reporter.lines.clear()
+    tables = run_rounds(cluster, work(tmp_path, "exit once"), ROUNDS)
+    assert digest(tables) == straight
+    assert any("is gone" in line and "done again" in line for line in cluster.reporter.lines)
+
+
+def test_a_shard_that_ends_every_worker(cluster, tmp_path):
+    with pytest.raises(ClusterError, match=r"shard 2 of round 2 \(part-2.txt\) ended 4 workers"):
+        run_rounds(cluster, work(tmp_path, "exit"), ROUNDS)
+
+
+def test_a_slow_worker_gets_a_twin(cluster, straight, tmp_path):
+    def stop():
+        process = waiting(tmp_path)
+        os.kill(process, signal.SIGSTOP)
+        waiting(tmp_path, 2)  # the twin: without it, this and the run would never end
+        time.sleep(0.5)
+        os.kill(process, signal.SIGCONT)
+        (tmp_path / "go").touch()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert digest(run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)) == straight
+    thread.join()
+
+
+def test_the_value_of_a_lost_worker_is_computed_again(cluster, straight, tmp_path):
+    def kill(record, tables):
+        if record.round == 2:
+            for handle in tables.handles[:1]:
+                port = handle.worker.rpartition(":")[2]
+                pids = cluster._client.run(os.getpid)
+                os.kill(next(pid for name, pid in pids.items() if name.endswith(port)), 9)
+
+    assert digest(run_rounds(cluster, work(tmp_path), ROUNDS, end_round=kill)) == straight
+
+
+def test_what_a_task_raises_names_shard_and_worker(cluster, tmp_path):
+    with pytest.raises(DivergedError, match=r"shard 2 of round 2 \(part-2.txt\), worker 127"):
+        run_rounds(cluster, work(tmp_path, "diverged"), ROUNDS)
+    with pytest.raises(ClusterError, match=r"FileNotFoundError.*shard 2 \(part-2.txt\), worker"):
+        run_rounds(cluster, work(tmp_path, "missing"), ROUNDS)
+
+
+def test_watch_ends_the_wait(cluster, tmp_path):
+    class Stopped(Exception):
+        pass
+
+    def watch():
+        if any("-" in one.name for one in tmp_path.iterdir()):
+            raise Stopped
+
+    cluster.watch = watch
+    try:
+        with pytest.raises(Stopped):
+            run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)
+    finally:
+        cluster.watch = lambda: None
+        (tmp_path / "go").touch()
+
+
+# ---- checkpoints ----
+
+
+def folder_of(path, resuming=False, blocks=BLOCKS):
+    opened = CheckpointFolder(str(path), resuming=resuming)
+    print_of = Fingerprint({"documents": "x"}, "2 documents")
+    return opened, RoundFolder(opened, "classes", {"threads": 1, "shards": 3}, print_of, blocks)
+
+
+@pytest.mark.parametrize("running", ["serial", "cluster"])
+def test_resumed_rounds_give_the_same_bytes(running, request, serial, straight, tmp_path):
+    opened, rounds = folder_of(tmp_path / "kept")
+    used = request.getfixturevalue(running)
+    with contextlib.closing(opened):
+        with pytest.raises(DivergedError):
+            run_rounds(used, work(tmp_path, "diverged"), ROUNDS, folder=rounds)
+        found = Checkpoint.load(opened.generations()[-1])
+        assert found.record["position"]["epoch"] == 1 and blocks_in(found) == BLOCKS
+    opened, rounds = folder_of(tmp_path / "kept", resuming=True)
+    with contextlib.closing(opened):
+        tables = run_rounds(
+            serial, work(tmp_path), ROUNDS, first=1, saved=rounds.files, folder=rounds
+        )
+        assert digest(tables) == straight
+        assert [one.name for one in opened.generations()] == ["000002", "000003"]
+        assert not list((tmp_path / "kept").glob(".*"))
+
+
+def test_a_damaged_block_is_named(serial, tmp_path):
+    opened, rounds = folder_of(tmp_path / "kept")
+    with contextlib.closing(opened):
+        run_rounds(serial, work(tmp_path), 1, folder=rounds)
+    file = tmp_path / "kept" / "000001" / "rows_1.npy"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(Exception, match=r"rows_1.npy.*size or checksum"):
+        Checkpoint.load(tmp_path / "kept" / "000001")
+
+
+# ---- addresses, versions, the end ----
+
+
+@pytest.mark.parametrize(
+    "address", ["local", "local:", "local:-1", "local:99999", "http://x:1", "nowhere.json", "tcp:"]
+)
+def test_an_address_that_is_none(address):
+    with pytest.raises(UsageError, match="cluster"), open_cluster(address):
+        pass
+
+
+def test_a_scheduler_file_that_is_none(tmp_path):
+    file = tmp_path / "scheduler.json"
+    for content in ("", "{}", "[1]", "\xff"):
+        file.write_text(content, encoding="latin-1")
+        with pytest.raises(UsageError, match="file"), open_cluster(str(file)):
+            pass
+
+
+def test_no_scheduler_answers(monkeypatch):
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(ClusterError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9"),
+        open_cluster("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    monkeypatch.setattr(engine, "__version__", "9.9")
+    with pytest.raises(ClusterError, match=r"worker 127.0.0.1:\d+ has dcme-w2v .*has dcme-w2v 9.9"):
+        cluster.check_versions()
+
+
+def test_engine_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
+    with pytest.raises(UsageError, match=r"install 'dcme-w2v\[cluster\]'"), open_cluster("local:2"):
+        pass
+
+
+KILLED = """
+import json, os, sys, time
+from dcme_w2v.cluster.engine import open_cluster
+if __name__ == "__main__":
+    with open_cluster("local:2") as cluster:
+        pids = list(cluster._client.run(os.getpid).values())
+        print(json.dumps(pids), flush=True)
+        time.sleep(60)
+"""
+
+
+def test_workers_end_with_a_program_that_is_killed(tmp_path):
+    pytest.importorskip("distributed")
+    script = tmp_path / "program.py"
+    script.write_text(KILLED)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, env=environment
+    ) as program:
+        workers = json.loads(program.stdout.readline())
+        program.kill()
+    for _ in range(200):
+        if not any(Path(f"/proc/{one}").exists() for one in workers):
+            break
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{one}").exists() for one in workers)
