@@ -13,8 +13,7 @@
 enum {
     PIECE = 2048,  /* documents whose probabilities are held at once */
     SAMPLE = 4096, /* non-zeros by which threads share the features */
-    AHEAD = 6,     /* non-zeros between asking for sums and adding to them */
-    CACHE_LINE = 64
+    BLOCK = 256    /* non-zeros of a document that are added at once */
 };
 
 /* Probabilities of some documents in units: those above the cut, as lists or, where most are, as
@@ -50,37 +49,50 @@ static int64_t place_of(const int32_t *features, int64_t begin, int64_t end, int
     return begin;
 }
 
-/* Ask for the sums of a feature that comes soon: they are anywhere in memory. */
-static inline void prefetch(const dcme_statistics *t, int64_t row) {
-#if defined(__GNUC__) || defined(__clang__)
-    const char *sums = (const char *)(t->joint + row * t->classes);
-    for (int64_t at = 0; at < t->classes * 8 && at < 8 * CACHE_LINE; at += CACHE_LINE)
-        __builtin_prefetch(sums + at, 1);
-#endif
+/* Add n non-zeros to the counts; x gets their values in units. Returns how many have sums, which
+ * come first, and *rows, theirs: the features themselves, or `own`. */
+static int64_t add_counts(const dcme_statistics *t, const int32_t *features, const real *values,
+                          int64_t n, const int32_t **rows, int32_t *own, uint32_t *x) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (uint32_t)(values[i] * DCME_UNIT + 0.5F);
+    *rows = t->rows ? own : features;
+    for (int64_t i = 0; i < n && t->rows; i++) {
+        own[kept] = t->rows[features[i]];
+        x[kept] = x[i];
+        kept += own[kept] >= 0;
+    }
+    n = t->rows ? kept : n;
+    for (int64_t i = 0; i < n; i++)
+        t->counts[(*rows)[i]] += x[i];
+    return n;
+}
+
+/* Add some non-zeros of document d of the piece. */
+static void add_joint(const share *s, int64_t d, const int32_t *rows, const uint32_t *x,
+                      int64_t n) {
+    const dcme_statistics *t = s->statistics;
+    const uint32_t *p = s->units->whole + d * t->classes;
+    const int32_t *list = s->units->listed + d * t->classes;
+    int64_t kept = s->units->kept[d];
+    if (kept < 0)
+        s->kernels->add_products(t->joint, rows, x, n, p, t->classes);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < kept; k++)
+            t->joint[rows[i] * t->classes + list[k]] += (int64_t)((uint64_t)x[i] * p[list[k]]);
 }
 
 static void add_document(const share *s, int64_t d, int64_t from, int64_t to) {
-    const dcme_statistics *t = s->statistics;
-    const dcme_sparse_rows *rows = s->documents;
-    const uint32_t *p = t->joint ? s->units->whole + d * t->classes : NULL;
-    const int32_t *list = t->joint ? s->units->listed + d * t->classes : NULL;
-    int64_t kept = t->joint ? s->units->kept[d] : 0;
-    for (int64_t i = from; i < to; i++) {
-        int64_t row = t->rows ? t->rows[rows->features[i]] : rows->features[i];
-        uint32_t x = (uint32_t)(rows->values[i] * DCME_UNIT + 0.5F);
-        if (row < 0 || x == 0)
-            continue;
-        t->counts[row] += x;
-        if (!t->joint)
-            continue;
-        if (!t->rows && i + AHEAD < to)
-            prefetch(t, rows->features[i + AHEAD]);
-        int64_t *sums = t->joint + row * t->classes;
-        if (kept < 0)
-            s->kernels->add_products(sums, x, p, t->classes);
-        else
-            for (int64_t k = 0; k < kept; k++)
-                sums[list[k]] += (int64_t)((uint64_t)x * p[list[k]]);
+    const dcme_sparse_rows *documents = s->documents;
+    const int32_t *rows;
+    int32_t own[BLOCK];
+    uint32_t x[BLOCK];
+    for (; from < to; from += BLOCK) {
+        int64_t n = to - from < BLOCK ? to - from : BLOCK;
+        n = add_counts(s->statistics, documents->features + from, documents->values + from, n,
+                       &rows, own, x);
+        if (s->statistics->joint)
+            add_joint(s, d, rows, x, n);
     }
 }
 
@@ -209,7 +221,7 @@ int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t feature
     const real *v = documents->values;
     int64_t total = documents->starts[documents->count];
     for (int64_t i = 0; i < total; i++)
-        bad |= !(v[i] >= 0 && v[i] < (real)largest);
+        bad |= !((v[i] >= 0) & (v[i] < (real)largest));
     if (bad)
         return -2;
     for (int64_t d = 0; d < documents->count; d++) {

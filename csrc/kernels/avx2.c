@@ -63,5 +63,16 @@ static inline vec logistic_lanes(vec x) {
     return _mm256_div_ps(set1(1.f), add(set1(1.f), exp_lanes(_mm256_sub_ps(zero(), x))));
 }
 
+#define WIDE 4
+typedef __m256i wide;
+static inline wide widen(const uint32_t *p) {
+    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)p));
+}
+static inline wide widen1(uint32_t x) { return _mm256_set1_epi64x(x); }
+static inline void add_product(int64_t *sums, wide x, wide p) {
+    __m256i *at = (__m256i *)sums;
+    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
+}
+
 #include "vector.h"
 #endif

@@ -72,8 +72,10 @@ typedef struct {
      * values beyond count are undefined. */
     void (*residuals)(real *out, const real *x, int64_t count);
 
-    /* sums[i] += x p[i], of any length: exact, so that all kernels give the same bits */
-    void (*add_products)(int64_t *sums, uint32_t x, const uint32_t *p, int64_t count);
+    /* table[rows[i]][k] += x[i] p[k], rows of any length: exact, so that all kernels give the same
+     * bits */
+    void (*add_products)(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
+                         const uint32_t *p, int64_t size);
 } dcme_kernels;
 
 extern const dcme_kernels dcme_kernels_scalar;

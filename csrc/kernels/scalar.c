@@ -69,11 +69,12 @@ static void residuals(real *out, const real *x, int64_t count) {
         out[i] = (real)((i == 0) - 1 / (1 + exp(-(double)x[i])));
 }
 
-/* Integers: the compiler makes vectors of the instruction set of this loop. */
-static void add_products(int64_t *restrict sums, uint32_t x, const uint32_t *restrict p,
-                         int64_t count) {
+static void add_products(int64_t *restrict table, const int32_t *restrict rows,
+                         const uint32_t *restrict x, int64_t count, const uint32_t *restrict p,
+                         int64_t size) {
     for (int64_t i = 0; i < count; i++)
-        sums[i] += (int64_t)((uint64_t)x * p[i]);
+        for (int64_t k = 0; k < size; k++)
+            table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
 }
 
 const dcme_kernels dcme_kernels_scalar = {

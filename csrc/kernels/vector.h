@@ -2,12 +2,16 @@
  * defines before: NAME, vec, LANES, BLOCK, and zero() set1(a) load(p) store(p, v) load_part(p, n)
  * store_part(p, n, v) add(a, b) mul(a, b) madd(a, b, c) = ab + c, sum(v), sum2(p, a, b) for
  * p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v), logistic_lanes(v). A part is the
- * first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored.
+ * first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For integers:
+ * WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and add_product(sums, x,
+ * p): sums[0 .. WIDE) += x p.
  *
  * A row is gone through in blocks of up to BLOCK chunks, so that a block of a gradient or a context
  * vector stays in registers while the rows go by. A row may end with a part of a chunk: `n` is a
  * chunk's lanes, and LANES for all but the last.
  */
+enum { PRODUCTS = 8 }; /* vectors of integers that stay in registers */
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
@@ -208,18 +212,44 @@ static void residuals(float *out, const float *x, int64_t count) {
         store(out + i, madd(set1(-1.f), logistic_lanes(load(x + i)), target));
 }
 
-/* Integers: of loops of a fixed length the compiler makes vectors of the instruction set. */
-#define ADD_PRODUCTS(n)                                                                            \
-    for (; i + (n) <= count; i += (n))                                                             \
-        for (int k = 0; k < (n); k++)                                                              \
-            sums[i + k] += (int64_t)((uint64_t)x * p[i + k]);
+/* Columns k .. k + chunks WIDE - 1 of the rows. They are anywhere in memory; p stays in registers.
+ */
+INLINE void add_products_block(int64_t *table, const int32_t *rows, const uint32_t *x,
+                               int64_t count, const uint32_t *p, int64_t size, int64_t k,
+                               int chunks) {
+    wide q[PRODUCTS];
+    EACH_CHUNK (c)
+        q[c] = widen(p + k + c * WIDE);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t *row = table + rows[i] * size + k;
+        wide same = widen1(x[i]);
+        EACH_CHUNK (c)
+            add_product(row + c * WIDE, same, q[c]);
+    }
+}
 
-static void add_products(int64_t *restrict sums, uint32_t x, const uint32_t *restrict p,
-                         int64_t count) {
-    int64_t i = 0;
-    ADD_PRODUCTS(16)
-    ADD_PRODUCTS(4)
-    ADD_PRODUCTS(1)
+#define LAST_PRODUCTS(chunks)                                                                      \
+    case chunks:                                                                                   \
+        add_products_block(table, rows, x, count, p, size, k, chunks);                             \
+        break;
+
+static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
+                         const uint32_t *p, int64_t size) {
+    int64_t k = 0;
+    for (; k + PRODUCTS * WIDE <= size; k += PRODUCTS * WIDE)
+        add_products_block(table, rows, x, count, p, size, k, PRODUCTS);
+    switch ((size - k) / WIDE) {
+        LAST_PRODUCTS(7)
+        LAST_PRODUCTS(6)
+        LAST_PRODUCTS(5)
+        LAST_PRODUCTS(4)
+        LAST_PRODUCTS(3)
+        LAST_PRODUCTS(2)
+        LAST_PRODUCTS(1)
+    }
+    for (k += (size - k) / WIDE * WIDE; k < size; k++)
+        for (int64_t i = 0; i < count; i++)
+            table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
 }
 
 const dcme_kernels KERNELS = {

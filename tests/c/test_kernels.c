@@ -184,7 +184,35 @@ static void check_exponential(const dcme_kernels *kernels) {
     }
 }
 
+/* Integers are exact: the scalar kernel's bits for rows of any length, one of them added to twice.
+ */
+static void check_products(const dcme_kernels *kernels, int64_t count, int64_t size) {
+    int64_t numbers = ROWS * size;
+    size_t bytes = (size_t)numbers * sizeof(int64_t);
+    int64_t *found = malloc(bytes), *wanted = malloc(bytes);
+    int32_t *rows = malloc((size_t)count * sizeof *rows);
+    uint32_t *x = malloc((size_t)count * sizeof *x), *p = malloc((size_t)size * sizeof *p);
+    if (!found || !wanted || !rows || !x || !p)
+        abort();
+    for (int64_t i = 0; i < numbers; i++)
+        found[i] = wanted[i] = (int64_t)(dcme_random(&stream) >> 4);
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (int32_t)below(ROWS), x[i] = (uint32_t)dcme_random(&stream) >> 1;
+    rows[count - 1] = rows[0];
+    for (int64_t k = 0; k < size; k++)
+        p[k] = (uint32_t)below(65537);
+    kernels->add_products(found, rows, x, count, p, size);
+    dcme_kernels_scalar.add_products(wanted, rows, x, count, p, size);
+    if (memcmp(found, wanted, bytes) != 0) {
+        printf("%s add_products, count %d, size %d\n", kernels->name, (int)count, (int)size);
+        failures++;
+    }
+    free(found), free(wanted), free(rows), free(x), free(p);
+}
+
 static void check(const dcme_kernels *kernels) {
+    for (int64_t size = 1; size <= 80; size++)
+        check_products(kernels, 1 + below(COUNT_MAX), size);
     for (int kind = 0; kind < KINDS; kind++) {
         for (int64_t count = 0; count <= COUNT_MAX; count++)
             check_case(kernels, kind, count, DCME_QUAD * (1 + below(32)));
