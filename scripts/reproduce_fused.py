@@ -1,4 +1,4 @@
-"""Few labels: fused features beside plain maximum entropy, self-training and naive Bayes with EM.
+"""Few labels: fused features and latent classes beside maxent, self-training, naive Bayes with EM.
 
     python scripts/reproduce_fused.py [--seeds 3] [--json FILE] [--only ROW ...] [--publish]
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
+from dcme_w2v import LatentClassModel
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
@@ -49,8 +50,9 @@ FITS: dict[str, dict[str, Any]] = {
     "choose": {"choose": True},
 }
 BASELINES = ("maxent", "self-training", "naive Bayes, EM")
+LATENT = "latent classes, `--unlabelled use`"
 SMALL = {"teach, 8 levels, a twentieth": "1/20", "teach, 8 levels, a hundredth": "1/100"}
-ROWS = (*BASELINES, *FITS, *SMALL)
+ROWS = (*BASELINES, *FITS, LATENT, *SMALL)
 SETS = {
     "20news, 10 a class": ("20news", 10),
     "20news, 50 a class": ("20news", 50),
@@ -127,6 +129,8 @@ def run(
             return decide(problem, fit_final(data_of(problem, seed, {}), row).weights)
         if row in BASELINES:
             return problem.right(naive_bayes(problem))
+        if row == LATENT:
+            return problem.right(latent_classes(problem, seed))
         if row == "teach":
             return decide(problem, distill(i))
         if row in SMALL:
@@ -183,6 +187,14 @@ def naive_bayes(problem: Problem) -> NDArray[np.int64]:
         r = np.exp(scores - scores.max(axis=1, keepdims=True))
         r /= r.sum(axis=1, keepdims=True)
     return np.asarray((problem.test @ weights * SCALE + prior).argmax(axis=1))
+
+
+def latent_classes(problem: Problem, seed: int) -> NDArray[np.int64]:
+    """Return the decisions of latent classes, a document without a label being its own."""
+    rows = csr_matrix(sparse.vstack([problem.labelled, problem.unlabelled]))
+    labels = np.concatenate([problem.labels, np.full(problem.unlabelled.shape[0], -1)])
+    model = LatentClassModel(unlabelled="use", random_state=seed, threads=1)
+    return np.asarray(model.fit(rows, labels).predict(problem.test), dtype=np.int64)
 
 
 def cell(kept: data.Results, name: str, row: str) -> str:
