@@ -20,13 +20,16 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files import STANDARD, check_log, open_log
 
 Clock = Callable[[], float]
+Options = Mapping[str, Any]
 
 
 class Reporter(Protocol):
     """Interface that the trainer calls."""
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
-        """Start a stage: its name, its total (None if unknown), and the unit."""
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
+        """Start a stage: name, total (None if unknown), unit, and the options of a training."""
 
     def advance(self, done: int, **fields: float) -> None:
         """Report how much of the stage is done, and fields such as `loss` and `lr`."""
@@ -44,7 +47,9 @@ class Reporter(Protocol):
 class Quiet:
     """Reports nothing."""
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
         """See `Reporter`."""
 
     def advance(self, done: int, **fields: float) -> None:
@@ -80,7 +85,9 @@ class Terminal(Quiet):
         self._stream = stream
         self._bar: Any = None
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
         """Draw a new bar below the last one."""
         self.close()
         self._bar = self._tqdm(
@@ -122,7 +129,9 @@ class Lines(Quiet):
         self._name, self._total, self._unit = "", None, ""  # type: tuple[str, int | None, str]
         self._start = self._last = clock()
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
         """Start the clock of a stage."""
         self._name, self._total, self._unit = name, total, unit
         self._start = self._last = self._clock()
@@ -183,11 +192,14 @@ class JsonLog(Quiet):
         self._failure: str | None = None
         self._ended = False
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
-        """Write `start` with the stage, its total and unit."""
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
+        """Write `start` with the stage, its total and unit, and the options of a training."""
         self._stage = name
         self._last = -math.inf
-        self._write("start", stage=name, total=total, unit=unit)
+        more = {} if options is None else {"options": dict(options)}
+        self._write("start", stage=name, total=total, unit=unit, **more)
 
     def advance(self, done: int, **fields: float) -> None:
         """Write `progress`, at most once a second."""
@@ -288,7 +300,9 @@ class Callback(Quiet):
         self._function = function
         self._last = ProgressUpdate("", 0, None, "")
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
         """Report the start of a stage."""
         self._call(ProgressUpdate(name, 0, total, unit))
 
@@ -313,10 +327,12 @@ class Tee:
     def __init__(self, first: Reporter, second: Reporter) -> None:
         self._all = (first, second)
 
-    def stage(self, name: str, total: int | None, unit: str) -> None:
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
         """See `Reporter`."""
         for one in self._all:
-            one.stage(name, total, unit)
+            one.stage(name, total, unit, options)
 
     def advance(self, done: int, **fields: float) -> None:
         """See `Reporter`."""
@@ -408,6 +424,7 @@ HELD_OUT_LABELS = {
     "heldout_gap": "gap",
     "heldout_log_mean_probability": "log mean p",
 }
+ERRORS = {"heldout_log_probability": "heldout_standard_error"}
 
 
 def epoch_line(record: Mapping[str, Any]) -> str:
@@ -418,11 +435,10 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     """
     loss = _finite(record["loss"])
     parts = [f"epoch {record['epoch']}" + ("" if loss is None else f": loss {loss:.6g}")]
-    parts += [
-        f"{label} {record[name]:.4f}"
-        for name, label in HELD_OUT_LABELS.items()
-        if record.get(name) is not None
-    ]
+    for name, label in HELD_OUT_LABELS.items():
+        if record.get(name) is not None:
+            error = record.get(ERRORS.get(name, ""))
+            parts.append(f"{label} {record[name]:.4f}" + (f" ± {error:.2g}" if error else ""))
     return ", ".join([*parts, f"{record['seconds']:.1f} s"])
 
 

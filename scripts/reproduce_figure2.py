@@ -42,6 +42,7 @@ from dcme_w2v.words.likelihood import likelihood, pieces
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
+SCORED = 35_000  # held-out tokens
 SETTING: dict[str, Any] = {
     "dim": 100,
     "window": 10,
@@ -131,7 +132,7 @@ def trainer(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: f
         return exact, exact
     options = resolved(TrainOptions(**SETTING, **METHODS[method], epochs=epochs, lr=lr))
     training = Trainer(ids, np.maximum(text.vocabulary.counts, 1), options)
-    return training, HeldOut(text.held_out, text.vocabulary.counts, training)
+    return training, HeldOut(text.held_out, text.vocabulary.counts, training, SCORED)
 
 
 def run(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: float) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import peers
-from reproduce_figure2 import PLAIN, SETTING, Text, texts
+from reproduce_figure2 import PLAIN, SCORED, SETTING, Text, texts
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.files import atomic_write
@@ -52,7 +52,7 @@ def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | 
     """Train with a row's settings; None where it left the numbers."""
     options = TrainOptions(objective="dcme", **SETTING, epochs=epochs, **row)
     training = Trainer(text.ids, text.vocabulary.counts, resolved(options))
-    held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training), 0.0
+    held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training, SCORED), 0.0
     try:
         for epoch in range(epochs):
             start = time.perf_counter()

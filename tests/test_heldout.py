@@ -60,6 +60,11 @@ def test_each_epoch_and_the_manifest_report(tmp_path, text, objective, capsys):
     assert tokens["held_out"] > 0
     assert 3 * tokens["corpus"] == sum(n for part, n in tokens.items() if part != "corpus")
     assert written["options"]["holdout"] == "0.2"
+    assert 0 < epochs[0]["heldout_standard_error"] < 0.2
+    assert epochs[0]["heldout_seconds"] <= epochs[-1]["heldout_seconds"] < written["total_seconds"]
+    starts = [event for event in map(json.loads, log.read_text().splitlines()) if "stage" in event]
+    (options,) = [event["options"] for event in starts if "options" in event]
+    assert (options["objective"], options["dim"], options["epochs"]) == (objective, 16, 3)
     if objective == "dcme":
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 
@@ -70,7 +75,7 @@ def test_the_epoch_line_has_the_main_figures_in_100_characters(tmp_path, text, c
     assert run(["train", text, "--output", str(tmp_path / "v.txt"), *flags, "--threads", "2"]) == 0
     lines = capsys.readouterr().err.splitlines()
     (line,) = [line for line in lines if line.startswith("epoch 1: ")]
-    assert "held-out log p -" in line and ", log mean p -" in line
+    assert " ± " in line and "held-out log p -" in line and ", log mean p -" in line
     assert (", gap " if objective == "dcme" else ", with noise -") in line
     assert len(line) <= 100
     assert any(line.startswith("training: 2 threads, ") for line in lines)

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
-from dcme_w2v.words.likelihood import LAST, contexts, likelihood
+from dcme_w2v.words.likelihood import (
+    BATCH,
+    LAST,
+    WORDS,
+    contexts,
+    likelihood,
+    log_probabilities,
+)
 
 SENTENCES = [[0, 1, 2, 3, 4, 1], [5], [2, 2], [3, 0, 5, 1, 1, 0, 4, 2]]
 
@@ -41,12 +49,29 @@ def test_likelihood_is_the_softmax(window, with_bias):
     assert found.count == len(logs) == 16
     assert found.log_probability == pytest.approx(logs.mean(), abs=1e-5)
     assert found.log_mean_probability == pytest.approx(np.log(np.exp(logs).mean()), abs=1e-5)
+    assert found.standard_error == pytest.approx(logs.std() / 4, abs=1e-5)
 
 
 def test_large_scores_do_not_overflow():
     input = np.full((6, 4), 50, dtype=np.float32)
     output = np.linspace(-50, 50, 24, dtype=np.float32).reshape(6, 4)
     assert np.isfinite(likelihood(encoded(SENTENCES), input, output, 2).log_probability)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_blocks_of_contexts_and_words(order):
+    """Three blocks of words, whose scores rise or fall by more than exp() can hold."""
+    random = np.random.default_rng(1)
+    h = random.normal(size=(2 * BATCH + 1, 8)).astype(np.float32)
+    output = random.normal(size=(2 * WORDS + 5, 8)).astype(np.float32)
+    biases = [np.linspace(-150, 150, len(output), dtype=np.float32)[::order], 0 * output[:, 0]]
+    targets = random.integers(len(output), size=len(h))
+    one, three = (log_probabilities(h, targets, output, biases, n) for n in (1, 3))
+    assert one.tobytes() == three.tobytes()
+    for found, bias in zip(one, biases, strict=True):
+        scores = h.astype(float) @ output.T.astype(float) + bias
+        wanted = log_softmax(scores, axis=1)[np.arange(len(h)), targets]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
 def test_words_alone_have_no_context():

@@ -54,7 +54,7 @@ def run_epochs(
         A parameter is NaN or infinite; the message names the last checkpoint.
     """
     trainer, position = task.trainer, checkpointer.position
-    reporter.stage("training", task.total, task.unit)
+    reporter.stage("training", task.total, task.unit, task.options)
 
     def watch(progress: Progress) -> bool:
         reporter.advance(task.done(progress), loss=progress.loss, lr=progress.lr)

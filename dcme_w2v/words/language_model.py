@@ -110,7 +110,9 @@ class LanguageModel:
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
         """
         ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
-        logs = [self._logs(*contexts(piece, self.input, self.window)) for piece in pieces(ids)]
+        logs = [
+            self._logs(*contexts(piece, self.input, self.window), threads) for piece in pieces(ids)
+        ]
         return _figures("", np.concatenate(logs, axis=1), "words")
 
     def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
@@ -123,8 +125,10 @@ class LanguageModel:
         h = self.input[b] - self.input[a] + self.input[c]
         return _figures("analogy_", self._logs(h, d), "questions")
 
-    def _logs(self, h: NDArray[np.float32], targets: NDArray[np.int64]) -> NDArray[np.float64]:
-        return log_probabilities(h, targets, self.output, self.biases)
+    def _logs(
+        self, h: NDArray[np.float32], targets: NDArray[np.int64], threads: int = 1
+    ) -> NDArray[np.float64]:
+        return log_probabilities(h, targets, self.output, self.biases, threads)
 
 
 def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:

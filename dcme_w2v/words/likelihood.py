@@ -1,7 +1,7 @@
 """The likelihood of held-out text under a model, by the exact softmax over the vocabulary.
 
 A word is predicted from the mean of the word vectors around it, as by CBOW with a fixed window, for
-all kinds of models. Scores are computed by BLAS for some hundred contexts at a time. Called by
+all kinds of models. Scores are computed by BLAS in blocks of contexts and words. Called by
 `dcme_w2v.words.heldout` after an epoch and by `dcme_w2v.words.language_model` for saved vectors.
 """
 
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.parallel import one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
 
-BATCH = 256  # contexts per block of scores (contexts, words)
+BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
 
 
@@ -31,19 +32,23 @@ class Likelihood:
         Log of the mean of p_t, the measure of the DCME paper; frequent words have more weight.
     count : int
         Number of predicted tokens; tokens without context are not predicted.
+    standard_error : float
+        Of `log_probability`, as if tokens were independent.
     """
 
     log_probability: float
     log_mean_probability: float
     count: int
+    standard_error: float
 
 
 def summary(logs: NDArray[np.float64]) -> Likelihood:
     """Summarise log-probabilities of shape (n,)."""
     if len(logs) == 0:
-        return Likelihood(float("nan"), float("nan"), 0)
+        return Likelihood(float("nan"), float("nan"), 0, float("nan"))
     top = logs.max()
-    return Likelihood(float(logs.mean()), float(top + np.log(np.exp(logs - top).mean())), len(logs))
+    log_mean = float(top + np.log(np.exp(logs - top).mean()))
+    return Likelihood(float(logs.mean()), log_mean, len(logs), float(logs.std() / len(logs) ** 0.5))
 
 
 def contexts(
@@ -123,6 +128,7 @@ def log_probabilities(
     targets: NDArray[np.int64],
     output: NDArray[np.float32],
     biases: Sequence[NDArray[np.float32]],
+    threads: int | None = 1,
 ) -> NDArray[np.float64]:
     """Return log-probabilities of the targets, one row for each bias.
 
@@ -134,25 +140,44 @@ def log_probabilities(
     biases : sequence of ndarray of float32, shape (words,)
         Added to the scores. All are computed in one pass, in which the exponentials of the scores
         are summed with the weights exp(bias).
+    threads : int, optional
+        The result does not depend on it; None: as many as this process may use CPUs.
 
     Returns
     -------
     ndarray of float64, shape (len(biases), m)
     """
-    rows = np.ascontiguousarray(output.T)
     tops = np.array([bias.max() for bias in biases], dtype=np.float64)
     weights = np.exp(np.stack(list(biases), axis=1) - tops).astype(np.float32)
-    logs = np.empty((len(biases), len(h)))
-    memory = np.empty((min(BATCH, len(h)), len(output)), dtype=np.float32)
-    for start in range(0, len(h), BATCH):
-        batch = h[start : start + BATCH]
-        scores = np.matmul(batch, rows, out=memory[: len(batch)])
-        wanted = targets[start : start + BATCH]
-        own = np.take_along_axis(scores, wanted[:, None], axis=1)[:, 0].astype(np.float64)
-        top = scores.max(axis=1)
-        scores -= top[:, None]
-        np.exp(scores, out=scores)
-        sums = np.log((scores @ weights).astype(np.float64)) + tops + top[:, None]
+    rows = np.ascontiguousarray(output.T)
+
+    def of_batch(start: int) -> NDArray[np.float64]:
+        batch, wanted = h[start : start + BATCH], targets[start : start + BATCH]
+        own = np.einsum("ij,ij->i", batch, output[wanted], dtype=np.float64)
         own_bias = np.stack([bias[wanted] for bias in biases])
-        logs[:, start : start + BATCH] = own + own_bias - sums.T
-    return logs
+        return np.asarray(own + own_bias - (_log_sums(batch, rows, weights) + tops).T)
+
+    with one_blas_thread():
+        found = list(ordered_map(of_batch, range(0, len(h), BATCH), threads))
+    return np.concatenate([np.empty((len(biases), 0)), *found], axis=1)
+
+
+def _log_sums(
+    batch: NDArray[np.float32], rows: NDArray[np.float32], weights: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
+
+    The largest score so far is subtracted from those of a block; sums of earlier blocks are scaled
+    when it rises.
+    """
+    top = np.full(len(batch), -np.inf)
+    sums = np.zeros((len(batch), weights.shape[1]))
+    for start in range(0, rows.shape[1], WORDS):
+        scores = batch @ rows[:, start : start + WORDS]
+        higher = np.maximum(top, scores.max(axis=1))
+        sums *= np.exp(top - higher)[:, None]
+        scores -= higher.astype(np.float32)[:, None]
+        np.exp(scores, out=scores)
+        sums += scores @ weights[start : start + WORDS]
+        top = higher
+    return np.asarray(np.log(sums) + top[:, None])
