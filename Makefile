@@ -14,11 +14,15 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo test test-kernels test-slow torture torture-long fuzz asan tsan lint docs man tutorial \
+.PHONY: help demo demo-cluster test test-kernels test-slow torture torture-long fuzz asan tsan lint docs man tutorial \
     bench ctest sdist wheel test-sdist test-wheel test-aarch64 clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto/cluster.md
+	@$(BIN)/python -c 'import distributed' 2>/dev/null || $(BIN)/pip install -q -e '.[cluster]'
+	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)") --cluster local:2
 
 demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or on CORPUS=FILE
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")

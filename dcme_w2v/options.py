@@ -257,6 +257,26 @@ class FileOptions(Checked):
 
 
 @dataclass(frozen=True)
+class RoundsOptions(Checked):
+    """How often the shards of a cluster exchange what they have learned, and how it is mixed."""
+
+    rounds: int | None = option(
+        None,
+        "times that the shards exchange their tables: a multiple of --epochs, or a divisor "
+        "(--cluster; default: 4 an epoch; more where a shard has over 10^7 tokens)",
+        minimum=1,
+        needs=("cluster",),
+    )
+    mix: str = option(
+        "curvature",
+        "how the tables of the shards become one: the sum of what they have learned, corrected "
+        "where all have learned the same, or the mean of the tables (--cluster)",
+        choices=("curvature", "mean"),
+        needs=("cluster",),
+    )
+
+
+@dataclass(frozen=True)
 class CheckpointOptions(Checked):
     """Where and how often the state of a run is saved, and what it is resumed from."""
 

@@ -208,8 +208,8 @@ class JsonLog(Quiet):
             self._write("progress", stage=self._stage, done=done, **fields)
 
     def epoch(self, record: Mapping[str, Any]) -> None:
-        """Write `epoch` with its figures."""
-        self._write("epoch", **record)
+        """Write `epoch`, or `round`, with its figures."""
+        self._write(step_of(record), **record)
 
     def message(self, message: str) -> None:
         """Write `message`."""
@@ -427,6 +427,11 @@ HELD_OUT_LABELS = {
 ERRORS = {"heldout_log_probability": "heldout_standard_error"}
 
 
+def step_of(record: Mapping[str, Any]) -> str:
+    """Return what a record is of: an epoch, or a round on a cluster."""
+    return "round" if "round" in record else "epoch"
+
+
 def epoch_line(record: Mapping[str, Any]) -> str:
     """Return the figures of an epoch as one line: "epoch 2: loss 1.234, 5.6 s".
 
@@ -434,7 +439,8 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     figures of held-out text; this line has the main ones in 100 characters.
     """
     loss = _finite(record["loss"])
-    parts = [f"epoch {record['epoch']}" + ("" if loss is None else f": loss {loss:.6g}")]
+    step = step_of(record)
+    parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.6g}")]
     for name, label in HELD_OUT_LABELS.items():
         if record.get(name) is not None:
             error = record.get(ERRORS.get(name, ""))

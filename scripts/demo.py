@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", help="text to train on instead")
     parser.add_argument("--collect", type=Path, help="only write the text to this file")
     parser.add_argument("--documents", type=Path, help="also write labelled documents")
+    parser.add_argument("--cluster", help="train there, see dcme-w2v train --help")
     given = parser.parse_args()
     if given.collect:
         collect(given.collect, given.documents)
@@ -51,7 +52,9 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     corpus = given.corpus or [str(collect(FOLDER / "corpus.txt"))]
     epochs = [] if given.corpus else ["--epochs", "15"]
-    run("train", *corpus, "--output", str(VECTORS), "--save-vocab", str(VOCABULARY), *epochs)
+    where = ["--cluster", given.cluster] if given.cluster else []
+    outputs = ["--output", str(VECTORS), "--save-vocab", str(VOCABULARY)]
+    run("train", *corpus, *outputs, *epochs, *where)
     show_neighbors(VECTORS, chosen_words(VOCABULARY))
     print(f"\nvectors: {VECTORS}, made from nothing in {time.monotonic() - start:.0f} s")
 

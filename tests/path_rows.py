@@ -64,7 +64,12 @@ ROWS = [
          "holdout": "h.txt"},
         {"output": "o", "output_context": "oc", "save_vocab": "ov", "log_json": "ol",
          "output_tables": "ot"},
-        folders=("corpus", "holdout"), kept=("output_tables",), texts=("cache_dir", "corpus_too")),
+        folders=("corpus", "holdout"), kept=("output_tables",),
+        texts=("cache_dir", "corpus_too", "cluster")),
+    Row(f"train {{corpus}} --output {{output}} --cluster local:0 --shards 2 --save-vocab "
+        f"{{save_vocab}} --checkpoint {{checkpoint}} {SMALL}",
+        {"corpus": "c.txt"}, {"output": "o", "save_vocab": "ov", "checkpoint": "ock"},
+        folders=("corpus",), kept=("checkpoint",), again=False),
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
         {"corpus": "c.txt"}, {"output": "o.npy", "output_context": "oc.npy"}),
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",

@@ -167,13 +167,13 @@ def test_a_word_that_one_shard_lacks_is_learned_by_the_others():
 
 
 @pytest.mark.filterwarnings("ignore:lr=.* is unusual")
-def test_a_shard_that_diverges_is_named():
+def test_a_shard_that_diverges_fails():
     ids, counts = corpus()
     options = dataclasses.replace(options_of({}, epochs=2), lr=1000.0)
     plan = Plan(options, 4, 4)
     start = [cluster.initial_rows(t, slice(0, len(counts)), options) for t in TABLES]
     start[1][:] = 1e30
-    with pytest.raises(DivergedError, match=r"^shard 3 in round 2: training "):
+    with pytest.raises(DivergedError, match="training diverged"):
         plan.learn(2, 1, ids, counts, start)
 
 

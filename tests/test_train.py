@@ -13,6 +13,7 @@ import pytest
 from helpers import write_corpus
 
 import dcme_w2v as dw
+from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
 from dcme_w2v.options import (
     PRESETS,
@@ -21,6 +22,7 @@ from dcme_w2v.options import (
     HoldoutOptions,
     OutputOptions,
     PresetOptions,
+    RoundsOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -112,7 +114,7 @@ def test_sentences_are_not_kept_in_memory():
 def test_options_have_the_names_and_defaults_of_the_dataclasses():
     parameters = inspect.signature(dw.train).parameters
     classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
-               CheckpointOptions, FileOptions)  # fmt: skip
+               CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions)  # fmt: skip
     expected = {item.name: item.default for cls in classes for item in fields(cls)}
     found = {name: one.default for name, one in parameters.items()}
     assert found.pop("corpus") is inspect.Parameter.empty

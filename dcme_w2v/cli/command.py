@@ -37,6 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "patience", "l2", "bias", "passes", "threshold", "scorer",
         "clusters",
     ),
+    "Cluster": ("cluster", "shards", "rounds", "mix", "distribute"),
     "Fused features": (
         "levels", "impact", "keep", "initial", "rounds", "final", "folds", "choose", "optimiser",
         "shrinkage", "max_bytes", "coding", "words",
@@ -115,6 +116,8 @@ class Command(click.Command):
         for heading, names in groups.items():
             if heading == "Objective" and "objective" not in records:
                 continue  # means other clusters there
+            if heading == "Cluster" and "cluster" not in records:
+                continue  # other rounds
             if heading == "Input" and "output_context" in records:
                 names = tuple(name for name in names if name != "vectors")  # which are written
             found = [records.pop(name) for name in names if name in records]

@@ -13,6 +13,7 @@ from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
@@ -22,6 +23,7 @@ from dcme_w2v.options import (
     HoldoutOptions,
     OutputOptions,
     PresetOptions,
+    RoundsOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -83,7 +85,7 @@ def _settle_tree(ctx: click.Context) -> None:
 @click.argument("corpus", nargs=-1)
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
-@options_of(CheckpointOptions)
+@options_of(ClusterOptions, RoundsOptions, CheckpointOptions)
 @dry_run_option
 @json_option
 @quiet_option
@@ -115,7 +117,8 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     holdout = collect(HoldoutOptions, values).holdout
     values |= dataclasses.asdict(output)
     kept = collect(CheckpointOptions, values)
-    job = TrainJob(**values, checkpoints=kept, holdout=holdout)
+    cluster, rounds = collect(ClusterOptions, values), collect(RoundsOptions, values)
+    job = TrainJob(**values, checkpoints=kept, holdout=holdout, cluster=cluster, rounds=rounds)
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:

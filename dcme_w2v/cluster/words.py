@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,18 @@ from dcme_w2v._core.train import initialise
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.core import new_table
-from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import LAST
+from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.trainer import Trainer
 
 SLOPE = 0.3  # of the logistic function, fitted; from 0.15 to 0.5 results are the same
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
+DONE = ("trained", "subsampled", "without_context")  # what becomes of a token
+RAISED = 1.5  # times the learning rate of one machine, where there are several shards
+ROUNDS_AN_EPOCH, TOKENS_A_ROUND = 4, 10_000_000  # by default: at least, and of a shard at most
+TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 
 
@@ -96,26 +102,22 @@ class Plan:
         Raises
         ------
         DivergedError
-            A number is no longer finite; the message has shard and round.
+            A number is no longer finite.
         """
         epochs = self.options.epochs
         if self.rounds > epochs:
             ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
-        done = {"trained": 0, "subsampled": 0, "without_context": 0, "loss": float("nan")}
         if not len(ids):
-            return [np.array(table) for table in tables], done
+            return [np.array(table) for table in tables], {**dict.fromkeys(DONE, 0), "loss": None}
         steps = max(self.rounds, epochs)
         seed = seed_of(self.options.seed, shard)
         training = Trainer(ids, counts, dataclasses.replace(self.options, epochs=steps, seed=seed))
         training.input[:], training.output[:] = tables
-        try:
-            for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
-                progress = training.epoch(step)
-        except DivergedError as error:
-            raise DivergedError(
-                f"shard {shard + 1} in round {number + 1}: {error.message}"
-            ) from error
-        done = {name: getattr(progress, name) for name in done}
+        for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
+            progress = training.epoch(step)
+        done = {name: getattr(progress, name) for name in DONE}
+        loss = progress.loss if math.isfinite(progress.loss) else None  # none sampled
+        done |= {"loss": loss, "kernels": training.kernels}
         return [np.array(training.input), np.array(training.output)], done
 
     def steps(
@@ -125,8 +127,8 @@ class Plan:
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; its curvature is
-        the slope of the logistic function times the second moment of h. An input row is 1 / C of h
-        in C contexts for each of its tokens, and learns from 1 + `negative` output rows in each.
+        the slope of the logistic function s times the second moment of h. An input row is 1 / C of
+        h in C contexts for each of its tokens, and learns from 1 + `negative` output rows in each.
 
         Parameters
         ----------
@@ -147,13 +149,18 @@ class Plan:
         kept = share * counts * keep_shares(counts, totals.tokens, options.sample or 0.0)
         noise = options.negative * share * totals.kept * self._noise(counts) / totals.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
+        # the slope s (1 - s) is at most pi (1 - pi) on average, where the mean of s is the share pi
+        # of the steps as target: little for rare words, most of whose steps are as noise
+        share_of_target, mean = kept / np.maximum(output, 1e-300), 1 / (1 + options.negative)
+        slope = share_of_target * (1 - share_of_target) / (mean * (1 - mean))
+        slope = SLOPE * np.minimum(1, slope)
         if options.model == "skipgram":
             output *= size
         else:
             input_slope /= size if options.gradient == "word2vec" else size**2
         rate = rate_at(options, (number + 0.5) / self.rounds)
         input_steps = rate * options.input_rate * input_slope * size * kept
-        return {"input": (kept, input_steps), "output": (output, rate * SLOPE * output)}
+        return {"input": (kept, input_steps), "output": (output, rate * slope * output)}
 
     def directions(self, moments: Mapping[str, Sequence[Numbers]]) -> dict[str, Directions]:
         """Return the directions of both tables from the moments of all blocks of both."""
@@ -180,6 +187,37 @@ def check_mixed(options: TrainOptions) -> None:
             f"--objective={options.objective}: is not supported with --cluster; give "
             f"--objective={' or '.join(MIXED)}"
         )
+
+
+def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
+    """Return the number of rounds: that given, or the default.
+
+    Parameters
+    ----------
+    rounds : int, optional
+    epochs : int
+    tokens : int
+        Of the corpus.
+    shards : int
+    """
+    if rounds is not None:
+        if rounds % epochs and epochs % rounds:
+            raise UsageError(
+                f"--rounds={rounds}: must be a multiple of --epochs={epochs}, or divide it"
+            )
+        return rounds
+    if shards == 1:
+        return epochs
+    return epochs * max(ROUNDS_AN_EPOCH, -(-tokens // shards // TOKENS_A_ROUND))
+
+
+def resolved_for(options: TrainOptions, words: int, shards: int) -> TrainOptions:
+    """Return the options with nothing left open; several shards have a higher learning rate."""
+    if options.lr is None and shards > 1:
+        rate = resolved(options, words).lr
+        assert rate is not None
+        options = dataclasses.replace(options, lr=RAISED * rate)
+    return resolved(options, words)
 
 
 def seed_of(seed: int, shard: int) -> int:

@@ -83,6 +83,8 @@ class CorpusFile(io.RawIOBase):
         A file, ``-`` for standard input, or a URL (s3, http, https).
     allow_truncated : bool, optional
         Read a truncated compressed file as far as possible; None if the command has no such option.
+    begin, end : int, optional
+        Read these bytes only, of a file that is not compressed.
 
     Attributes
     ----------
@@ -101,8 +103,15 @@ class CorpusFile(io.RawIOBase):
 
     _raw: Any = None
 
-    def __init__(self, path: str, allow_truncated: bool | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        allow_truncated: bool | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> None:
         self.path = path
+        self._left: int | None = None  # bytes to be read, of a range
         self.truncated: str | None = None
         self._allow_truncated = allow_truncated
         self.bytes_read = 0
@@ -114,6 +123,8 @@ class CorpusFile(io.RawIOBase):
             self.packed = method is not None
             self.compression = method.name if method else None
             self._pieces = self._unpack() if self.packed else None
+            if begin or end is not None:
+                self._seek(begin, end)
         except BaseException:
             self.close()
             raise
@@ -141,7 +152,18 @@ class CorpusFile(io.RawIOBase):
             self._raw.close()
         super().close()
 
+    def _seek(self, begin: int, end: int | None) -> None:
+        if self.packed:
+            raise CorpusError(f"{self.path}: is compressed now; train on files that do not change")
+        self._raw.seek(begin)
+        self._head, self.bytes_read = b"", 0
+        self._left = None if end is None else end - begin
+
     def _read_plain(self, view: memoryview) -> int:
+        if self._left is not None:
+            view = view[: self._left]
+            self._left -= (n := self._read_raw(view))
+            return n
         if self._head:
             n = min(len(view), len(self._head))
             view[:n] = self._head[:n]

@@ -161,12 +161,21 @@ class Block:
     bytes_read: int
 
 
+@dataclass(frozen=True)
+class Span:
+    """A file, or a range of its bytes that begins and ends with a line."""
+
+    path: str
+    begin: int = 0
+    end: int | None = None
+
+
 class Corpus:
     """Read several files as one stream of blocks.
 
     Parameters
     ----------
-    corpus : sequence of str
+    corpus : sequence of str, or of Span
         See `expand`.
     block_bytes : int
         Size of a block; larger if a word is longer.
@@ -187,13 +196,16 @@ class Corpus:
 
     def __init__(
         self,
-        corpus: Sequence[str],
+        corpus: Sequence[str] | Sequence[Span],
         block_bytes: int = BLOCK_BYTES,
         allow_truncated: bool = False,
         strict: bool = False,
         allow_binary: bool = False,
     ) -> None:
-        self.paths = expand(corpus, strict, allow_binary)
+        spans = [one for one in corpus if isinstance(one, Span)]
+        names = [one for one in corpus if isinstance(one, str)]
+        self.spans = spans or [Span(path) for path in expand(names, strict, allow_binary)]
+        self.paths = [span.path for span in self.spans]
         self._versions = [_version(path) for path in self.paths]
         self.sizes = [version and version[0] for version in self._versions]
         self.truncated: list[str] = []
@@ -208,8 +220,8 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Block]:
         behind = 0
-        for number, path in enumerate(self.paths):
-            with CorpusFile(path, self._allow_truncated) as file:
+        for number, span in enumerate(self.spans):
+            with CorpusFile(span.path, self._allow_truncated, span.begin, span.end) as file:
                 yield from self._blocks(number, file, behind)
                 behind += file.bytes_read
                 if file.truncated:
@@ -228,8 +240,9 @@ class Corpus:
     def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))
         rest = bytes(mark[: _fill(file, memoryview(mark))])
-        offset = len(rest) if rest == BYTE_ORDER_MARK else 0
-        rest = rest[offset:]
+        begin = self.spans[number].begin
+        skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
+        rest, offset = rest[skipped:], begin + skipped
         while True:
             # A remainder longer than a block is part of one word: double the buffer to move it
             # rarely.

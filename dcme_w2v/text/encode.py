@@ -30,6 +30,7 @@ from dcme_w2v.text.renumber import Segment, compact, held_out_counts
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.text.words import Words
 
 Progress = Callable[[int, int | None], None]
 
@@ -148,8 +149,79 @@ def count(
     return CountedCorpus(**reading.figures(vocabulary, total, kept, started))
 
 
+@dataclass
+class Tally:
+    """All words of a corpus with their counts, in the order of their first appearance.
+
+    Attributes
+    ----------
+    words : Words
+    counts : ndarray of int64, shape (types,)
+    tokens, replaced, skipped, truncated, files
+        See `CountedCorpus`.
+    """
+
+    words: Words
+    counts: NDArray[np.int64]
+    tokens: int
+    replaced: int
+    skipped: int
+    truncated: list[str]
+    files: list[dict[str, Any]]
+
+    @property
+    def types(self) -> int:
+        """Number of word types."""
+        return len(self.counts)
+
+    @classmethod
+    def sum(cls, tallies: Sequence[Tally]) -> Tally:
+        """Return the counts of consecutive parts of a corpus as those of the whole."""
+        total = core.Table()
+        for one in tallies:
+            total.add(one.words.text, one.words.offsets, one.counts)
+        files = {file["path"]: file for one in tallies for file in one.files}
+        return cls(
+            Words(*total.words(np.arange(len(total)))),
+            total.counts(),
+            sum(one.tokens for one in tallies),
+            sum(one.replaced for one in tallies),
+            sum(one.skipped for one in tallies),
+            [place for one in tallies for place in one.truncated],
+            list(files.values()),
+        )
+
+    def vocabulary(self, options: VocabularyOptions) -> Vocabulary:
+        """Return the words that are kept.
+
+        Raises
+        ------
+        CorpusError
+            There are none.
+        """
+        order = _order(self.counts, options)
+        if not len(order):
+            raise CorpusError(_all_rare(self.types, self.tokens, options))
+        lengths = np.diff(self.words.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        source = np.repeat(self.words.offsets[:-1][order] - offsets[:-1], lengths)
+        text = self.words.text[source + np.arange(offsets[-1])]
+        return Vocabulary(text, offsets, self.counts[order])
+
+
+def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> Tally:
+    """Count all words of a corpus; see `count`."""
+    reading = _Reading(corpus, options, threads, None)
+    reading.run(None)
+    total, _ = reading.merged(None)
+    everything = Vocabulary(*total.words(np.arange(len(total))), total.counts())
+    figures = reading.figures(everything, total, 0, 0.0)
+    names = ("tokens", "replaced", "skipped", "truncated", "files")
+    return Tally(everything, everything.counts, **{name: figures[name] for name in names})
+
+
 def encode(
-    corpus: Sequence[str] | Sentences,
+    corpus: Sequence[str] | Sentences | Corpus,
     options: VocabularyOptions,
     *,
     vocabulary: Vocabulary | None = None,
@@ -164,7 +236,7 @@ def encode(
     Parameters
     ----------
     corpus, options, threads, progress
-        See `count`; the corpus may also be an iterable of sentences.
+        See `count`; the corpus may also be an iterable of sentences, or ranges of files.
     vocabulary : Vocabulary, optional
         The vocabulary, pruned by `options` (default: counted from the corpus).
     cache_dir : str, optional
@@ -182,7 +254,7 @@ def encode(
     """
     started = time.perf_counter()
     source: Corpus | Sentences
-    if isinstance(corpus, Sentences):
+    if isinstance(corpus, Sentences | Corpus):
         source = corpus
     else:
         source = _open_corpus(corpus, options, _block_bytes)
@@ -298,7 +370,9 @@ class _Reading:
 
     def _encoding_error(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
-        where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad} (line {line})"
+        where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad}"
+        if isinstance(self.corpus, Sentences) or not self.corpus.spans[block.file].begin:
+            where += f" (line {line})"
         if block.text[bad] == 0:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
@@ -358,13 +432,19 @@ def _chosen(
 ) -> tuple[Vocabulary, NDArray[np.uint32]]:
     """Return the vocabulary after pruning, and the id of each word in it or NONE."""
     counts = reading.counts(total)
-    frequent = np.flatnonzero(counts >= options.min_count)
-    order = frequent[np.argsort(-counts[frequent], kind="stable")][: options.max_vocab]
+    order = _order(counts, options)
     if not len(order):
         raise CorpusError(_empty_vocabulary(reading, total, options, None))
     ranks = np.full(len(counts), core.NONE, dtype=np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     return Vocabulary(*total.words(order), counts[order]), ranks
+
+
+def _order(counts: NDArray[np.int64], options: VocabularyOptions) -> NDArray[np.int64]:
+    """Return the words that are kept, the most frequent first; ties keep their order."""
+    frequent = np.flatnonzero(counts >= options.min_count)
+    order = np.argsort(-counts[frequent], kind="stable")
+    return np.asarray(frequent[order][: options.max_vocab])
 
 
 def _given_vocabulary(
@@ -382,11 +462,15 @@ def _empty_vocabulary(
     types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens
     tokens -= reading.held_out_tokens
     if given is None:
-        return (
-            f"none of the {types} distinct words ({tokens} tokens) occurs at least "
-            f"{options.min_count} times; lower --min-count"
-        )
+        return _all_rare(int(types), tokens, options)
     return (
         f"none of the {types} distinct words ({tokens} tokens) is among the {len(given)} of the "
         "vocabulary; lower --min-count or give another --read-vocab"
+    )
+
+
+def _all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
+    return (
+        f"none of the {types} distinct words ({tokens} tokens) occurs at least "
+        f"{options.min_count} times; lower --min-count"
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dcme_w2v.checkpoints.folder import paths_in
+from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.options import CheckpointOptions, HoldoutOptions
+from dcme_w2v.options import CheckpointOptions, HoldoutOptions, RoundsOptions
 from dcme_w2v.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -61,6 +62,10 @@ class TrainJob:
         Share of the lines to be held out, or a file; see `dcme_w2v.words.heldout`.
     sentences : Sentences, optional
         The corpus where it is not in files.
+    cluster : ClusterOptions
+        Where it runs, if not here; see `dcme_w2v.cluster.train`.
+    rounds : RoundsOptions
+        How often, and how, the shards of a cluster exchange what they have learned.
     """
 
     corpus: tuple[str, ...]
@@ -78,6 +83,8 @@ class TrainJob:
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     holdout: str | None = None
     sentences: Sentences | None = None
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    rounds: RoundsOptions = field(default_factory=RoundsOptions)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", as_paths(self.corpus))

@@ -7,13 +7,15 @@ import time
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.checkpoints.folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.checkpoints.schedule import Checkpointer
+from dcme_w2v.cluster.engine import check_address
 from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
@@ -88,6 +90,11 @@ def train(
     KeyboardInterrupt
         While training; its attribute `partial` is the `Vectors` so far.
     """
+    check_address(job.cluster, job.corpus)
+    if job.cluster.cluster is not None:
+        from dcme_w2v.cluster.train import train_on_cluster
+
+        return train_on_cluster(job, vocabulary, options, reporter, signals)
     start = time.monotonic()
     job, options, found = _resolved(job, vocabulary, options)
     holdout = HoldoutOptions(job.holdout)
@@ -112,14 +119,14 @@ def train(
             start_from(job.init, job.init_context, training, corpus.vocabulary)
         with interruptible(task, signals) as received:
             last = run_epochs(task, checkpointer, reporter, received)
-            _check_trained(last)
-            _save(job, training, corpus, checkpointer)
+            check_trained(last)
+            save_results(job, training, corpus, checkpointer)
         seconds = Seconds(corpus.seconds, checkpointer.position.seconds, time.monotonic() - start)
-        manifest = _manifest(job, vocabulary, corpus, training, last, seconds, held_out)
+        manifest = manifest_for(job, vocabulary, corpus, training, last, seconds, held_out)
         if job.output is not None:
             sidecars = sidecars_of(job.output, job.output_context, job.save_vocab)
             write_manifest({**manifest, **sidecars}, job.output)
-        return _vectors(job, training, corpus.vocabulary, manifest)
+        return as_vectors(job, training, corpus.vocabulary, manifest)
 
 
 def dry_run(
@@ -132,13 +139,20 @@ def dry_run(
     dict
         See `dcme_w2v.words.resources.needs`; "refused" is the error if they are not available.
     """
+    check_address(job.cluster, job.corpus)
+    if job.cluster.cluster is not None and options.threads is None:
+        options = dataclasses.replace(options, threads=1)  # of a worker
     job, options, _ = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter) as corpus:
         plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)))
+        if job.cluster.cluster is not None:
+            from dcme_w2v.cluster.estimate import plan_of
+
+            plan |= plan_of(job, options, len(corpus.vocabulary), corpus.tokens)
         return {**plan, "refused": reason_against(plan)}
 
 
-def _check_trained(progress: Progress) -> None:
+def check_trained(progress: Progress) -> None:
     """Raise if no token was trained on."""
     if progress.trained:
         return
@@ -149,9 +163,9 @@ def _check_trained(progress: Progress) -> None:
     )
 
 
-def _vectors(
+def as_vectors(
     job: TrainJob,
-    training: Trainer,
+    training: Trained,
     vocabulary: Vocabulary,
     manifest: dict[str, Any] | None = None,
 ) -> Vectors:
@@ -165,7 +179,7 @@ def _vectors(
     return Vectors(vocabulary, matrix, counts, context=context, manifest=manifest)
 
 
-def _with_counts(job: TrainJob) -> TrainJob:
+def with_counts(job: TrainJob) -> TrainJob:
     """Also save the vocabulary if both tables are saved without counts."""
     path = counts_path(job)
     return job if path is None else dataclasses.replace(job, save_vocab=path)
@@ -176,7 +190,7 @@ def _resolved(
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
     """Check files and options; threads and sample default to those of the checkpoint."""
     paths_of(job).check()
-    job = _with_counts(job)
+    job = with_counts(job)
     found = find_checkpoint(job.checkpoints, WordsTask.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
@@ -211,21 +225,22 @@ def _encoded(
         progress=lambda done, total: reporter.advance(done),
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
-    reporter.message(_corpus_line(corpus))
+    reporter.message(corpus_line(corpus))
     for place in corpus.truncated:
         reporter.message(f"warning: {place}: read as far as it goes")
     return corpus
 
 
-def _manifest(
+def manifest_for(
     job: TrainJob,
     vocabulary: VocabularyOptions,
     corpus: EncodedCorpus,
-    training: Trainer,
+    training: Trained,
     last: Progress,
     seconds: Seconds,
     held_out: HeldOut | None,
 ) -> dict[str, Any]:
+    """Return the manifest of a run."""
     holdout, output = HoldoutOptions(job.holdout), OutputOptions(_format(job), job.vectors)
     tokens = TokenCounts(
         corpus=corpus.tokens,
@@ -252,13 +267,23 @@ def _format(job: TrainJob) -> str | None:
     return job.format or (format_of(job.output) if job.output is not None else None)
 
 
-def _corpus_line(corpus: EncodedCorpus) -> str:
+def corpus_line(corpus: EncodedCorpus) -> str:
+    """Return the size of a corpus as one line."""
     kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
     line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"
     return line
+
+
+class Trained(Protocol):
+    """Tables that were learned; a `Trainer`, or those of a cluster."""
+
+    options: TrainOptions
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    kernels: str
 
 
 class WordsTask(Task):
@@ -309,11 +334,11 @@ class WordsTask(Task):
 
     def partial(self) -> Vectors:
         """Return the vectors so far."""
-        return _vectors(self._job, self._training, self._corpus.vocabulary)
+        return as_vectors(self._job, self._training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
         """Save the vectors so far beside the outputs, except streams."""
-        written = _save(self._job, self._training, self._corpus, suffix=PARTIAL)
+        written = save_results(self._job, self._training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
@@ -326,9 +351,9 @@ def _free(options: TrainOptions) -> tuple[str, ...]:
     return ("threads",) if options.deterministic else ()
 
 
-def _save(
+def save_results(
     job: TrainJob,
-    training: Trainer,
+    training: Trained,
     corpus: EncodedCorpus,
     checkpointer: Checkpointer | None = None,
     suffix: str = "",
@@ -364,7 +389,7 @@ def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> No
 
 
 def _write_tables(
-    corpus: EncodedCorpus, training: Trainer, options: dict[str, Any], path: str
+    corpus: EncodedCorpus, training: Trained, options: dict[str, Any], path: str
 ) -> None:
     tables = training.input, training.output
     save_tables(path, corpus.vocabulary, *tables, options, corpus.counts)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
 from dcme_w2v.options import (
@@ -19,6 +20,7 @@ from dcme_w2v.options import (
     HoldoutOptions,
     OutputOptions,
     PresetOptions,
+    RoundsOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -33,7 +35,7 @@ from dcme_w2v.words.vectors import Vectors
 T = TypeVar("T")
 Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
-           CheckpointOptions, FileOptions)  # fmt: skip
+           ClusterOptions, RoundsOptions, CheckpointOptions, FileOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
 # gensim's names of our options, for error messages.
@@ -130,6 +132,7 @@ def train(
     paths, sentences = _paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
     files["checkpoints"] = made[CheckpointOptions]
+    files |= {"cluster": made[ClusterOptions], "rounds": made[RoundsOptions]}
     job = TrainJob(paths, **files)
     with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
         try:

@@ -1,0 +1,236 @@
+"""The text of a corpus in parts: consecutive ranges of files, for the workers of a cluster.
+
+Plain files are divided at line ends, compressed files and URLs are not. The words of the parts are
+counted apart and added up in the order of the parts, pair by pair, so that the vocabulary is that
+of one machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcme_w2v.cluster.engine import Cluster, Handle
+from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.compression import CorpusFile, is_address
+from dcme_w2v.text.corpus import Corpus, Span, expand, stored_size
+from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus, Tally, encode, tally
+from dcme_w2v.text.vocabulary import Vocabulary
+
+SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
+PACKED = 4  # bytes of text in a byte of a compressed file, about
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a corpus.
+
+    Attributes
+    ----------
+    spans : tuple of Span
+        Files or ranges of them, in order.
+    sizes : tuple of (int or None)
+        Their stored sizes where the program runs; None where unknown.
+    """
+
+    spans: tuple[Span, ...]
+    sizes: tuple[int | None, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        first = self.spans[0]
+        where = f" from byte {first.begin:,}" if first.begin else ""
+        more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
+        return f"{first.path}{where}{more}"
+
+    def corpus(self, options: VocabularyOptions) -> Corpus:
+        """Open it, on a worker.
+
+        Raises
+        ------
+        CorpusError
+            A file is not there, or is another.
+        """
+        remedy = "give a path that all workers have"
+        for span, size in zip(self.spans, self.sizes, strict=True):
+            if is_address(span.path):
+                continue
+            if not Path(span.path).exists():
+                raise NoSuchFileError(f"{span.path}: there is no such file: {remedy}")
+            if (here := stored_size(span.path)) != size:
+                raise CorpusError(f"{span.path}: has {here} bytes here and {size} there: {remedy}")
+        return Corpus(
+            self.spans,
+            allow_truncated=options.allow_truncated,
+            strict=options.strict,
+            allow_binary=options.allow_binary,
+        )
+
+
+@dataclass
+class Counted(CountedCorpus):
+    """The counts of a whole corpus; `handle` is of its vocabulary, on a worker."""
+
+    handle: Handle
+
+
+def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
+    """Divide a corpus into consecutive parts of about equal size.
+
+    Raises
+    ------
+    UsageError
+        There are not as many lines, or compressed files.
+    """
+    paths = expand(corpus, options.strict, options.allow_binary)
+    if shards == 1:
+        return (_shard([Span(path) for path in paths]),)
+    files = [_File.of(path) for path in paths]
+    places = [(0, 0), *_places(files, shards), (len(files), 0)]
+    found = []
+    for begin, end in itertools.pairwise(places):
+        spans = [
+            Span(files[i].path, begin[1] if i == begin[0] else 0, end[1] if i == end[0] else None)
+            for i in range(begin[0], min(end[0] + bool(end[1]), len(files)))
+        ]
+        if begin >= end or not spans:
+            raise UsageError(
+                f"--shards={shards}: the corpus has not as many lines or compressed files, which "
+                "are not divided: give fewer --shards, or more files"
+            )
+        found.append(_shard(spans))
+    return tuple(found)
+
+
+def _shard(spans: Sequence[Span]) -> Shard:
+    return Shard(tuple(spans), tuple(stored_size(span.path) for span in spans))
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file with its approximate bytes of text; a packed one is not divided."""
+
+    path: str
+    text_bytes: int
+    packed: bool
+
+    @classmethod
+    def of(cls, path: str) -> _File:
+        size = stored_size(path)
+        if size is None:
+            return cls(path, 1, True)
+        with CorpusFile(path, allow_truncated=True) as file:
+            packed = file.packed
+        return cls(path, max(1, size * (PACKED if packed else 1)), packed)
+
+
+def _places(files: Sequence[_File], shards: int) -> list[tuple[int, int]]:
+    """Return where all parts but the first begin: the number of a file and a byte in it."""
+    ends = np.cumsum([file.text_bytes for file in files])
+    found = []
+    for k in range(1, shards):
+        target = int(ends[-1]) * k // shards
+        number = int(np.searchsorted(ends, target, side="right"))
+        inside = target - (int(ends[number - 1]) if number else 0)
+        if not files[number].packed:
+            byte = _next_line(files[number], inside)
+            found.append((number, byte) if byte < files[number].text_bytes else (number + 1, 0))
+        else:
+            nearest = number + (2 * inside > files[number].text_bytes)
+            found.append((nearest, 0))
+    if all(file.packed for file in files) and len(files) >= shards:
+        least = 0
+        for k, (number, _) in enumerate(found):
+            least = min(max(least + 1, number), len(files) - (shards - 1 - k))
+            found[k] = (least, 0)
+    return found
+
+
+def _next_line(file: _File, byte: int) -> int:
+    """Return where the first line begins at a byte of a plain file or after it."""
+    if byte == 0:
+        return 0
+    with Path(file.path).open("rb") as opened:
+        opened.seek(byte - 1)
+        while data := opened.read(SCANNED_AT_ONCE):
+            if (found := data.find(b"\n")) >= 0:
+                return byte + found
+            byte += len(data)
+    return file.text_bytes
+
+
+# ---- the vocabulary ----
+
+
+def count(
+    cluster: Cluster,
+    shards: Sequence[Shard],
+    options: VocabularyOptions,
+    given: Vocabulary | None = None,
+) -> Counted:
+    """Count the words of all parts; the result is that of `dcme_w2v.text.encode.count`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    shards : sequence of Shard
+    options : VocabularyOptions
+    given : Vocabulary, optional
+        The vocabulary; then `out_of_vocabulary` is 0, since only encoding shows it.
+
+    Raises
+    ------
+    CorpusError
+        A worker cannot read a file, or the vocabulary would be empty.
+    """
+    started = time.perf_counter()
+    tallies = [
+        cluster.submit(_tally, shard, options, label=f"shard {k + 1} ({shard.name})", near=k)
+        for k, shard in enumerate(shards)
+    ]
+    cluster.wait(tallies)
+    while len(tallies) > 1:
+        pairs = [tallies[i : i + 2] for i in range(0, len(tallies), 2)]
+        tallies = [cluster.submit(_added, pair) if pair[1:] else pair[0] for pair in pairs]
+    handle = cluster.submit(_vocabulary, tallies[0], options, given)
+    vocabulary = cluster.result(handle)
+    figures = cluster.result(cluster.submit(_figures, tallies[0]))
+    kept = int(vocabulary.counts.sum()) if given is None else figures["tokens"]
+    seconds = time.perf_counter() - started
+    return Counted(
+        vocabulary=vocabulary, out_of_vocabulary=figures["tokens"] - kept, seconds=seconds,
+        handle=handle, **figures,
+    )  # fmt: skip
+
+
+def encoded(
+    shard: Shard, vocabulary: Vocabulary, options: VocabularyOptions, cache_dir: str | None
+) -> EncodedCorpus:
+    """Encode a part with the vocabulary of the whole corpus, on a worker."""
+    return encode(shard.corpus(options), options, vocabulary=vocabulary, cache_dir=cache_dir)
+
+
+def _tally(shard: Shard, options: VocabularyOptions) -> Tally:
+    return tally(shard.corpus(options), options)
+
+
+def _added(tallies: list[Tally]) -> Tally:
+    return Tally.sum(tallies)
+
+
+def _vocabulary(found: Tally, options: VocabularyOptions, given: Vocabulary | None) -> Vocabulary:
+    return found.vocabulary(options) if given is None else given.pruned(options)
+
+
+def _figures(found: Tally) -> dict[str, Any]:
+    """Return what is known of a corpus except its words."""
+    names = ("tokens", "types", "replaced", "skipped", "truncated", "files")
+    return {name: getattr(found, name) for name in names}

@@ -1,0 +1,107 @@
+"""Word vectors as a `Work` of `dcme_w2v.cluster.rounds`: what the workers do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.cluster import mixing
+from dcme_w2v.cluster.folder import Block
+from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
+from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.cluster.shards import Shard, encoded
+from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
+from dcme_w2v.engine.task import hash_of
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.vocabulary import Vocabulary
+
+
+@dataclass
+class Data:
+    """The text of a shard on its worker."""
+
+    ids: NDArray[np.uint32]
+    counts: NDArray[np.int64]  # of all shards
+    own: NDArray[np.int64]  # of this one
+    lines: int
+
+
+@dataclass(frozen=True)
+class WordsWork(Work):
+    """Word vectors, to `dcme_w2v.cluster.rounds`.
+
+    The pieces of the first shard have the counts of their rows, too.
+    """
+
+    plan: Plan
+    totals: Totals
+    parts: tuple[Shard, ...]
+    vocabulary: VocabularyOptions
+    cache_dir: str | None
+    rule: str
+    words: int
+    shards: int
+    blocks: tuple[Block, ...]
+
+    @property
+    def has_parts(self) -> bool:  # type: ignore[override]
+        """Whether the rule needs the directions of the tables."""
+        return self.rule == "curvature" and self.shards > 1
+
+    def label(self, shard: int) -> str:
+        """Return the name of a shard."""
+        return self.parts[shard].name
+
+    def begin(self, block: Block) -> Rows:
+        """Return the rows of a block from the seed."""
+        return initial_rows(block.table, block.rows, self.plan.options)
+
+    def load(self, shard: int, shared: Vocabulary) -> Data:
+        """Encode the text of a shard."""
+        corpus = encoded(self.parts[shard], shared, self.vocabulary, self.cache_dir)
+        return Data(corpus.ids, shared.counts, corpus.counts, corpus.lines)
+
+    def learn(
+        self, number: int, shard: int, data: Data, tables: dict[str, NDArray[Any]]
+    ) -> Learned:
+        """Train the tables on a shard."""
+        start = [tables[name] for name in TABLES]
+        rows, note = self.plan.learn(shard, number, data.ids, data.counts, start)
+        after = dict(zip(TABLES, rows, strict=True))
+        pieces = [
+            (after[block.table][block.rows], data.counts[block.rows] if shard == 0 else None)
+            for block in self.blocks
+        ]
+        return Learned(pieces, note)
+
+    def part(self, number: int, block: Block, start: Rows, pieces: list[Any]) -> Numbers:
+        """Return the moments of a block's rows."""
+        weights, _ = self._steps(number, block, pieces)
+        return mixing.moments(self.words, block.rows, [rows for rows, _ in pieces], weights)
+
+    def join(self, number: int, parts: list[Numbers]) -> dict[str, Directions]:
+        """Return the directions of both tables."""
+        found: dict[str, list[Numbers]] = {name: [] for name in TABLES}
+        for block, part in zip(self.blocks, parts, strict=True):
+            found[block.table].append(part)
+        return self.plan.directions(found)
+
+    def mix(self, number: int, block: Block, start: Rows, pieces: list[Any], joined: Any) -> Rows:
+        """Return the rows of a block after the round."""
+        learned = [rows for rows, _ in pieces]
+        if joined is None:
+            return mixing.mean(learned) if len(learned) > 1 else learned[0]
+        _, steps = self._steps(number, block, pieces)
+        return mixing.curvature(self.words, block.rows, start, learned, steps, joined[block.table])
+
+    def _steps(self, number: int, block: Block, pieces: list[Any]) -> tuple[Numbers, Numbers]:
+        return self.plan.steps(number, pieces[0][1], self.totals)[block.table]
+
+
+def figures_of(data: Data, counts: bool) -> dict[str, Any]:
+    """Return what the program needs to know of a shard's text."""
+    own = data.own if counts else None
+    return {"ids": len(data.ids), "lines": data.lines, "hash": hash_of([data.ids]), "counts": own}

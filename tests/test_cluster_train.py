@@ -1,0 +1,165 @@
+"""`dcme-w2v train --cluster` in this process: the same vectors, accounts, checkpoints, errors."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import manifest, refused, train, write_corpus
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.tables import load_tables
+
+ON = ["--cluster", "local:0", "--epochs", "2", "--sample", "0.01"]
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_corpus(tmp_path / "c.txt", lines=600)
+    return "c.txt"
+
+
+def bytes_of(name):
+    return Path(name).read_bytes()
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+@pytest.mark.parametrize("objective", ["ns", "nce"])
+def test_one_shard_is_one_machine_to_the_byte(corpus, tmp_path, model, objective):
+    kind = ["--model", model, "--objective", objective, "--output-context"]
+    straight = ["--threads", "1", "--epochs", "2", "--sample", "0.01"]
+    assert train(corpus, "one.bin", *straight, *kind, "one-context.bin") == 0
+    there = ["--shards", "1", "--rounds", "2"]
+    assert train(corpus, "two.bin", *ON, *there, *kind, "two-context.bin") == 0
+    assert bytes_of("one.bin") == bytes_of("two.bin")
+    assert bytes_of("one-context.bin") == bytes_of("two-context.bin")
+    one, two = manifest(tmp_path / "one.bin"), manifest(tmp_path / "two.bin")
+    for key in ("tokens", "corpus", "vocabulary"):
+        assert one[key] == two[key]
+    assert one["options"] == two["options"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--rounds", "1"], ["--mix", "mean"]])
+def test_the_account_of_tokens_adds_up_over_the_shards(corpus, tmp_path, flags):
+    assert train(corpus, "v.bin", *ON, "--shards", "3", "--min-count", "3", *flags) == 0
+    found = manifest(tmp_path / "v.bin")
+    tokens = found["tokens"]
+    assert tokens.pop("corpus") * 2 == sum(tokens.values())
+    assert tokens["out_of_vocabulary"] > 0 < tokens["subsampled"]
+    cluster = found["cluster"]
+    assert (cluster["shards"], cluster["rounds"]) == (3, 1 if "1" in flags else 8)
+    assert cluster["mix"] == ("mean" if "mean" in flags else "curvature")
+
+
+def test_vectors_of_shards_are_like_those_of_one_machine(corpus):
+    """Words of a topic are nearer to one another than to those of the other topic."""
+    line = ["--shards", "4", "--epochs", "10", "--seed", "3"]
+    assert train(corpus, "v.npy", "--cluster", "local:0", *line) == 0
+    vectors = dw.Vectors.load("v.npy")
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    fish = [i for i, word in enumerate(vectors.words) if word.startswith("fish")]
+    wheel = [i for i, word in enumerate(vectors.words) if word.startswith("wheel")]
+    cosines = unit @ unit.T
+    assert cosines[np.ix_(fish, fish)].mean() > cosines[np.ix_(fish, wheel)].mean() + 0.2
+
+
+def test_a_resumed_run_writes_the_same_bytes(corpus, tmp_path, capsys):
+    line = [*ON, "--shards", "3", "--output-tables"]
+    assert train(corpus, "straight.bin", *line, "tables") == 0
+    assert train(corpus, "v.bin", *line, "tables1", "--checkpoint", "state") == 0
+    assert bytes_of("straight.bin") == bytes_of("v.bin")
+    account = manifest(tmp_path / "v.bin")["tokens"]
+    shutil.rmtree("state/000008")
+    assert train(corpus, "w.bin", *line, "tables2", "--resume", "state", quiet=False) == 0
+    assert "resuming state/000007, in round 8" in capsys.readouterr().err
+    assert bytes_of("w.bin") == bytes_of("v.bin")
+    assert manifest(tmp_path / "w.bin")["tokens"] == account
+    one, two = load_tables("tables1"), load_tables("tables2")
+    np.testing.assert_array_equal(one.output, two.output)
+
+
+def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(corpus, capsys):
+    line = [*ON, "--output-context", "c.bin"]
+    assert train(corpus, "v.bin", *line, "--shards", "3", "--checkpoint", "state") == 0
+    capsys.readouterr()
+    for flags, said in {
+        ("--shards", "4"): "--shards is 4 and was 3",
+        ("--rounds", "4"): "--rounds is 4 and was 8",
+        ("--mix", "mean"): "--mix is mean and was curvature",
+        ("--seed", "2"): "--seed is 2 and was 1",
+    }.items():
+        code = train(corpus, "v.bin", *line, "--resume", "state", *flags)
+        assert said in refused(capsys, code)
+    assert train(corpus, "v.bin", "--epochs", "2", "--sample", "0.01", "--resume", "state") == 2
+    assert "is a checkpoint of words on a cluster" in capsys.readouterr().err
+    write_corpus(Path("c.txt"), lines=601)
+    code = train(corpus, "v.bin", *line, "--resume", "state")
+    assert "was trained on another corpus" in refused(capsys, code)
+
+
+@pytest.mark.filterwarnings("ignore:lr=.* is unusual")
+def test_a_shard_that_diverges_is_named_and_the_last_round_is_kept(corpus, capsys):
+    line = [*ON, "--shards", "2", "--lr", "1000", "--input-rate", "1000", "--checkpoint", "state"]
+    code = train(corpus, "v.bin", *line)
+    err = refused(capsys, code)
+    assert "shard 1 of round 1 (c.txt" in err and "training diverged" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--objective", "dcme"], "--objective dcme: is not supported with --cluster"),
+        (["--objective", "hs"], "--objective hs: is not supported with --cluster"),
+        (["--rounds", "3"], "--rounds 3: must be a multiple of --epochs 2, or divide it"),
+        (["--holdout", "0.1"], "--holdout: is not supported with --cluster"),
+        (["--init", "c.txt"], "--init: is not supported with --cluster"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_named_before_anything_is_read(corpus, flags, said, capsys):
+    assert said in refused(capsys, train(corpus, "v.bin", *ON, *flags))
+
+
+def test_shards_without_a_cluster_and_standard_input_are_refused(corpus, capsys):
+    assert "--shards 2" in refused(capsys, train(corpus, "v.bin", "--shards", "2"))
+    assert "cannot read standard input" in refused(capsys, train("-", "v.bin", *ON))
+
+
+def test_python_trains_on_a_cluster_too(corpus):
+    options = {"dim": 8, "epochs": 2, "cluster": "local:0", "shards": 2}
+    v = dw.train(corpus, **options)
+    assert v.manifest["cluster"]["rounds"] == 8 and v.context.dim == 8
+    with pytest.raises(ValueError, match="workers read the corpus from files"):
+        dw.train([["a", "b"]] * 9, **options)
+
+
+def test_a_vocabulary_that_is_given(corpus):
+    assert run(["vocab", corpus, "--output", "voc", "--min-count", "3"]) == 0
+    line = [*ON, "--shards", "2", "--read-vocab", "voc", "--output-tables", "t"]
+    assert train(corpus, "v.bin", *line) == 0
+    tables = load_tables("t")
+    np.testing.assert_array_equal(tables.corpus_counts, tables.vocabulary.counts)
+
+
+def test_the_log_has_the_rounds(corpus):
+    assert train(corpus, "v.bin", *ON, "--shards", "2", "--log-json", "log") == 0
+    events = [json.loads(line) for line in Path("log").read_text().splitlines()]
+    rounds = [one for one in events if one["event"] == "round"]
+    assert [one["round"] for one in rounds] == list(range(1, 9))
+    assert {"loss", "lr", "slowest", "median", "bytes", "seconds"} <= rounds[0].keys()
+
+
+def test_a_dry_run_says_from_how_many_tokens_a_cluster_pays(corpus, capsys):
+    line = ["train", corpus, "--dry-run", "--json", "--epochs", "2", "--quiet"]
+    found = {}
+    for workers in (2, 8):
+        assert run([*line, "--cluster", f"local:{workers}"]) == 0
+        found[workers] = json.loads(capsys.readouterr().out)
+    assert (found[8]["shards"], found[8]["rounds"]) == (8, 8)
+    assert found[2]["cluster_pays_from_tokens"] > found[2]["tokens"]
+    assert found[2]["epoch_seconds_on_the_cluster"] > found[2]["epoch_seconds_on_one_machine"]
+    assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
+    assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
+    assert "--dry-run requires --shards" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Parts of a corpus: they cover it, and its words are counted as on one machine."""
+
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import COMPRESSORS, refused, train, write, write_corpus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.shards import count, cut, encoded
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text import encode as one_machine
+from dcme_w2v.text.vocabulary import Vocabulary
+
+ALL = VocabularyOptions(min_count=1)
+
+
+def counted(paths, shards, options=ALL, given=None):
+    with open_cluster("local:0") as cluster:
+        return count(cluster, cut(paths, shards, options), options, given)
+
+
+def same(found, wanted):
+    assert list(found.vocabulary) == list(wanted.vocabulary)
+    np.testing.assert_array_equal(found.vocabulary.counts, wanted.vocabulary.counts)
+    for name in ("tokens", "types", "out_of_vocabulary", "replaced", "skipped", "files"):
+        assert getattr(found, name) == getattr(wanted, name), name
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Plain and compressed files; the first has a byte order mark, the last no line end."""
+    texts = [Path(write_corpus(tmp_path / f"{i}", 80 + 40 * i, i)).read_bytes() for i in range(4)]
+    texts[0] = b"\xef\xbb\xbf" + texts[0]
+    return [
+        write(tmp_path / "a.txt", texts[0]),
+        write(tmp_path / "b.txt.xz", lzma.compress(texts[1] + b"\n")),
+        write(tmp_path / "c.txt", texts[2] + b"\n\n\n"),
+        write(tmp_path / "d.txt", texts[3]),
+    ]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("options", [ALL, VocabularyOptions(min_count=4, max_vocab=20)])
+def test_the_vocabulary_is_that_of_one_machine(files, shards, options):
+    same(counted(files, shards, options), one_machine.count(files, options))
+
+
+@pytest.mark.parametrize("shards", [1, 3, 6])
+def test_the_ids_are_those_of_one_machine(files, shards, tmp_path):
+    with one_machine.encode(files, ALL) as whole:
+        words, ids = whole.vocabulary, np.array(whole.ids)
+    found = []
+    for shard in cut(files, shards, ALL):
+        with encoded(shard, words, ALL, str(tmp_path)) as part:
+            found.append(np.array(part.ids))
+    np.testing.assert_array_equal(np.concatenate(found), ids)
+
+
+@settings(max_examples=60)
+@given(
+    lines=st.lists(st.sampled_from(["", "a", "b b", "cc dd cc", "x" * 40]), min_size=1),
+    shards=st.integers(1, 5),
+    end=st.sampled_from(["\n", "\r\n", ""]),
+)
+def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, end):
+    path = tmp_path_factory.mktemp("cut") / "c.txt"
+    path.write_bytes(((end or "\n").join(lines) + end).encode())
+    try:
+        parts = cut([str(path)], shards, ALL)
+    except UsageError:
+        assert shards > 1
+        return
+    data = path.read_bytes()
+    pieces = [data[span.begin : span.end] for part in parts for span in part.spans]
+    assert b"".join(pieces) == data and len(parts) == shards
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize("count_of_files", [3, 5])
+def test_packed_files_are_taken_whole(tmp_path, count_of_files):
+    paths = [
+        write(tmp_path / f"{i}.gz", COMPRESSORS["gz"](f"a b w{i}\n".encode() * 9 ** (i + 1)))
+        for i in range(count_of_files)
+    ]
+    parts = cut(paths, 3, ALL)
+    assert [span.path for part in parts for span in part.spans] == paths
+    assert all(span.begin == 0 and span.end is None for part in parts for span in part.spans)
+    with pytest.raises(UsageError, match="shards=6: the corpus has not as many lines or compr"):
+        cut(paths, 6, ALL)
+
+
+def test_bytes_that_are_not_utf8_are_counted_alike(tmp_path):
+    path = write(tmp_path / "c.txt", b"good bad\xff good\n" * 10 + b"more b\xfed\n" * 10)
+    for errors in ("replace", "skip"):
+        options = VocabularyOptions(min_count=1, encoding_errors=errors)
+        same(counted([path], 3, options), one_machine.count([path], options))
+    with pytest.raises(CorpusError, match=r"c.txt: byte 8 \(line 1\) is not UTF-8.*\(shard 1 "):
+        counted([path], 3)
+
+
+def test_a_bad_byte_of_a_later_part_has_its_place_in_the_file(tmp_path):
+    path = write(tmp_path / "c.txt", b"good good\n" * 10 + b"\xfe\n")
+    with pytest.raises(CorpusError, match=r"c.txt: byte 100 is not UTF-8.*\(shard 2 \(.*byte 60"):
+        counted([path], 2)
+
+
+def test_a_given_vocabulary_stays(files):
+    given_words = Vocabulary.from_counts({"the": 9, "fish3": 5, "fish4": 1})
+    found = counted(files, 3, VocabularyOptions(min_count=2), given_words)
+    assert list(found.vocabulary) == ["the", "fish3"]
+
+
+def test_files_that_a_worker_does_not_have_are_named(files):
+    parts = cut(files, 3, ALL)
+    Path(files[-1]).write_text("shorter\n")
+    with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes here and \d+ there"):
+        parts[-1].corpus(ALL)
+    Path(files[-1]).unlink()
+    with pytest.raises(CorpusError, match=r"d.txt: there is no such file: give a path that all"):
+        parts[-1].corpus(ALL)
+    Path(files[0]).write_bytes(lzma.compress(b"a b\n"))
+    with pytest.raises(CorpusError, match=r"a.txt: has"):
+        parts[0].corpus(ALL)
+
+
+def test_errors_of_the_input_are_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    on = ["--cluster", "local:0", "--shards", "2"]
+    packed = lzma.compress(b"a b c\n" * 4000)
+    texts = {
+        "nul": (b"a b\n" * 50 + b"a\0b\n", "is NUL"),
+        "empty": (b"", "--shards 2: the corpus has not as many lines"),
+        "broken.xz": (packed[:-30], "--shards 2: the corpus has not as many"),
+        "line": (b"one line\n", "--shards 2: the corpus has not as many lines"),
+        "rare": (b"a b\nc d\n", "none of the 4 distinct words"),
+    }
+    for name, (data, said) in texts.items():
+        Path(name).write_bytes(data)
+        assert said in refused(capsys, train(name, "v", *on)), name
+    Path("whole.xz").write_bytes(packed)
+    code = train(["whole.xz", "broken.xz"], "v", *on)
+    err = refused(capsys, code)
+    assert "broken.xz: the xz data is truncated" in err and "(shard 2 (broken.xz" in err
