@@ -1,20 +1,24 @@
 """Compare the vectors that two tables make, and the same tables made by gensim.
 
-    python scripts/reproduce_tables.py [--seeds 3] [--corpus FILE] [--json FILE]
+    python scripts/reproduce_tables.py [--seeds 3] [--corpus FILE] [--json FILE] [--publish]
 
 CBOW with negative sampling, 100 dimensions, window 5, five epochs, two threads. gensim writes its
 input vectors; its two tables are added up here, so that it can be seen where the gain comes from.
-The learning rate of gensim is word2vec.c's 0.05.
+The learning rate of gensim is word2vec.c's 0.05. With --json a run that was stopped is taken up
+again; --publish writes the table of docs/results/ from the figures that are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import statistics
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import document_data
 import peers
 import results
 
@@ -26,7 +30,7 @@ WIDE = peers.Setting(window=10, negative=20)
 Trainer = Callable[[Path, Path, int], peers.Run]
 
 
-def ours(setting: peers.Setting, **options: object) -> Trainer:
+def ours(setting: peers.Setting, **options: Any) -> Trainer:
     """Return a trainer of this program."""
     return lambda corpus, output, seed: peers.train_ours(
         corpus, output, setting, **{**options, "seed": seed}
@@ -54,7 +58,7 @@ ROWS: dict[str, Trainer] = {
     "… `--vectors sum` ": ours(WIDE, vectors="sum"),
 }
 COLUMNS = ("analogies_30000", "analogies_all", "ws353", "simlex999")
-HEADS = ("CBOW", "analogies, top 30,000", "whole vocabulary", "WS-353", "SimLex-999")
+HEADS = ("CBOW", "analogies, top 30,000", "whole vocabulary", "WS-353", "SimLex-999", "seeds")
 
 
 def main() -> None:
@@ -63,32 +67,45 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
-    parser.add_argument("--json", type=Path, help="write the table to this file")
+    parser.add_argument("--json", type=Path, help="keep the figures here, and continue from them")
+    parser.add_argument("--only", type=int, nargs="+", help="only the rows of these numbers")
+    parser.add_argument("--publish", action="store_true", help="write docs/results/ and do not run")
     given = parser.parse_args()
+    kept = document_data.Results(given.json)
+    if not given.publish:
+        run(kept, given)
+    rows = [[name.strip(), *cells(kept.figures.get(name, {}))] for name in ROWS]
+    print(*rows, sep="\n")
+    if given.publish:
+        results.record(
+            results.RESULTS / "words-tables.json", "One table or both, ours and gensim's", HEADS,
+            rows, seeds="means; how many runs is in the last column",
+            data="English Wikipedia, 17 million tokens, 70,567 words",
+        )  # fmt: skip
+
+
+def run(kept: document_data.Results, given: argparse.Namespace) -> None:
+    """Make the figures that are missing."""
     folder, data = peers.work_folder(given.folder), peers.development_data()
     corpus = given.corpus or peers.plain_corpus(folder)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in ROWS}
+
+    def figures(train: Trainer, seed: int) -> dict[str, float]:
+        train(corpus, folder / "vectors.bin", seed)
+        return peers.evaluate(folder / "vectors.bin", data)
+
     for seed in range(1, given.seeds + 1):
-        for name, train in ROWS.items():
-            train(corpus, folder / "vectors.bin", seed)
-            found[name].append(peers.evaluate(folder / "vectors.bin", data))
-            print(f"# {name}, seed {seed}: {found[name][-1]}", flush=True)
-    rows = [[name.strip(), *cells(runs)] for name, runs in found.items()]
-    print(*rows, sep="\n")
-    if given.json:
-        facts = {
-            "seeds": f"{given.seeds}, means",
-            "data": "English Wikipedia, 17 million tokens, 70,567 words",
-        }
-        results.record(given.json, "One table or both, ours and gensim's", HEADS, rows, **facts)
+        for number, (name, train) in enumerate(ROWS.items(), 1):
+            if not given.only or number in given.only:
+                kept.get(name, seed, functools.partial(figures, train, seed))
 
 
-def cells(runs: list[dict[str, float]]) -> list[str]:
-    """Return the means of some runs as text."""
-    mean = {name: statistics.mean(run[name] for run in runs) for name in COLUMNS}
-    return [f"{100 * mean[name]:.1f} %" for name in COLUMNS[:2]] + [
-        f"{mean[name]:.3f}" for name in COLUMNS[2:]
-    ]
+def cells(runs: dict[str, dict[str, float]]) -> list[str]:
+    """Return the means of some runs as text, and how many they are."""
+    if not runs:
+        return ["-"] * len(COLUMNS) + ["0"]
+    mean = {name: statistics.mean(run[name] for run in runs.values()) for name in COLUMNS}
+    shares = [f"{100 * mean[name]:.1f} %" for name in COLUMNS[:2]]
+    return [*shares, *(f"{mean[name]:.3f}" for name in COLUMNS[2:]), str(len(runs))]
 
 
 if __name__ == "__main__":
