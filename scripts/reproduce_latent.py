@@ -117,7 +117,7 @@ def _bound(
     )
 
 
-def _pair(
+def problem(
     texts: Texts, pair: tuple[int, int], count: int, seed: int
 ) -> tuple[csr_matrix, NDArray[np.int64], csr_matrix, NDArray[np.int64]]:
     """Return `count` documents of two groups to learn from, and the others, both halves pooled."""
@@ -150,7 +150,7 @@ def pairs(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     for name, pair in PAIRS.items():
         for count in (100, 400):
             columns.append(f"{name}, N {count}")
-            splits = [_pair(texts, pair, count, seed) for seed in range(given.seeds)]
+            splits = [problem(texts, pair, count, seed) for seed in range(given.seeds)]
             for one, make in models.items():
                 scores = []
                 for seed, (train, y, test, wanted) in enumerate(splits):
@@ -174,7 +174,7 @@ def starts(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     costs: dict[str, list[float]] = {kind: [] for kind in kinds}
     scores: dict[str, list[float]] = {kind: [] for kind in kinds}
     for seed in range(10):
-        train, y, test, wanted = _pair(texts, PAIRS["4 v 5"], 100, seed)
+        train, y, test, wanted = problem(texts, PAIRS["4 v 5"], 100, seed)
         for kind in kinds:
             model = _pair_model(given, 15, kind)(seed).fit(train, y)
             costs[kind].append(model.cost_)
