@@ -32,6 +32,7 @@ from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitting
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
+from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.disk import disk_plan, require_disk
@@ -113,7 +114,7 @@ def train(
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
-        options = found.with_run_values(options, "threads")
+        options = found.with_run_values(options, "threads", "lr", "min_lr")
     with open_folder(job.checkpoints) as folder:
         read, classes, text = _read_documents(job, features, options, reporter)
         holdout = _holdout(job, text, read, classes)
@@ -126,7 +127,13 @@ def train(
         table = weight_bytes(read.matrix, len(classes))
         idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
         require_disk(job.output, table + idf + counts, max(table, counts))
-        task = _Fit(job, features, options, read, classes, text, holdout)
+        data, choice = Labelled(read.matrix, numbers_of(read.labels, classes)), None
+        if is_open(given, options, data, len(classes)):
+            reporter.stage("choosing the learning rate", None, "documents")
+            choice = chosen_rate(data, len(classes), options)
+            options = choice.options
+            reporter.message(choice.line)
+        task = _Fit(job, features, options, read, data, classes, text, holdout)
         checkpointer = None
         if options.solver != "lbfgs":
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
@@ -143,6 +150,8 @@ def train(
                 "read_seconds": round(read_seconds, 3),
                 "train_seconds": round(seconds, 3),
             }
+            if choice is not None:
+                model.record["rate"] = choice.record
             if task.multilabel and holdout is not None:
                 model.threshold = _threshold(model, holdout)
             write_with_fallback([Result(job.output, "model", model.save)])
@@ -192,13 +201,13 @@ class _Fit(Fit):
         features: FeatureOptions,
         options: ClassifyOptions,
         read: Dataset,
+        data: Labelled,
         classes: list[str],
         text: TextFeatures | None,
         holdout: Labelled | None,
     ) -> None:
         self._job, self._read, self._classes, self._text = job, read, classes, text
         self.multilabel = any(len(labels) > 1 for labels in read.labels)
-        data = Labelled(read.matrix, numbers_of(read.labels, classes))
         described = (
             f"{len(read.labels):,} documents of {len(classes):,} classes in "
             f"{', '.join(job.docs[:3])}"

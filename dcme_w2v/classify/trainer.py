@@ -233,6 +233,19 @@ class LowRankWeights(Weights):
         return scores
 
 
+def order_of(
+    matrix: csr_matrix,
+    documents: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    classes: int,
+    options: ClassifyOptions,
+) -> NDArray[np.int64] | None:
+    """Return the order of the classes in the core's columns; None: their own."""
+    if options.objective == "dcme" and options.dcme_update == "robust":
+        return similar_neighbours(matrix, documents, labels, classes, options.seed)
+    return None
+
+
 def new_weights(
     features: int,
     classes: int,
@@ -287,9 +300,7 @@ class ClassifierTrainer(Trainer):
         sample_weight: NDArray[np.float32] | None = None,
     ) -> None:
         if weights is None:
-            order = None
-            if options.objective == "dcme" and options.dcme_update == "robust":
-                order = similar_neighbours(matrix, documents, labels, classes, options.seed)
+            order = order_of(matrix, documents, labels, classes, options)
             weights = new_weights(matrix.shape[1], classes, options, order)
         self.weights = weights
         self.documents = core_documents(matrix)

@@ -1,0 +1,153 @@
+"""The default learning rate is looked at on documents held out."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_matrix, vstack
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import rate
+from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.rate import chosen_rate, is_open
+from dcme_w2v.cli.main import program
+
+
+def problem(wrong, count=2400, classes=12, seed=0):
+    """Rows of words, some of their class and most of all; a share of the labels is wrong."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, count)
+    own = labels[:, None] * 8 + random.integers(0, 8, (count, 3))
+    columns = np.sort(np.concatenate([own, random.integers(96, 400, (count, 9))], axis=1))
+    values = np.full(columns.size, 1 / np.sqrt(12), dtype=np.float32)
+    matrix = csr_matrix((values, columns.ravel(), np.arange(0, columns.size + 1, 12)), (count, 400))
+    wrongly = random.random(count) < wrong
+    labels[wrongly] = random.integers(0, classes, wrongly.sum())
+    matrix.sum_duplicates()
+    return matrix, labels
+
+
+def labelled(wrong, **more):
+    matrix, labels = problem(wrong, **more)
+    return Labelled(matrix, labels[:, None].tolist())
+
+
+def options_of(**more):
+    return resolved(ClassifyOptions(threads=1, **more), 12)
+
+
+@pytest.mark.parametrize("objective", ["gd", "dcme"])
+def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
+    clean = chosen_rate(labelled(0), 12, options_of(objective=objective))
+    assert clean.options.lr == 4 and [one["lr"] for one in clean.trials] == [4, 1]
+    noisy = chosen_rate(labelled(0.6), 12, options_of(objective=objective))
+    assert noisy.options.lr <= 1 and [one["lr"] for one in noisy.trials] == [4, 1, 0.25]
+    assert noisy.options.min_lr == noisy.options.lr / 10_000
+    assert f"--lr {noisy.options.lr:g}, by the log-likelihood of 240 documents" in noisy.line
+
+
+def test_the_rate_chosen_predicts_better(monkeypatch):
+    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 1000)
+    X, y = problem(0.6)
+    unseen, truth = problem(0, seed=1)
+    found = MaxentClassifier(threads=1).fit(X, y)
+    default = MaxentClassifier(threads=1, lr=4.0).fit(X, y)
+    assert found.lr_ < default.lr_ == 4
+    assert (found.predict(unseen) == truth).mean() > (
+        default.predict(unseen) == truth
+    ).mean() + 0.03
+
+
+def test_trials_take_less_than_a_third_of_the_training():
+    data, options = labelled(0.6), options_of()
+    choice = chosen_rate(data, 12, options)
+    learned = len(choice.trials) * choice.documents * options.epochs
+    assert learned <= 0.3 * len(data.labels) * options.epochs
+
+
+@pytest.mark.parametrize(("means", "power"), [
+    ((-1.0, -2.0, 0.0), 0),  # the default is best: no third trial
+    ((-3.0, -1.0, -3.0), -1),
+    ((-3.0, -1.0, -1.0), -1.5),
+    ((-1.1, -1.0, -1.2), -0.8333),
+    ((-3.0, -2.0, -1.0), -2),  # no bend
+    ((-5.0, -2.0, -1.9), -1.5345),
+    ((-np.inf, -1.0, -2.0), -1),  # diverged
+    ((-np.inf, -np.inf, -2.0), -2),
+])  # fmt: skip
+def test_the_best_power_is_where_the_parabola_is_highest(means, power):
+    asked = []
+
+    def trial(at):
+        asked.append(at)
+        return np.full(100, means[-at])
+
+    assert rate._best_power(trial) == pytest.approx(power, abs=1e-3)
+    assert len(asked) == (2 if power == 0 else 3)
+
+
+def test_a_difference_within_the_error_keeps_the_default():
+    random = np.random.default_rng(0)
+    trials = {0: random.normal(size=100), -1: random.normal(0.05, size=100)}
+    assert rate._best_power(trials.__getitem__) == 0
+
+
+@pytest.mark.parametrize(("options", "wanted"), [
+    ({}, True),
+    ({"objective": "dcme"}, True),
+    ({"lr": 4.0}, False),
+    ({"min_lr": 0.1}, False),
+    ({"solver": "lbfgs"}, False),
+    ({"rank": 2}, False),
+    ({"objective": "nce"}, False),
+    ({"objective": "dcme", "dcme_update": "paper"}, False),
+])  # fmt: skip
+def test_the_rate_is_chosen_only_where_it_is_open(monkeypatch, options, wanted):
+    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 2400)
+    given, data = ClassifyOptions(**options), labelled(0)
+    assert is_open(given, resolved(given, 12), data, 12) == wanted
+    assert not is_open(given, resolved(given, 17), data, 17)  # 150 a class
+    few = Labelled(data.matrix[:2399], data.labels[:2399])
+    assert not is_open(given, resolved(given, 12), few, 12)
+
+
+def test_weights_and_several_labels_are_learned(monkeypatch):
+    data = labelled(0.6)
+    several = [[one[0], (one[0] + 1) % 12] if i % 2 else one for i, one in enumerate(data.labels)]
+    given = Labelled(data.matrix, several, np.linspace(0.5, 2, 2400, dtype=np.float32))
+    assert np.isfinite(
+        [one["log_likelihood"] for one in chosen_rate(given, 12, options_of()).trials]
+    ).all()
+    wrong = labelled(0.6, seed=2)  # rows of hardly any weight change nothing
+    both = Labelled(
+        csr_matrix(vstack([data.matrix, wrong.matrix])), [*data.labels, *wrong.labels],
+        np.repeat(np.float32([1, 1e-6]), 2400),
+    )  # fmt: skip
+    assert chosen_rate(both, 12, options_of()).options.lr < 4
+
+
+def test_the_command_reports_and_records_the_rate_and_resumes_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 2000)
+    matrix, labels = problem(0.6)
+    docs, model, state = (str(tmp_path / name) for name in ("d.tsv", "m", "state"))
+    words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
+    lines = [f"c{label}\t{text}\n" for label, text in zip(labels, words, strict=True)]
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    train = ["classify", "train", docs, "--output", model, "--threads", "1"]
+
+    def invoke(*more):
+        result = CliRunner().invoke(program, [*train, *more])
+        assert result.exit_code == 0, result.output
+        return json.loads((tmp_path / "m" / "model.json").read_text()), result.stderr
+
+    found, said = invoke("--checkpoint", state, "--checkpoint-every", "2")
+    chosen = found["options"]["lr"]
+    assert chosen < 4 and f"--lr {chosen:g}, by the log-likelihood of 240 documents" in said
+    assert found["record"]["rate"]["lr"] == chosen and len(found["record"]["rate"]["trials"]) == 3
+    again, said = invoke("--resume", state)
+    assert again["options"]["lr"] == chosen and "by the log-likelihood" not in said
+    fixed, said = invoke("--lr", "4")
+    assert fixed["options"]["lr"] == 4 and "by the log-likelihood" not in said
+    assert "rate" not in fixed["record"]
