@@ -1,7 +1,12 @@
 """`dcme-w2v train --cluster` in this process: the same vectors, accounts, checkpoints, errors."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +168,40 @@ def test_a_dry_run_says_from_how_many_tokens_a_cluster_pays(corpus, capsys):
     assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
     assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
     assert "--dry-run requires --shards" in capsys.readouterr().err
+
+
+# ---- with workers ----
+
+
+def test_any_number_of_workers_writes_the_same_bytes(corpus, tmp_path):
+    pytest.importorskip("distributed")
+    line = ["--epochs", "2", "--sample", "0.01", "--shards", "3"]
+    for workers in (0, 2):
+        assert train(corpus, f"{workers}.bin", *line, "--cluster", f"local:{workers}") == 0
+    assert bytes_of("0.bin") == bytes_of("2.bin")
+    found = manifest(tmp_path / "2.bin")["cluster"]
+    assert (found["workers"], found["lost_workers"]) == (2, 0) and found["bytes_sent"] > 0
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
+def test_a_run_that_is_ended_resumes_to_the_same_bytes(corpus, number):
+    """The signal goes to the program and its workers, as from a terminal or a batch system."""
+    pytest.importorskip("distributed")
+    line = ["--epochs", "10", "--sample", "0.01", "--shards", "2"]
+    assert train(corpus, "straight.bin", *line, "--cluster", "local:0") == 0
+    program = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--output", "v.bin"]
+    command = [*program, "--dim", "16", *line, "--cluster", "local:2", "--checkpoint", "state"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as running:
+        while not list(Path().glob("state/0*")):
+            assert running.poll() is None
+            time.sleep(0.02)
+        os.killpg(running.pid, number)
+        err = running.communicate(timeout=60)[1].decode()
+    if number == signal.SIGTERM:
+        assert running.returncode == 143
+        assert "stopped by SIGTERM in round" in err and "resume with --resume state" in err
+    assert not Path("v.bin").exists()
+    assert train(corpus, "v.bin", *line, "--cluster", "local:0", "--resume", "state") == 0
+    assert bytes_of("v.bin") == bytes_of("straight.bin")

@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -320,6 +322,8 @@ def opened(
             started = stack.enter_context(_started(local, dashboard))
             target = started.scheduler_address
         client = stack.enter_context(_client(address, target))
+        if local:
+            client.register_plugin(_Deaf())
         if dashboard and started is not None:
             reporter.message(f"dashboard: {started.dashboard_link}")
         cluster = DaskCluster(client, reporter, watch)
@@ -362,6 +366,16 @@ def _started(workers: int, dashboard: bool) -> Iterator[Any]:
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Deaf(distributed.WorkerPlugin):
+    """Lets a worker of this program ignore signals to the whole process group, such as Ctrl-C."""
+
+    def setup(self, worker: Any) -> None:
+        """Ignore them, where the worker runs in the main thread of its process."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
