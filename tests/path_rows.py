@@ -157,6 +157,8 @@ ROWS = [
     Row("odd-one-out {vectors} aa bb cc", {"vectors": "v.txt"}, texts=("words",)),
     Row("check {file}", {"file": "v.txt"}),
     Row("info {file}", {"file": "v.txt"}),
+    Row("explore {vectors} --output {output} --labels {labels} --method pca",
+        {"vectors": "v.txt", "labels": "lv.txt"}, {"output": "o.html"}, texts=("method",)),
     Row("plot {files} --output {output}", {"files": "log"}, {"output": "o.png"},
         texts=("fields", "column", "words", "method")),
     Row("classify test {model} {docs}", {"model": "k", "docs": "d.txt"}, texts=("labels",)),
@@ -187,6 +189,7 @@ def made(tmp_path_factory):
             "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
+        texts["lv.txt"] = "x\ny\n" * 50
         texts["log"] = event % 1 + event % 2
         for name, text in texts.items():
             Path(name).write_text(text)

@@ -23,8 +23,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are files or folders, for shell completion.
 PATHS = {
-    "CORPUS", "DOCS", "FILE", "FOLDER", "IN", "INDEX", "LABELLED", "MODEL", "OUT", "PAIRS", "PART",
-    "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
+    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELLED", "MODEL", "OUT", "PAIRS",
+    "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
 }  # fmt: skip
 
 

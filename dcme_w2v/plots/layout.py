@@ -17,6 +17,7 @@ METHODS = ("tsne", "pca")
 DIMENSIONS = 50  # that t-SNE starts from
 PERPLEXITY = 30.0
 _EARLY, _LATE = 250, 500  # iterations with and without exaggeration
+ITERATIONS = _EARLY + _LATE
 
 
 def check_method(method: str) -> None:
@@ -28,7 +29,7 @@ def check_method(method: str) -> None:
 def tsne(
     components: NDArray[Any],
     seed: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> NDArray[np.float64]:
     """Return points in a plane that keep the nearest neighbours of rows together.
 
@@ -38,7 +39,7 @@ def tsne(
         The first two columns are the start.
     seed : int
     progress : callable
-        Is called with the iterations done and their total.
+        Is called with the number of iterations done.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def tsne(
     def report(iteration: int, error: float, embedding: Any) -> None:
         nonlocal done
         done += 50
-        progress(min(done, _EARLY + _LATE), _EARLY + _LATE)
+        progress(min(done, ITERATIONS))
 
     with warnings.catch_warnings(), contextlib.redirect_stdout(None):
         warnings.simplefilter("ignore")

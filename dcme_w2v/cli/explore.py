@@ -1,0 +1,70 @@
+"""`dcme-w2v explore`: a page of HTML to explore vectors in a browser."""
+
+from __future__ import annotations
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import quiet_option
+from dcme_w2v.paths import Paths
+
+
+@click.command(
+    cls=Command,
+    example="dcme-w2v explore vectors.npy --output page.html\n"
+    "dcme-w2v explore before.npy after.npy --output page.html",
+)
+@click.argument("vectors", nargs=-1, required=True)
+@click.option(
+    "--output", required=True, metavar="HTML", help="write the page to this file; - is stdout"
+)
+@click.option(
+    "--labels", metavar="FILE",
+    help="labels, one line per row, with columns separated by tabs; points are coloured by them",
+)  # fmt: skip
+@click.option(
+    "--colour", "--color", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+    help="column of --labels that colours the points; the others name documents",
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.IntRange(3), default=50_000, show_default=True, metavar="N",
+    help="show this many rows of each file, the most frequent words",
+)  # fmt: skip
+@click.option(
+    "--method", default="tsne", show_default=True, metavar="tsne|pca",
+    help="projection of the map; pca needs no extra package, and keeps few neighbours together",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
+    help="random seed",
+)  # fmt: skip
+@quiet_option
+def explore(
+    vectors: tuple[str, ...],
+    output: str,
+    labels: str | None,
+    colour: int,
+    limit: int,
+    method: str,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Write a page of HTML to explore vectors: neighbours, analogies and a map.
+
+    VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
+    The page is a single file that a browser opens from the disk; it uses no network. Requires
+    pip install 'dcme-w2v[explore]' for t-SNE.
+    """
+    from dcme_w2v.explore.jobs import explore_files
+    from dcme_w2v.progress import reporting
+    from dcme_w2v.words.sidecars import read_with
+
+    paths = Paths()
+    for path in vectors:
+        paths.reads("VECTORS", path, sidecars=read_with(path))
+    paths.reads("--labels", labels).writes("--output", output).check()
+    with reporting(quiet) as reporter:
+        explore_files(
+            vectors, output, labels=labels, colour=colour, limit=limit, method=method, seed=seed,
+            reporter=reporter,
+        )  # fmt: skip

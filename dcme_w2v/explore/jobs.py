@@ -1,0 +1,63 @@
+"""Makes the page of one or two files; called by `dcme_w2v.cli.explore`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.explore.items import read_items
+from dcme_w2v.explore.page import agreement, layout_of, write_page
+from dcme_w2v.plots.layout import ITERATIONS, check_method
+from dcme_w2v.progress import Quiet, Reporter
+
+MOST_FILES = 2
+
+
+def explore_files(
+    files: Sequence[str],
+    output: str,
+    *,
+    labels: str | None = None,
+    colour: int = 1,
+    limit: int = 50_000,
+    method: str = "tsne",
+    seed: int = 1,
+    reporter: Reporter | None = None,
+) -> None:
+    """Write a page of HTML to explore vectors.
+
+    Parameters
+    ----------
+    files : sequence of str
+        One or two files of word vectors, or of rows of documents (.npz, .svm).
+    output : str
+        The page; ``-`` is standard output.
+    labels : str, optional
+        A file with a line for each row, with columns separated by tabs.
+    colour : int
+        Column of the labels, from 1, that colours the points.
+    limit : int
+        Number of rows, the first of each file.
+    method : {"tsne", "pca"}
+        Projection of the map.
+    seed : int
+    reporter : Reporter, optional
+    """
+    check_method(method)
+    if not 1 <= len(files) <= MOST_FILES:
+        raise UsageError(f"{len(files)} files; give one, or two to compare")
+    reporter = reporter or Quiet()
+    every, layouts = [], []
+    for path in files:
+        items = read_items(path, labels, colour, limit, seed)
+        reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
+        layouts.append(layout_of(items, method, seed, reporter.advance))
+        every.append(items)
+    size = write_page(output, every, layouts)
+    for items in every:
+        share = 100 * agreement(items, seed)
+        reporter.message(
+            f"{items.title}: {len(items.names):,} rows; 10 nearest neighbours by the page's 8-bit "
+            f"vectors agree to {share:.1f} %"
+        )
+    reporter.message(f"page: {output}, {size / 1e6:.1f} MB")

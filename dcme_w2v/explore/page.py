@@ -1,0 +1,142 @@
+"""One self-contained page of HTML: vectors as int8, a map, and the script that searches them.
+
+Everything of the user's (words, file names, labels) is in compressed blocks of base64, and is shown
+as text by the script, so that none of it is ever HTML. The page forbids all network by its
+Content-Security-Policy, and allows only its own script and style by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.explore.items import Items, most_frequent
+from dcme_w2v.files import atomic_write
+from dcme_w2v.plots.layout import DIMENSIONS, tsne
+from dcme_w2v.words.nearest import nearest_rows
+
+SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
+GROUPS = 8  # with colours of their own
+_LARGEST = 127
+_SAMPLE, _K = 300, 10  # of which the loss of int8 is measured
+Progress = Callable[[int], None]
+
+
+def write_page(path: str, every: Sequence[Items], layouts: Sequence[NDArray[np.float64]]) -> int:
+    """Write the page; ``-`` is standard output. Return its size in bytes."""
+    page = page_of(every, layouts).encode()
+    with atomic_write(path) as file:
+        file.write(page)
+    return len(page)
+
+
+def page_of(every: Sequence[Items], layouts: Sequence[NDArray[np.float64]]) -> str:
+    """Return the page of one or two files."""
+    files = resources.files("dcme_w2v.explore").joinpath("page")
+    script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    style = files.joinpath("page.css").read_text(encoding="utf-8")
+    described, blocks = [], []
+    for number, (items, layout) in enumerate(zip(every, layouts, strict=True)):
+        description, arrays = _blocks_of(items, layout)
+        described.append(description)
+        blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
+    blocks.insert(0, _block("about", json.dumps(described).encode()))
+    page = files.joinpath("page.html").read_text(encoding="utf-8")
+    for name, text in (
+        ("POLICY", _policy(script, style)), ("STYLE", style), ("DATA", "\n".join(blocks)),
+        ("SCRIPT", script),
+    ):  # fmt: skip
+        page = page.replace(f"%{name}%", text)
+    return page
+
+
+def layout_of(
+    items: Items, method: str, seed: int, progress: Progress = lambda done: None
+) -> NDArray[np.float64]:
+    """Return points of all items in a plane: t-SNE, or the first two principal components."""
+    centred = items.matrix - items.matrix.mean(axis=0)
+    _, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    width = min(DIMENSIONS if method == "tsne" else 2, centred.shape[1])
+    components = centred @ directions[:, ::-1][:, :width].astype(np.float32)
+    if width < 2:
+        components = np.column_stack([components, np.zeros(len(components))])
+    points = np.ascontiguousarray(components, dtype=np.float64)
+    return tsne(points, seed, progress) if method == "tsne" else points
+
+
+def agreement(items: Items, seed: int) -> float:
+    """Return the share of nearest neighbours that int8 vectors have in common with float32."""
+    rows = np.random.default_rng(seed).permutation(len(items.names))[:_SAMPLE]
+    short = as_int8(items.matrix).astype(np.float32)
+    lengths = np.linalg.norm(short, axis=1)
+    short /= np.where(lengths > 0, lengths, 1)[:, None]
+    ones, k = np.ones(len(short), dtype=np.float32), min(_K, len(short) - 1)
+    own = [[row] for row in rows.tolist()]
+    full = nearest_rows(items.matrix, ones, items.matrix[rows], own, k)
+    less = nearest_rows(short, ones, short[rows], own, k)
+    common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
+    return sum(common) / (k * len(rows))
+
+
+def as_int8(matrix: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return rows scaled so that the largest number of each is 127; cosines need no scale."""
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    scaled = matrix * (_LARGEST / np.where(largest > 0, largest, 1))
+    return np.rint(scaled).astype(np.int8)
+
+
+def _blocks_of(
+    items: Items, layout: NDArray[np.float64]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the description of a file, and its arrays as bytes."""
+    kept = most_frequent(items.groups, GROUPS - 1)
+    if len(set(items.groups)) == GROUPS:
+        kept = most_frequent(items.groups, GROUPS)
+    place = {name: number for number, name in enumerate(kept)}
+    others = len(set(items.groups)) > len(kept)
+    legend = kept + ["other"] * others
+    description = {
+        "title": items.title, "rows": len(items.names), "dim": items.matrix.shape[1],
+        "groups": legend,
+    }  # fmt: skip
+    arrays = {
+        "names": json.dumps(items.names).encode(),
+        "vectors": as_int8(items.matrix).tobytes(),
+        "points": _as_int16(layout).astype("<i2").tobytes(),
+        "groups": bytes(place.get(one, len(kept)) for one in items.groups),
+    }
+    return description, arrays
+
+
+def _as_int16(points: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Return points centred and scaled to the range of int16, both axes by the same factor."""
+    centre = (points.max(axis=0) + points.min(axis=0)) / 2
+    extent = float(np.abs(points - centre).max()) or 1.0
+    scaled: NDArray[np.int16] = np.rint((points - centre) / extent * 32767).astype(np.int16)
+    return scaled
+
+
+def _block(name: str, data: bytes) -> str:
+    packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    return f'<script type="application/octet-stream" id="{name}">{packed}</script>'
+
+
+def _policy(script: str, style: str) -> str:
+    """Return the Content-Security-Policy: no network, no other script or style."""
+    return (
+        f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash_of(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

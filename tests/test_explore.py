@@ -1,0 +1,326 @@
+"""`dcme-w2v explore`: the page, in a real browser without a network, and what is an error.
+
+The tests in a browser need playwright and the system's chromium.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import refused, save
+from scipy.sparse import csr_matrix, save_npz
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.explore.items import read_items
+from dcme_w2v.explore.page import agreement, as_int8, layout_of
+from dcme_w2v.plots.layout import ITERATIONS
+from dcme_w2v.words.vectors import Vectors
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+HOSTILE = ["<script>document.title='bad'</script>", "<img/src=x/onerror=document.title='bad'>",
+           "</script><b>bold</b>", "%SCRIPT%", "-minus", "&amp;", "köln", "a'\"`b"]  # fmt: skip
+BLOCKED = "https://example.org"  # which a test asks for
+PCA = ["--method", "pca", "--quiet"]
+
+
+def vectors(path, seed=0, count=300):
+    """Write words of five topics, and hostile ones; return the path as text."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(5, 20)) * 2
+    words = HOSTILE + [f"w{i}" for i in range(count - len(HOSTILE))]
+    matrix = centres[np.arange(count) % 5] + random.normal(size=(count, 20))
+    return str(save(path, words, matrix))
+
+
+def page(tmp_path, *arguments):
+    """Make a page; return its path."""
+    out = tmp_path / "page.html"
+    assert run(["explore", *arguments, "--output", str(out), *PCA]) == 0
+    return out
+
+
+def block(text, name):
+    """Return the data of a block of a page."""
+    packed = re.search(rf'<script type="application/octet-stream" id="{name}">([^<]*)<', text)[1]
+    return gzip.decompress(base64.b64decode(packed))
+
+
+# ---- the file ----
+
+
+def test_a_page_holds_its_data_and_forbids_the_network(tmp_path):
+    path = vectors(tmp_path / "v.npy")
+    text = page(tmp_path, path).read_text(encoding="utf-8")
+    loaded = Vectors.load(path)
+    assert json.loads(block(text, "names0")) == list(loaded.words)
+    short = np.frombuffer(block(text, "vectors0"), dtype=np.int8).reshape(loaded.vectors.shape)
+    assert np.abs(short).max(axis=1).min() == 127
+    exact = loaded.vectors / np.abs(loaded.vectors).max(axis=1, keepdims=True) * 127
+    assert np.abs(short - exact).max() <= 0.51
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    for tag in ("script", "style"):
+        [content] = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert not re.search(r"https?://|\bsrc=|\bhref=|url\(", text.replace("http-equiv", ""))
+    assert "bold" not in text and "onerror" not in text  # words are in the blocks only
+
+
+def test_the_same_command_makes_the_same_page(tmp_path):
+    path = vectors(tmp_path / "v.npy")
+    assert page(tmp_path, path).read_bytes() == page(tmp_path, path).read_bytes()
+
+
+def test_int8_vectors_keep_neighbours(tmp_path):
+    items = read_items(vectors(tmp_path / "v.npy", count=2000), None, 1, 2000, 1)
+    assert 0.9 < agreement(items, 1) <= 1
+    assert as_int8(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0]] * 2
+
+
+def test_a_layout_by_tsne_keeps_topics_together(tmp_path):
+    pytest.importorskip("openTSNE")
+    items = read_items(vectors(tmp_path / "v.npy", count=200), None, 1, 200, 1)
+    seen = []
+    points = layout_of(items, "tsne", 1, seen.append)
+    assert seen[-1] == ITERATIONS and points.shape == (200, 2)
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.eye(200) * 1e9
+    topic = np.arange(200) % 5
+    assert (topic[apart.argmin(axis=1)] == topic).mean() > 0.9
+
+
+def test_rows_of_documents_with_labels(tmp_path):
+    random = np.random.default_rng(0)
+    save_npz(tmp_path / "r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
+    lines = [f"{'xyz'[i % 3]}\ttext <b>{i}</b>\t{i % 10}\n" for i in range(30)]
+    (tmp_path / "labels").write_text("".join(lines))
+    flags = ["--labels", str(tmp_path / "labels")]
+    text = page(tmp_path, str(tmp_path / "r.npz"), *flags).read_text()
+    [about] = json.loads(block(text, "about"))
+    assert (about["rows"], about["dim"], about["groups"]) == (30, 29, ["x", "y", "z"])
+    assert json.loads(block(text, "names0"))[4] == "5 text <b>4</b> 4"
+    assert list(block(text, "groups0")[:4]) == [0, 1, 2, 0]
+    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--colour", "3").read_text()
+    [about] = json.loads(block(text, "about"))
+    assert len(about["groups"]) == 8 and about["groups"][-1] == "other"
+    (tmp_path / "r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
+    text = page(tmp_path, str(tmp_path / "r.svm")).read_text()
+    assert json.loads(block(text, "about"))[0]["groups"] == ["x", "y"]
+
+
+def test_limit_takes_the_first_rows(tmp_path):
+    text = page(tmp_path, vectors(tmp_path / "v.npy"), "--limit", "10").read_text()
+    assert len(json.loads(block(text, "names0"))) == 10
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["{v}", "{v}", "{v}"], "3 files; give one, or two to compare"),
+        (["{v}", "--method", "umap"], "--method umap: must be one of tsne, pca"),
+        (["{v}", "--labels", "{short}"], "2 lines for 300 rows"),
+        (["{v}", "--labels", "{short}", "--colour", "2"], "short:1: has 1 columns, not 2"),
+        (["{v}", "--labels", "{bytes}"], "bytes:1: is not UTF-8"),
+        (["{v}", "--limit", "2"], "'--limit': 2 is not in the range"),
+        (["{two}"], "2 rows; a map needs 3 at least"),
+        (["{text}"], "neither a header"),
+    ],
+)
+def test_wrong_use(flags, message, tmp_path, capsys):
+    places = {name: str(tmp_path / name) for name in ("short", "bytes", "two", "text")}
+    Path(places["short"]).write_text("a\nb\n")
+    Path(places["bytes"]).write_bytes(b"\xff\n")
+    Path(places["two"]).write_text("a 1\nb 2\n")
+    Path(places["text"]).write_text("only text\n")
+    places["v"] = vectors(tmp_path / "v.npy")
+    out = tmp_path / "page.html"
+    arguments = [flag.format(**places) for flag in flags]
+    tail = ["--quiet"] if "--method" in flags else PCA
+    assert message in refused(capsys, run(["explore", *arguments, "--output", str(out), *tail]))
+    assert not out.exists()
+
+
+def test_tsne_names_its_extra_where_it_is_not_installed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "openTSNE", None)
+    flags = ["--output", str(tmp_path / "p.html"), "--quiet"]
+    code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
+    assert "pip install 'dcme-w2v[explore]', or use --method pca" in refused(capsys, code)
+
+
+# ---- in a browser ----
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no chromium; apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Return a function that opens a page offline; errors and requests are checked at the end."""
+    contexts, faults, requests = [], [], []
+
+    def open_page(path, **options):
+        context = browser.new_context(offline=True, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda one: faults.append(one.text) if one.type == "error" else None)
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(path.absolute().as_uri())
+        tab.wait_for_selector("body[data-ready]", timeout=60_000)
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [fault for fault in faults if BLOCKED not in fault] == []
+    assert len(requests) == len(contexts) and all(url.startswith("file:") for url in requests)
+
+
+def ask(tab, text):
+    """Type a query; return the words and cosines of each answer."""
+    tab.fill("#query", text)
+    tab.press("#query", "Enter")
+    return results(tab)
+
+
+def results(tab):
+    words = tab.locator(".answer ol .word").all_text_contents()
+    cosines = tab.locator(".answer ol .cosine").all_text_contents()
+    return list(zip(words, map(float, cosines), strict=True))
+
+
+def test_answers_are_those_of_the_command_line(tmp_path, opened, capsys):
+    path = vectors(tmp_path / "v.npy")
+    tab = opened(page(tmp_path, path))
+    queries = {"w7": ["neighbors", path, "w7"], "+w1 -w2 +w3": ["neighbors", path, "+w1 -w2 +w3"],
+               "w1 w2 w3": ["analogy", path, "w1", "w2", "w3"]}  # fmt: skip
+    for text, command in queries.items():
+        assert run([*command, "-k", "5"]) == 0
+        lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+        found = ask(tab, text)
+        assert len(found) == 20
+        cosines = dict(found)
+        for line in lines:
+            assert cosines[line[-2]] == pytest.approx(float(line[-1]), abs=0.01)
+        assert [cosine for _, cosine in found] == sorted(cosines.values(), reverse=True)
+    loaded = Vectors.load(path)
+    notes = tab.locator(".note").all_text_contents()
+    assert notes == [
+        "w1 is to w2 as w3 is to",
+        f"odd one out: {loaded.doesnt_match(['w1', 'w2', 'w3'])}",
+    ]
+    ask(tab, "w1 w2")
+    cosine = float(tab.locator(".note").text_content().removeprefix("cosine "))
+    assert cosine == pytest.approx(loaded.similarity("w1", "w2"), abs=0.01)
+    assert ask(tab, "nowhere") == []
+    assert tab.locator(".note").text_content() == "no vector for nowhere"
+
+
+def test_words_are_text_and_never_html(tmp_path, opened):
+    title = tmp_path / "<b>x.npy"
+    tab = opened(page(tmp_path, vectors(title), vectors(tmp_path / "b.npy")))
+    for word in HOSTILE:
+        assert len(ask(tab, word)) == 40, word
+    tab.fill("#query", "<")
+    assert tab.locator("#completions li").first.text_content() == HOSTILE[0]
+    tab.evaluate("app.map.zoom(3)")
+    assert tab.title() == "Explore vectors"
+    assert tab.locator("b, img").count() == tab.locator("#help b").count()
+    assert tab.evaluate(f"fetch('{BLOCKED}').then(() => 'sent', () => 'blocked')") == "blocked"
+
+
+def test_clicks_keys_and_completion(tmp_path, opened):
+    tab = opened(page(tmp_path, vectors(tmp_path / "v.npy")))
+    tab.type("#query", "+w1 -w2")
+    assert tab.locator("#completions li").all_text_contents()[:2] == ["w2", "w20"]
+    tab.press("#query", "ArrowDown")
+    tab.press("#query", "ArrowDown")
+    tab.press("#query", "Enter")
+    assert tab.input_value("#query") == "+w1 -w20"
+    first = results(tab)[0][0]
+    tab.locator("ol button").first.click()
+    assert tab.input_value("#query") == first and len(results(tab)) == 20
+    assert tab.evaluate("app.map.hits.length") == 21
+    x, y = tab.evaluate("() => { app.map.all(); return app.map.place(app.map.hits[3]) }")
+    near = tab.evaluate(f"app.map.at({x}, {y})")
+    tab.locator("#map").click(position={"x": x, "y": y})
+    assert tab.input_value("#query") == tab.evaluate(f"app.tables[0].names[{near}]")
+    assert near >= 0
+    tab.focus("#map")
+    scale = tab.evaluate("app.map.scale")
+    for key in ("+", "ArrowLeft", "ArrowUp"):
+        tab.keyboard.press(key)
+    assert tab.evaluate("app.map.scale") > scale and tab.evaluate("app.map.centre[0]") != 0
+    tab.keyboard.press("0")
+    assert tab.evaluate("app.map.centre") == [0, 0]
+    tab.keyboard.press("/")
+    assert tab.evaluate("document.activeElement.id") == "query"
+
+
+def test_two_files_side_by_side(tmp_path, opened):
+    one, two = vectors(tmp_path / "a.npy"), vectors(tmp_path / "b.npy", seed=1)
+    tab = opened(page(tmp_path, one, two))
+    ask(tab, "w5")
+    assert tab.locator(".answer h2").all_text_contents() == [one, two]
+    for number, path in enumerate((one, two)):
+        words = tab.locator(".answer").nth(number).locator(".word").all_text_contents()
+        expected = [near.word for near in Vectors.load(path).most_similar("w5", topn=20)]
+        assert len({*words} & {*expected}) >= 17
+    tab.locator("#which button").nth(1).click()
+    assert tab.evaluate("app.map.table === app.tables[1]")
+
+
+def test_the_map_is_drawn_with_hits_in_light_and_dark(tmp_path, opened):
+    path = page(tmp_path, vectors(tmp_path / "v.npy"))
+    for scheme, back in (("light", [255, 255, 255]), ("dark", [20, 23, 26])):
+        tab = opened(path, color_scheme=scheme)
+        colours = colours_of(tab)
+        assert max(colours, key=colours.get) == tuple(back)
+        assert len(colours) > 5
+        before = colours.get(tuple(hit_colour(tab)), 0)
+        ask(tab, "w5")
+        assert colours_of(tab).get(tuple(hit_colour(tab)), 0) > before + 20
+
+
+def colours_of(tab):
+    """Return how many pixels of the map have each colour."""
+    tab.evaluate("app.map.paint()")
+    data = tab.evaluate(
+        "() => { const map = byId('map'), found = {};"
+        "const { data } = map.getContext('2d').getImageData(0, 0, map.width, map.height);"
+        "for (let i = 0; i < data.length; i += 4) { const key = [data[i], data[i+1], data[i+2]];"
+        "found[key] = (found[key] || 0) + 1; } return found }"
+    )
+    return {tuple(map(int, key.split(","))): count for key, count in data.items()}
+
+
+def hit_colour(tab):
+    text = tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--hit')")
+    return [int(text.strip()[at : at + 2], 16) for at in (1, 3, 5)]
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(tmp_path, opened):
+    size = {"width": 360, "height": 740}
+    path = page(tmp_path, vectors(tmp_path / "v.npy"), vectors(tmp_path / "w.npy", seed=1))
+    tab = opened(path, viewport=size, has_touch=True, is_mobile=True)
+    ask(tab, "w5")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    for name in ("#query", "#map", "#answers"):
+        box = tab.locator(name).bounding_box()
+        assert box["width"] > 250 and box["y"] + min(box["height"], 40) < 740, name
