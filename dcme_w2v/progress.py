@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from dcme_w2v.files import STANDARD, check_log, open_log
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
+UNKNOWN_SIZE = 80, 24  # of a terminal that reports no size, as through script(1)
 
 
 class Reporter(Protocol):
@@ -92,8 +94,15 @@ class Terminal(Quiet):
         self.close()
         self._bar = self._tqdm(
             total=total, desc=name, unit=f" {unit}", unit_scale=True, file=self._stream,
-            dynamic_ncols=True,
+            **self._size(),
         )  # fmt: skip
+
+    def _size(self) -> dict[str, Any]:
+        """Return tqdm's arguments: the size of the terminal, or a fixed one if it reports 0."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if os.get_terminal_size(self._stream.fileno()).columns == 0:
+                return {"ncols": UNKNOWN_SIZE[0], "nrows": UNKNOWN_SIZE[1]}
+        return {"dynamic_ncols": True}
 
     def advance(self, done: int, **fields: float) -> None:
         """Update the bar; tqdm measures the speed."""

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -72,6 +73,18 @@ def test_a_terminal_gets_a_bar_and_whole_lines_above_it():
     assert "counting: 100%" in drawn
     assert "training: 100%" in drawn
     assert "epoch 1: loss 0.25, held-out log p -3.5000, 2.0 s\n" in drawn
+
+
+def test_a_terminal_that_reports_no_size_gets_a_bar():
+    ours, theirs = os.openpty()  # 0 rows and columns, as through script(1)
+    with os.fdopen(theirs, "w") as screen:
+        bar = Terminal(screen)
+        bar.stage("reading", 10, "bytes")
+        bar.advance(10)
+        bar.close()
+        screen.flush()
+        assert b"reading: 100%" in os.read(ours, 10_000)
+    os.close(ours)
 
 
 def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):

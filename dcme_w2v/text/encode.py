@@ -320,6 +320,8 @@ class _Reading:
 
     def run(self, progress: Progress | None) -> None:
         """Read all blocks; at most two per worker are pending."""
+        if progress:
+            progress(0, self.corpus.bytes_total)
         pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:

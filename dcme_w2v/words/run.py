@@ -215,14 +215,21 @@ def _encoded(
     known = job.read_vocab
     if isinstance(known, str):
         known = Vocabulary.load(known)
-    reporter.stage("reading", None, "bytes")
+    stages: list[str] = []
+
+    def progress(done: int, total: int | None) -> None:
+        if not stages:
+            stages.append("reading")
+            reporter.stage("reading", total, "bytes")
+        reporter.advance(done)
+
     corpus = encode(
         job.corpus if job.sentences is None else job.sentences,
         vocabulary,
         vocabulary=known,
         cache_dir=job.cache_dir,
         threads=options.threads or 1,
-        progress=lambda done, total: reporter.advance(done),
+        progress=progress,
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
     reporter.message(corpus_line(corpus))
