@@ -19,9 +19,12 @@ CACHE_LINE = 64
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 
 
-def new_table(rows: int, dim: int) -> NDArray[np.float32]:
-    """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line."""
-    stride = core.row_stride(rows, dim)
+def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.float32]:
+    """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line.
+
+    The stride is that of a table of `as_for` rows, by default of as many as it has.
+    """
+    stride = core.row_stride(rows if as_for is None else as_for, dim)
     spare = CACHE_LINE // 4
     block = _zeros(rows * stride + spare)
     start = -block.ctypes.data % CACHE_LINE // 4

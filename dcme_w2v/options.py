@@ -185,6 +185,42 @@ class TrainOptions(Checked):
     )
 
 
+@dataclass(frozen=True)
+class SubwordOptions(Checked):
+    """Character n-grams that words are made of; see `dcme_w2v.words.subwords`."""
+
+    subwords: str | None = option(
+        None,
+        "the vector of a word is the mean of its own and those of its character n-grams of MIN to "
+        "MAX characters, as 3-6 (ns)",
+        metavar="MIN-MAX",
+    )
+    buckets: int = option(
+        2_000_000,
+        "number of vectors of character n-grams, which are numbered by hashing",
+        minimum=1,
+        maximum=2**30,
+        needs=("subwords",),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.subwords is None:
+            return
+        found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", self.subwords)
+        if found is None or int(found[1]) > int(found[2]):
+            raise UsageError(
+                f"--subwords={self.subwords}: must be the shortest and the longest n-gram, from 1 "
+                "to 99 characters, as 3-6"
+            )
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
+        shortest, longest = (self.subwords or "0-0").split("-")
+        return int(shortest), int(longest)
+
+
 # Sets of defaults for TrainOptions and --vectors. word2vec.c's command lines get its defaults, so
 # that they reproduce its results. A high likelihood (all tokens, a wide
 # window, no subsampling) and good similarities need different settings; docs/results/likelihood.md
@@ -233,6 +269,12 @@ class FileOptions(Checked):
         None,
         "write both tables, input and context vectors, to this folder, which --init starts from",
         metavar="FOLDER",
+    )
+    output_fasttext: str | None = option(
+        None,
+        "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
+        "gensim read, too",
+        metavar="FILE",
     )
     save_vocab: str | None = option(
         None, 'write the vocabulary, lines "word count"', word2vec="save-vocab", metavar="FILE"

@@ -74,6 +74,10 @@ ROWS = [
         {"corpus": "c.txt"}, {"output": "o.npy", "output_context": "oc.npy"}),
     Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
         {"corpus": "c.txt"}, {"output": "o", "output_context": "oc"}),
+    Row("train {corpus} --output {output} --output-fasttext {output_fasttext} --init {init} "
+        f"--subwords 3-6 --buckets 50 {SMALL}",
+        {"corpus": "c.txt", "init": "i.bin"}, {"output": "o", "output_fasttext": "of"},
+        folders=("corpus",), texts=("subwords",)),
     Row(f"train {{corpus}} --output {{output}} --checkpoint {{checkpoint}} {SMALL}",
         {"corpus": "c.txt"}, {"output": "o", "checkpoint": "ock"},
         folders=("corpus",), kept=("checkpoint",), again=False),
@@ -199,6 +203,7 @@ def made(tmp_path_factory):
             f"train c.txt --output-tables ta --output o {SMALL}",
             f"train c.txt --output-tables tb --output i.npy {SMALL}",
             f"train c.txt --output i2.npy {SMALL}",
+            f"train c.txt --output o --output-fasttext i.bin --subwords 3-6 --buckets 50 {SMALL}",
             "vocab c.txt --output voc --min-count 1",
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
             "classify train d.txt --output k --epochs 1 --quiet",

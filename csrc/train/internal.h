@@ -33,6 +33,7 @@ typedef struct {
     real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* (2 window) rows of a context */
     dcme_sliding contexts, gradients; /* of fixed and linear windows */
+    dcme_word_window words;           /* with subwords */
 } dcme_worker;
 
 struct dcme_trainer {
@@ -61,6 +62,9 @@ int64_t dcme_sentence_batch_read(dcme_worker *worker, int64_t position, int64_t 
 void dcme_learn_cbow(dcme_worker *worker);
 void dcme_learn_cbow_sliding(dcme_worker *worker);
 void dcme_learn_skipgram(dcme_worker *worker);
+/* subwords.c */
+void dcme_learn_cbow_subwords(dcme_worker *worker);
+void dcme_learn_skipgram_subwords(dcme_worker *worker);
 
 /* worker.c: the work of the engine's threads, whose units are shards */
 extern const dcme_work dcme_train_work;

@@ -8,12 +8,14 @@
 #include "engine/engine.h"
 #include "kernels/kernels.h"
 #include "model/options.h"
+#include "train/subwords.h"
 
 typedef struct {
-    const uint32_t *ids;   /* (length) word numbers, by descending frequency */
-    int64_t length;        /* at least 1 */
-    const int64_t *counts; /* (items) */
-    int64_t items;         /* words in the vocabulary */
+    const uint32_t *ids;           /* (length) word numbers, by descending frequency */
+    int64_t length;                /* at least 1 */
+    const int64_t *counts;         /* (items) */
+    int64_t items;                 /* words in the vocabulary */
+    const dcme_subwords *subwords; /* NULL for none */
 } dcme_corpus;
 
 typedef struct dcme_trainer dcme_trainer;
@@ -21,8 +23,9 @@ typedef struct dcme_trainer dcme_trainer;
 /* Numbers in a table of `items` rows: rows are padded to dcme_row_stride(items, dim). */
 dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
 
-/* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes. `kernels` names the
- * instruction set, NULL for the fastest. Everything given must outlive the trainer. */
+/* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes; with subwords the
+ * input's has the rows of n-grams, too, and both have the stride of that many rows. `kernels` names
+ * the instruction set, NULL for the fastest. Everything given must outlive the trainer. */
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
                               const char *kernels, dcme_error *error);

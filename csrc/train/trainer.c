@@ -55,6 +55,8 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     dcme_status status = dcme_shards_cut(&t->starts, &t->engine.units, corpus);
     if (status == DCME_BAD_ARGUMENT)
         return dcme_fail(error, status, corpus->items, "an id is none of the words'");
+    if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
+        return dcme_fail(error, DCME_BAD_ARGUMENT, 0, "an n-gram has no row");
     if (status != DCME_OK)
         return dcme_no_memory(error, (t->engine.units + 1) * (int64_t)sizeof *t->starts,
                               "the list of shards", "split the corpus");
@@ -73,7 +75,9 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         t->options.threads = 1; /* the result of several depends on timing */
     t->corpus = *corpus;
     t->objective = dcme_objective_choose(options);
-    int64_t items = corpus->items, stride = dcme_row_stride(items, options->dim);
+    int64_t items = corpus->items;
+    int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);
+    int64_t stride = dcme_row_stride(rows, options->dim);
     t->model =
         (dcme_model){items, stride, input, output, corpus->counts, dcme_kernels_choose(kernels)};
     t->engine = (dcme_engine){
@@ -81,7 +85,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         .job = t,
         .thread_count = t->options.threads,
         .schedule = {options->lr, options->min_lr, corpus->length, options->epochs},
-        .tables = {{input, items, stride}, {output, items, stride}},
+        .tables = {{input, rows, stride}, {output, items, stride}},
         .row_name = "vector",
     };
     dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;

@@ -14,6 +14,9 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
     if (status == DCME_OK)
         status = dcme_sliding_open(&worker->gradients, trainer->model.kernels, options->window,
                                    linear, stride);
+    if (status == DCME_OK)
+        status = dcme_word_window_open(&worker->words, trainer->corpus.subwords,
+                                       trainer->corpus.items, options->window, stride);
     worker->trainer = trainer;
     worker->h = dcme_allocate(3 * stride, sizeof *worker->h);
     worker->rows = dcme_allocate(2 * options->window, sizeof *worker->rows);
@@ -34,6 +37,7 @@ void dcme_worker_close(dcme_worker *worker) {
     dcme_sentence_batch_close(&worker->batch);
     dcme_sliding_close(&worker->contexts);
     dcme_sliding_close(&worker->gradients);
+    dcme_word_window_close(&worker->words);
     free(worker->h);
     free(worker->rows);
 }
@@ -49,11 +53,20 @@ static void take_shard(void *argument, int64_t shard, int64_t *begin, int64_t *e
     trainer->objective->seed(worker->thread, dcme_stream(seed, epoch, (uint64_t)shard, DCME_NOISE));
 }
 
+static void learn_with_subwords(dcme_worker *worker) {
+    if (worker->trainer->options.model == DCME_SKIPGRAM)
+        dcme_learn_skipgram_subwords(worker);
+    else
+        dcme_learn_cbow_subwords(worker);
+}
+
 static int64_t learn_batch(void *argument, int64_t position, int64_t end) {
     dcme_worker *worker = argument;
     const dcme_train_options *options = &worker->trainer->options;
     position = dcme_sentence_batch_read(worker, position, end);
-    if (options->model == DCME_SKIPGRAM)
+    if (worker->trainer->corpus.subwords)
+        learn_with_subwords(worker);
+    else if (options->model == DCME_SKIPGRAM)
         dcme_learn_skipgram(worker);
     else if (options->window_mode == DCME_SHRINK)
         dcme_learn_cbow(worker);

@@ -32,11 +32,17 @@ cdef extern from "model/options.h" nogil:
 
 
 cdef extern from "train/train.h" nogil:
+    ctypedef struct dcme_subwords:
+        const int64_t *starts
+        const int32_t *ngrams
+        int64_t buckets
+
     ctypedef struct dcme_corpus:
         const uint32_t *ids
         int64_t length
         const int64_t *counts
         int64_t items
+        const dcme_subwords *subwords
 
     ctypedef struct dcme_trainer:
         pass
@@ -78,24 +84,41 @@ def initialise(float[:, ::1] table, int64_t dim, int64_t seed):
 
 
 cdef class Trainer(Run):
-    """A training run over an encoded corpus; see csrc/train/train.h."""
+    """A training run over an encoded corpus; see csrc/train/train.h.
+
+    `subwords` are the n-grams of each word: where they start, and their numbers. Their rows are
+    behind those of the words in `input`.
+    """
 
     cdef dcme_trainer *trainer
+    cdef dcme_subwords subwords
     cdef object kept
 
     def __init__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
-                 float[:, ::1] input, float[:, ::1] output, kernels=None):
+                 float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None):
         cdef dcme_train_options wanted = options
         cdef dcme_corpus corpus
         cdef dcme_error error
         cdef bytes name = kernels.encode() if kernels else b""
-        if ids.shape[0] == 0 or input.shape[0] != counts.shape[0]:
+        cdef const int64_t[::1] starts
+        cdef const int32_t[::1] ngrams
+        rows = input.shape[0] if subwords is None else output.shape[0]
+        if ids.shape[0] == 0 or rows != counts.shape[0] or input.shape[1] != output.shape[1]:
             raise ValueError("ids, counts and tables do not fit together")
         corpus.ids = &ids[0]
         corpus.length = ids.shape[0]
         corpus.counts = &counts[0]
         corpus.items = counts.shape[0]
-        self.kept = (ids, counts, input, output)
+        corpus.subwords = NULL
+        self.kept = (ids, counts, input, output, subwords)
+        if subwords is not None:
+            starts, ngrams = subwords
+            if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
+                raise ValueError("the n-grams are not those of the words")
+            self.subwords.starts = &starts[0]
+            self.subwords.ngrams = &ngrams[0] if ngrams.shape[0] else NULL
+            self.subwords.buckets = input.shape[0] - output.shape[0]
+            corpus.subwords = &self.subwords
         check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],
                                 <const char *>name if name else NULL, &error), &error)
         self.engine = dcme_trainer_engine(self.trainer)

@@ -31,7 +31,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Model": (
         "preset", "model", "dim", "window", "window_mode", "epochs", "sample", "lr", "min_lr",
-        "input_rate", "covariance", "sparsity", "centre", "power", "tfidf", "tolerance",
+        "input_rate", "subwords", "buckets", "covariance", "sparsity", "centre", "power", "tfidf",
+        "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
         "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
         "patience", "l2", "bias", "passes", "threshold", "scorer",
@@ -47,7 +48,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "quiet", "log_json",
     ),
     "Output": (
-        "output", "output_context", "output_tables", "vectors", "format", "postprocess",
+        "output", "output_context", "output_tables", "output_fasttext", "vectors", "format",
+        "postprocess",
         "save_vocab", "save_table", "statistics", "as_json",
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),

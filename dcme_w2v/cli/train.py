@@ -24,6 +24,7 @@ from dcme_w2v.options import (
     OutputOptions,
     PresetOptions,
     RoundsOptions,
+    SubwordOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -84,8 +85,8 @@ def _settle_tree(ctx: click.Context) -> None:
 )
 @click.argument("corpus", nargs=-1)
 @options_of(FileOptions)
-@options_of(PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions)
-@options_of(ClusterOptions, RoundsOptions, CheckpointOptions)
+@options_of(PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, HoldoutOptions)
+@options_of(OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions)
 @dry_run_option
 @json_option
 @quiet_option
@@ -118,7 +119,8 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     values |= dataclasses.asdict(output)
     kept = collect(CheckpointOptions, values)
     cluster, rounds = collect(ClusterOptions, values), collect(RoundsOptions, values)
-    job = TrainJob(**values, checkpoints=kept, holdout=holdout, cluster=cluster, rounds=rounds)
+    values |= {"cluster": cluster, "rounds": rounds, "subwords": collect(SubwordOptions, values)}
+    job = TrainJob(**values, checkpoints=kept, holdout=holdout)
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
@@ -143,5 +145,5 @@ def _check(job: TrainJob, dry_run: bool) -> None:
         raise UsageError("no --output; give the file for the vectors, or --dry-run")
     if dry_run:
         check_standard_output()
-    written = (job.output, job.output_context, job.save_vocab, job.log_json)
+    written = (job.output, job.output_context, job.output_fasttext, job.save_vocab, job.log_json)
     ignore_broken_pipe(*written, job.checkpoints.folder)

@@ -46,6 +46,7 @@ from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
 from dcme_w2v.words.resources import needs, plan_line, reason_against
+from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors import Vectors
 
 KIND = "words on a cluster"
@@ -60,6 +61,7 @@ class Trained:
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     kernels: str
+    subwords: Subwords | None = None
 
 
 def train_on_cluster(
@@ -110,6 +112,8 @@ def _checked(
     for name in ("init", "holdout"):
         if getattr(job, name) is not None:
             raise UsageError(f"--{name}: is not supported with --cluster; remove it")
+    if job.subwords.subwords is not None:
+        raise UsageError("--subwords: is not supported with --cluster; remove it")
     if found is not None:
         if job.checkpoints.folder != job.checkpoints.resume:
             raise UsageError("--checkpoint: must be the folder of --resume with --cluster")

@@ -12,7 +12,7 @@ entries   the bytes of a word, 0x00, int64 count, int8 0: word, 1: label
 input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
 output    the same for the context vectors
 
-`dcme_w2v.words.vectors.Vectors.load` reads them, `dcme-w2v train --output-fasttext` writes them.
+`dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
-LOSSES = {1: "hs", 2: "ns", 3: "softmax", 4: "ova"}
+NEGATIVE_SAMPLING = 2
+LOSSES = {1: "hs", NEGATIVE_SAMPLING: "ns", 3: "softmax", 4: "ova"}
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LONGEST = 100  # characters of an n-gram
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 
-_HEAD = struct.Struct("<14id")
-_SIZES = struct.Struct("<3i2q")
-_ENTRY = struct.Struct("<qb")  # behind a word and its NUL
-_MATRIX = struct.Struct("<bqq")
-_NAMES = ("dim", "window", "epochs", "min_count", "negative", "word_ngrams", "loss", "model",
+HEAD = struct.Struct("<14id")
+SIZES = struct.Struct("<3i2q")
+ENTRY = struct.Struct("<qb")  # behind a word and its NUL
+MATRIX = struct.Struct("<bqq")
+NAMES = ("dim", "window", "epochs", "min_count", "negative", "word_ngrams", "loss", "model",
           "buckets", "shortest", "longest", "update_interval")  # fmt: skip
 
 
@@ -136,8 +137,8 @@ class _Reader:
         return values
 
     def model(self) -> FastTextModel:
-        _, version, *numbers, sample = self._take(_HEAD)
-        header = {**dict(zip(_NAMES, numbers, strict=True)), "sample": sample}
+        _, version, *numbers, sample = self._take(HEAD)
+        header = {**dict(zip(NAMES, numbers, strict=True)), "sample": sample}
         if version not in (VERSION, WITHOUT_NGRAMS):
             raise FormatError(
                 f"{self._path}: is a model of fastText of version {version}; give one of version "
@@ -145,7 +146,7 @@ class _Reader:
             )
         if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
             header["longest"] = 0
-        entries, words, labels, tokens, pruned = self._take(_SIZES)
+        entries, words, labels, tokens, pruned = self._take(SIZES)
         self._check(header, entries, words, labels)
         header |= {"labels": labels, "tokens": tokens}
         found, counts = self._dictionary(entries, words)
@@ -178,7 +179,7 @@ class _Reader:
 
     def _dictionary(self, entries: int, words: int) -> tuple[Words, NDArray[np.int64]]:
         texts, counts = [], []
-        find, unpack = self._data.find, _ENTRY.unpack_from
+        find, unpack = self._data.find, ENTRY.unpack_from
         position = self._at
         for number in range(entries):
             end = find(b"\0", position)
@@ -190,7 +191,7 @@ class _Reader:
             if number < words:
                 texts.append(self._data[position:end])
                 counts.append(count)
-            position = end + 1 + _ENTRY.size
+            position = end + 1 + ENTRY.size
         self._at = position
         return self._checked(Words.from_words(texts)), np.array(counts, dtype=np.int64)
 
@@ -204,7 +205,7 @@ class _Reader:
         return words
 
     def _matrix(self, name: str, expected: int | None, dim: int) -> NDArray[np.float32]:
-        quantised, rows, columns = self._take(_MATRIX)
+        quantised, rows, columns = self._take(MATRIX)
         if quantised:
             raise self._quantised()
         if rows < 0 or columns != dim or (expected is not None and rows != expected):

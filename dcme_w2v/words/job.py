@@ -8,10 +8,12 @@ from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.options import CheckpointOptions, HoldoutOptions, RoundsOptions
+from dcme_w2v.options import CheckpointOptions, HoldoutOptions, RoundsOptions, SubwordOptions
 from dcme_w2v.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.fasttext_writer import check_model_name
+from dcme_w2v.words.foreign import FASTTEXT
 from dcme_w2v.words.sidecars import (
     MANIFEST,
     VOCABULARY,
@@ -39,6 +41,8 @@ class TrainJob:
         Where the word vectors and the context vectors go; ``-`` is standard output.
     output_tables : str, optional
         Folder that both tables go to, see `dcme_w2v.words.tables`.
+    output_fasttext : str, optional
+        Where a model of fastText goes, see `dcme_w2v.words.fasttext`.
     save_vocab : str, optional
         Where the vocabulary goes.
     read_vocab : str or Vocabulary, optional
@@ -66,12 +70,15 @@ class TrainJob:
         Where it runs, if not here; see `dcme_w2v.cluster.train`.
     rounds : RoundsOptions
         How often, and how, the shards of a cluster exchange what they have learned.
+    subwords : SubwordOptions
+        Which character n-grams have vectors, too.
     """
 
     corpus: tuple[str, ...]
     output: str | None = None
     output_context: str | None = None
     output_tables: str | None = None
+    output_fasttext: str | None = None
     save_vocab: str | None = None
     read_vocab: str | Vocabulary | None = None
     init: str | Vectors | None = None
@@ -85,6 +92,7 @@ class TrainJob:
     sentences: Sentences | None = None
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     rounds: RoundsOptions = field(default_factory=RoundsOptions)
+    subwords: SubwordOptions = field(default_factory=SubwordOptions)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", as_paths(self.corpus))
@@ -108,6 +116,10 @@ def paths_of(job: TrainJob) -> Paths:
             sidecars.append(Sidecar(counts, is_vocabulary))
         paths.writes(flag, path, sidecars)
     paths.model("--output-tables", job.output_tables, KIND)
+    if job.output_fasttext is not None:
+        check_model_name(job.output_fasttext)
+        partial = Sidecar(job.output_fasttext + PARTIAL, lambda old: starts_with(old, FASTTEXT))
+        paths.writes("--output-fasttext", job.output_fasttext, [partial])
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
     return paths_in(paths, job.checkpoints).temporary("--cache-dir", job.cache_dir)
 
@@ -128,6 +140,7 @@ def check_no_context(job: TrainJob, objective: str) -> None:
         f"--vectors={job.vectors}": job.vectors not in (None, "input"),
         "--output-context": job.output_context is not None,
         "--output-tables": job.output_tables is not None,
+        "--output-fasttext": job.output_fasttext is not None,
         "--init-context": job.init_context is not None,
         "--holdout": job.holdout is not None,
     }
@@ -137,6 +150,23 @@ def check_no_context(job: TrainJob, objective: str) -> None:
                 f"{flag}: needs context vectors, which --objective={objective} does not train; "
                 "give --objective=ns"
             )
+
+
+def check_subwords(job: TrainJob, objective: str) -> None:
+    """Raise if a run with subwords is to train, read or write what they do not support."""
+    if job.subwords.subwords is None:
+        return
+    given = f"--subwords={job.subwords.subwords}"
+    if objective != "ns":
+        raise UsageError(f"{given}: is not supported by {objective}; give --objective=ns")
+    refused = {
+        f"--vectors={job.vectors}": job.vectors not in (None, "input"),
+        "--output-tables": job.output_tables is not None,
+        "--holdout": job.holdout is not None,
+    }
+    for flag, is_given in refused.items():
+        if is_given:
+            raise UsageError(f"{flag}: is not supported with {given}; remove one of them")
 
 
 def _partial(path: str, job: TrainJob) -> list[Sidecar]:

@@ -14,13 +14,16 @@ from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.subwords import WordNgrams
 from dcme_w2v.words.vectors_io import format_of
 
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
 
 
-def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[str, Any]:
+def needs(
+    job: TrainJob, corpus: EncodedCorpus, options: TrainOptions, ngrams: WordNgrams | None = None
+) -> dict[str, Any]:
     """Return the required and available resources of a run, in tokens and bytes.
 
     ``disk`` lists the output folders with the bytes needed and free; folders on one file system
@@ -31,13 +34,21 @@ def needs(job: TrainJob, corpus: EncodedCorpus, options: TrainOptions) -> dict[s
     if options.objective == "dcme":
         state = options.clusters * words * (5 if options.dcme_update == "paper" else 17)
     tree = words * TREE_BYTES_A_WORD if options.objective == "hs" else 0
-    memory = 2 * words * row_stride(words, options.dim) * 4 + words * 40 + text + state + tree
-    checkpoint = 2 * words * options.dim * 4 + text + 22 * words + state
+    buckets, lists = 0, 0
+    if ngrams is not None:  # and the vectors of the words, which are means
+        buckets = ngrams.options.buckets
+        lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * options.dim * 4
+    rows = 2 * words + buckets
+    tables = rows * row_stride(words + buckets, options.dim) * 4
+    memory = tables + words * 40 + text + state + tree + lists
+    checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
+    if job.output_fasttext is not None and not is_stream(job.output_fasttext):
+        files[job.output_fasttext] = rows * options.dim * 4 + text + 10 * words
     folders = [(Path(path).parent, size) for path, size in files.items()]
     largest = list(files.values())
     if job.checkpoints.folder is not None:
-        largest += [words * options.dim * 4, state]
+        largest += [max(words, buckets) * options.dim * 4, state]
         folders.append((Path(job.checkpoints.folder), (KEPT + 1) * checkpoint))
     return {
         "threads": options.threads,
@@ -61,7 +72,7 @@ def reason_against(plan: dict[str, Any]) -> ResourceError | None:
     if limit is not None and memory > limit:
         return OutOfMemoryError(
             f"training needs {memory:,} bytes of memory, {limit:,} are available: lower --dim, "
-            "--max-vocab or --clusters, or raise --min-count"
+            "--max-vocab, --clusters or --buckets, or raise --min-count"
         )
     longest, limit = plan["largest_file_bytes"], plan["file_limit_bytes"]
     if limit is not None and longest > limit:

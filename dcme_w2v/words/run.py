@@ -23,7 +23,13 @@ from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import is_stream
-from dcme_w2v.options import HoldoutOptions, OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.options import (
+    HoldoutOptions,
+    OutputOptions,
+    SubwordOptions,
+    TrainOptions,
+    VocabularyOptions,
+)
 from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
@@ -31,8 +37,9 @@ from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
+from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
-from dcme_w2v.words.job import TrainJob, check_no_context, counts_path, paths_of
+from dcme_w2v.words.job import TrainJob, check_no_context, check_subwords, counts_path, paths_of
 from dcme_w2v.words.manifest import (
     Seconds,
     TokenCounts,
@@ -42,6 +49,7 @@ from dcme_w2v.words.manifest import (
 )
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.start import start_from
+from dcme_w2v.words.subwords import Subwords, WordNgrams
 from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -103,13 +111,14 @@ def train(
         _encoded(job, vocabulary, options, reporter) as corpus,
     ):
         options = resolved(options, len(corpus.vocabulary))
-        plan = needs(job, corpus, options)
+        ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
+        plan = needs(job, corpus, options, ngrams)
         if refused := reason_against(plan):
             raise refused
         reporter.message(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
-        training = Trainer(corpus.ids, corpus.vocabulary.counts, options)
+        training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
         held_out = prepared(holdout, corpus, vocabulary, training)
         if held_out is not None:
             reporter.message(held_out.line)
@@ -144,7 +153,8 @@ def dry_run(
         options = dataclasses.replace(options, threads=1)  # of a worker
     job, options, _ = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter) as corpus:
-        plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)))
+        ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
+        plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
         if job.cluster.cluster is not None:
             from dcme_w2v.cluster.estimate import plan_of
 
@@ -175,8 +185,14 @@ def as_vectors(
     context = None
     if has_context(training.options):
         context = Vectors(vocabulary, training.output, counts)
-    matrix = combine_in_place(training.input, training.output, job.vectors)
-    return Vectors(vocabulary, matrix, counts, context=context, manifest=manifest)
+    subwords = training.subwords
+    if subwords is None:
+        matrix = combine_in_place(training.input, training.output, job.vectors)
+    else:
+        matrix = subwords.vectors_of(vocabulary, training.input)
+    return Vectors(
+        vocabulary, matrix, counts, context=context, manifest=manifest, subwords=subwords
+    )
 
 
 def with_counts(job: TrainJob) -> TrainJob:
@@ -197,12 +213,15 @@ def _resolved(
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: requires --init, the word vectors of the same training")
     checked = resolved(options)
-    vectors = vectors_of(job.vectors, options, job.output_context)
+    check_subwords(job, options.objective)
+    vectors = "input"
+    if job.subwords.subwords is None:
+        vectors = vectors_of(job.vectors, options, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
     if not has_context(options):
         check_no_context(job, options.objective)
     if found is not None:
-        found.check_options(_named(vocabulary, checked), _free(checked))
+        found.check_options(_named(job, vocabulary, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)
     check_file(HoldoutOptions(job.holdout), job.corpus)
     return job, options, found
@@ -258,7 +277,7 @@ def manifest_for(
         held_out=corpus.held_out_tokens * training.options.epochs,
     )
     return manifest_of(
-        options=(vocabulary, training.options, holdout, output),
+        options=(vocabulary, training.options, job.subwords, holdout, output),
         corpus=[(file["path"], file["size"]) for file in corpus.files],
         vocabulary=len(corpus.vocabulary),
         tokens=tokens,
@@ -291,6 +310,7 @@ class Trained(Protocol):
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     kernels: str
+    subwords: Subwords | None
 
 
 class WordsTask(Task):
@@ -307,7 +327,7 @@ class WordsTask(Task):
         held_out: HeldOut | None,
     ) -> None:
         options = training.options
-        super().__init__(training, _named(vocabulary, options), corpus.tokens * options.epochs)
+        super().__init__(training, _named(job, vocabulary, options), corpus.tokens * options.epochs)
         self.free = _free(options)
         self._job, self._corpus, self._training, self._held_out = job, corpus, training, held_out
 
@@ -349,8 +369,9 @@ class WordsTask(Task):
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
-def _named(vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
-    return {**dataclasses.asdict(vocabulary), **dataclasses.asdict(options)}
+def _named(job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
+    parts = (vocabulary, options, job.subwords)
+    return {name: value for part in parts for name, value in dataclasses.asdict(part).items()}
 
 
 def _free(options: TrainOptions) -> tuple[str, ...]:
@@ -369,9 +390,8 @@ def save_results(
 
     If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.fallback`.
     """
-    assert job.vectors is not None
     tables = (
-        (job.output, "vectors", CombinedRows(training.input, training.output, job.vectors)),
+        (job.output, "vectors", _word_rows(job, training, corpus.vocabulary)),
         (job.output_context, "context", training.output),
     )
     results = [
@@ -383,12 +403,32 @@ def save_results(
         for path, name, matrix in tables
         if path is not None and not (suffix and is_stream(path))
     ]
+    if job.output_fasttext is not None and not (suffix and is_stream(job.output_fasttext)):
+        write = partial(_write_fasttext, job.subwords, corpus, training)
+        results.append(Result(job.output_fasttext + suffix, "model", write))
     if job.output_tables is not None and not suffix:
         options = dataclasses.asdict(training.options)
         write = partial(_write_tables, corpus, training, options)
         results.append(Result(job.output_tables, "tables", write))
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
+
+
+def _word_rows(job: TrainJob, training: Trained, vocabulary: Vocabulary) -> Matrix:
+    assert job.vectors is not None
+    if training.subwords is None:
+        return CombinedRows(training.input, training.output, job.vectors)
+    return training.subwords.vectors_of(vocabulary, training.input)
+
+
+def _write_fasttext(
+    subwords: SubwordOptions, corpus: EncodedCorpus, training: Trained, path: str
+) -> None:
+    rows = [training.input]
+    if training.subwords is not None:
+        rows.append(training.subwords.rows)
+    tables = rows, [training.output]
+    save_model(path, corpus.vocabulary, tables, training.options, subwords, corpus.tokens)
 
 
 def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> None:

@@ -14,7 +14,9 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.defaults import has_context
+from dcme_w2v.words.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
 from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.tables import input_of
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -43,6 +45,8 @@ def start_from(
         None of the corpus's words is there.
     """
     vectors, name, options = _loaded(init, "--init")
+    if training.subwords is not None and isinstance(init, str) and is_fasttext(init):
+        vectors = _with_ngrams(vectors, init, training.subwords)
     output = vectors.context
     if context is not None:
         output, context_name, _ = _loaded(context, "--init-context")
@@ -64,6 +68,25 @@ def _loaded(given: str | Vectors, flag: str) -> tuple[Vectors, str, dict[str, An
     else:
         vectors, manifest = given, given.manifest or {}
     return vectors, given if isinstance(given, str) else flag, manifest.get("options", {})
+
+
+def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:
+    """Copy the n-grams of a model of fastText; return the words' own rows instead of means."""
+    model = open_model(path)
+    found, words = model.subwords, len(model.words)
+    if found is None:
+        return vectors
+    same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)
+    if not same or found.rows.shape != subwords.rows.shape:
+        raise FormatError(
+            f"{path}: has n-grams of {found.shortest}-{found.longest} characters in "
+            f"{len(found.rows)} buckets of {vectors.dim} dimensions: give --subwords="
+            f"{found.shortest}-{found.longest} --buckets={len(found.rows)} --dim={vectors.dim}"
+        )
+    subwords.rows[:] = found.rows
+    has_context = len(model.output) == words and model.header["loss"] == NEGATIVE_SAMPLING
+    context = Vectors(vectors.words, model.output) if has_context else None
+    return Vectors(vectors.words, model.input[:words], context=context)
 
 
 def _check_same(

@@ -13,11 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import ngrams_of
+from dcme_w2v.options import SubwordOptions
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.words import Words
 
 _GATHERED_AT_ONCE = 1 << 23  # bytes of rows
 _ROWS_A_WORD = 32  # approximately
+
+
+@dataclass(frozen=True)
+class WordNgrams:
+    """The character n-grams of the words of a vocabulary.
+
+    Attributes
+    ----------
+    options : SubwordOptions
+    starts : ndarray of int64, shape (words + 1,)
+    numbers : ndarray of int32
+        Those of word i are at starts[i] .. starts[i + 1] - 1.
+    """
+
+    options: SubwordOptions
+    starts: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+
+    @classmethod
+    def of_words(cls, options: SubwordOptions, words: Words) -> WordNgrams | None:
+        """Return the n-grams of words; None if the options have none."""
+        if options.subwords is None:
+            return None
+        found = ngrams_of(words.text, words.offsets, *options.lengths, options.buckets)
+        return cls(options, *found)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dcme_w2v.options import (
     OutputOptions,
     PresetOptions,
     RoundsOptions,
+    SubwordOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -34,8 +35,9 @@ from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
 Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
-OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
-           ClusterOptions, RoundsOptions, CheckpointOptions, FileOptions)  # fmt: skip
+OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, HoldoutOptions,
+           OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
+           FileOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
 # gensim's names of our options, for error messages.
@@ -131,6 +133,7 @@ def train(
     }
     paths, sentences = _paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
+    files["subwords"] = made[SubwordOptions]
     files["checkpoints"] = made[CheckpointOptions]
     files |= {"cluster": made[ClusterOptions], "rounds": made[RoundsOptions]}
     job = TrainJob(paths, **files)

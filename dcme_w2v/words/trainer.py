@@ -10,6 +10,7 @@ from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.engine import trainer as engine
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
+from dcme_w2v.words.subwords import Subwords, WordNgrams
 
 
 class Trainer(engine.Trainer):
@@ -26,12 +27,16 @@ class Trainer(engine.Trainer):
     kernels : str, optional
         Instruction set: "scalar", "avx2", "avx512" or "neon"; by default that of the environment
         variable DCME_W2V_KERNELS, or else the fastest that the machine supports.
+    ngrams : WordNgrams, optional
+        The character n-grams of the words, which have input vectors, too.
 
     Attributes
     ----------
     input, output : ndarray of float32, shape (words, dim)
         The word vectors and the context vectors. Rows are padded: the arrays are views that are
-        not contiguous.
+        not contiguous. With n-grams, `input` has a word's own vectors only.
+    subwords : Subwords or None
+        The vectors of the n-grams.
     """
 
     options: TrainOptions
@@ -43,18 +48,33 @@ class Trainer(engine.Trainer):
         counts: NDArray[np.int64],
         options: TrainOptions,
         kernels: str | None = None,
+        ngrams: WordNgrams | None = None,
     ) -> None:
         self._ids = ids
-        input_table = new_table(len(counts), options.dim)
-        output_table = new_table(len(counts), options.dim)
-        self.input = input_table[:, : options.dim]
+        words = len(counts)
+        rows = words + (ngrams.options.buckets if ngrams else 0)
+        input_table = new_table(rows, options.dim)
+        output_table = new_table(words, options.dim, as_for=rows)
+        self.input = input_table[:words, : options.dim]
         self.output = output_table[:, : options.dim]
+        self.subwords: Subwords | None = None
+        if ngrams is not None:
+            self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
         opened = core.Trainer(
-            core_options(options), ids, counts, input_table, output_table, kernels_named(kernels)
+            core_options(options),
+            ids,
+            counts,
+            input_table,
+            output_table,
+            kernels_named(kernels),
+            (ngrams.starts, ngrams.numbers) if ngrams else None,
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
         core.initialise(input_table, options.dim, options.seed)
-        tables = {"vectors": self.input, "context": self.output}
+        tables = {"vectors": self.input}  # in the order of the core's rows
+        if self.subwords is not None:
+            tables["ngrams"] = self.subwords.rows
+        tables["context"] = self.output
         super().__init__(opened, options, tables, str(opened.kernels))
 
     @property

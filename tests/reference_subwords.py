@@ -1,0 +1,60 @@
+"""Training with subwords in numpy and double precision; see `reference`."""
+
+import numpy as np
+from reference import Reference, around, initial_table
+
+
+class SubwordReference(Reference):
+    """The vector of a word is the mean of its own row and of those of its n-grams."""
+
+    def __init__(self, ids, counts, options, make_objective, ngrams):
+        super().__init__(ids, counts, options, make_objective)
+        items, starts = len(counts), ngrams.starts
+        rows = items + ngrams.options.buckets
+        self.input = initial_table(rows, options.dim, options.seed)
+        self.rows = [
+            np.array([word, *(items + ngrams.numbers[starts[word] : starts[word + 1]])])
+            for word in range(items)
+        ]
+
+    def vector(self, word):
+        return self.input[self.rows[word]].mean(axis=0)
+
+    def add(self, word, moved):
+        """Add to each of a word's rows, twice where a row is there twice."""
+        np.add.at(self.input, self.rows[word], moved)
+
+    def cbow(self, sentence, rate):
+        """Vectors are computed and rows move at the ends of the widest window."""
+        c, n = self.options.window, len(sentence)
+        vectors, before = np.zeros((2, n, self.options.dim))
+        for p in range(n + c):
+            if p < n:
+                vectors[p] = before[p] = self.vector(sentence[p])
+            if p < c:
+                continue
+            places = np.array(around(p - c, self.half_window(), n))
+            weights = self.weights(places - (p - c))
+            h = weights @ vectors[places] / weights.sum()
+            gradient = self.step(sentence[p - c], h, rate)
+            move = self.options.input_rate * rate * self.share(weights) * gradient
+            vectors[places] += np.outer(weights, move)
+            if p >= 2 * c:
+                self.add(sentence[p - 2 * c], vectors[p - 2 * c] - before[p - 2 * c])
+        for p in range(max(0, n - c), n):
+            self.add(sentence[p], vectors[p] - before[p])
+        self.trained += n
+
+    cbow_lazy = cbow
+
+    def skipgram(self, sentence, rate):
+        window, linear = self.options.window, self.options.window_mode == "linear"
+        for t, word in enumerate(sentence):
+            before = self.vector(word)
+            h = before.copy()
+            for p in around(t, self.half_window(), len(sentence)):
+                weight = 1 - (abs(p - t) - 1) / window if linear else 1
+                gradient = self.step(sentence[p], h, weight * rate)
+                h = h + self.options.input_rate * weight * rate * gradient
+            self.add(word, h - before)
+        self.trained += len(sentence)

@@ -1,0 +1,227 @@
+"""Training with character n-grams: against the reference, its files, its errors."""
+
+import json
+
+import numpy as np
+import pytest
+from fasttext_models import mean_of
+from reference_objectives import OBJECTIVES
+from reference_subwords import SubwordReference
+from texts import corpus
+
+import dcme_w2v as dw
+from dcme_w2v._core.train import has_kernels
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import SubwordOptions, TrainOptions
+from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.fasttext import open_model
+from dcme_w2v.words.subwords import WordNgrams
+from dcme_w2v.words.trainer import Trainer
+from dcme_w2v.words.vectors import Vectors
+
+KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
+SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}
+BUCKETS = 37
+SENTENCES = ["the theory of the thing", "another thing and a theorem", "of words and wording"] * 40
+QUICK = {"dim": 8, "subwords": "3-6", "buckets": 50, "min_count": 1, "threads": 1, "sample": 0.0}
+WITHOUT = {name: QUICK[name] for name in ("dim", "min_count", "threads", "sample")}
+FLAGS = ["--dim", "8", "--subwords", "3-6", "--buckets", "50", "--min-count", "1", "--quiet"]
+
+
+def some_ngrams(words, seed=1):
+    """Return up to six n-grams for each word, some of them twice, and none for some words."""
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(0, 7, words))]).astype(np.int64)
+    numbers = rng.integers(0, BUCKETS, starts[-1]).astype(np.int32)
+    return WordNgrams(SubwordOptions("3-6", BUCKETS), starts, numbers)
+
+
+def fill(training, reference):
+    reference.input[:] = np.random.default_rng(1).normal(0, 0.5, reference.input.shape)
+    reference.output[:] = np.random.default_rng(2).normal(0, 0.5, reference.output.shape)
+    words = len(training.input)
+    training.input[:] = reference.input[:words]
+    training.subwords.rows[:] = reference.input[words:]
+    training.output[:] = reference.output
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("gradient", ["exact", "word2vec"])
+@pytest.mark.parametrize("mode", ["shrink", "fixed", "linear"])
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_rows_are_those_of_the_reference(model, mode, gradient, kernels):
+    text = corpus(tokens=1200)
+    choice = {"model": model, "window_mode": mode, "gradient": gradient, "input_rate": 0.5}
+    options = resolved(TrainOptions(**SMALL | choice | {"epochs": 1}))
+    ngrams = some_ngrams(len(text[1]))
+    training = Trainer(*text, options, kernels, ngrams)
+    reference = SubwordReference(*text, options, OBJECTIVES["ns"], ngrams)
+    fill(training, reference)
+    start = reference.input.copy()
+    for number in range(options.epochs):
+        loss = reference.epoch(number)
+        assert training.epoch(number).loss == pytest.approx(loss, rel=1e-5)
+    words = len(training.input)
+    for found, wanted in (
+        (training.input, reference.input[:words]),
+        (training.subwords.rows, reference.input[words:]),
+        (training.output, reference.output),
+    ):
+        assert np.abs(found - wanted).max() <= 3e-5 * np.abs(wanted).max()
+    assert np.abs(reference.input - start).max() > 0.1
+    assert training.progress().trained == reference.trained
+
+
+def test_a_word_without_ngrams_is_trained_as_without_subwords():
+    text = corpus(tokens=3000)
+    options = resolved(TrainOptions(**SMALL, model="skipgram"))
+    none = WordNgrams(
+        SubwordOptions("3-6", 5), np.zeros(len(text[1]) + 1, np.int64), np.empty(0, np.int32)
+    )
+    plain, composed = Trainer(*text, options), Trainer(*text, options, ngrams=none)
+    for training in (plain, composed):
+        training.epoch(0)
+    np.testing.assert_allclose(composed.input, plain.input, atol=1e-6)
+
+
+def test_wrong_ngrams_are_refused():
+    text = corpus(tokens=500)
+    options = resolved(TrainOptions(**SMALL))
+    good = some_ngrams(len(text[1]))
+    for starts, numbers in (
+        (good.starts, good.numbers + BUCKETS),
+        (good.starts, good.numbers - BUCKETS),
+        (good.starts[::-1].copy(), good.numbers),
+        (good.starts[:-1], good.numbers),
+    ):
+        with pytest.raises(ValueError):
+            Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
+
+
+def test_words_are_means_and_never_seen_ones_have_vectors(tmp_path):
+    vectors = dw.train(SENTENCES, output=tmp_path / "v.txt", **QUICK)
+    model = vectors.subwords
+    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
+    assert "theoretical" in vectors and "theoretical" not in vectors.words
+    options = vectors.manifest["options"]
+    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
+    np.testing.assert_array_equal(Vectors.load(tmp_path / "v.txt").vectors, vectors.vectors)
+    assert model.rows.any(axis=1).all()  # untouched n-grams start at random, as others
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_the_model_is_one_of_fasttext(tmp_path, model):
+    path = tmp_path / "model.bin"
+    vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
+    opened, loaded = open_model(path), Vectors.load(path)
+    assert opened.header["dim"] == 8 and opened.header["negative"] == 7
+    assert opened.header["model"] == {"cbow": 1, "skipgram": 2}[model]
+    assert opened.header["tokens"] == sum(len(line.split()) for line in SENTENCES)
+    words = list(loaded.words)
+    assert words == list(vectors.words) and loaded.counts.tolist() == vectors.counts.tolist()
+    np.testing.assert_array_equal(opened.output, vectors.context.vectors)
+    np.testing.assert_array_equal(loaded.vectors, vectors.vectors)
+    for word in ("theory", "theoretical"):
+        np.testing.assert_array_equal(loaded[word], vectors[word])
+        np.testing.assert_allclose(loaded[word], mean_of(word, opened.input, words), atol=1e-6)
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    keyed = fasttext.load_facebook_model(str(path)).wv
+    for word in ("theory", "theoretical"):
+        np.testing.assert_allclose(keyed[word], loaded[word], atol=1e-6)
+
+
+def test_a_model_without_subwords(tmp_path):
+    path = tmp_path / "model.bin"
+    vectors = dw.train(SENTENCES, output_fasttext=path, **WITHOUT)
+    opened = open_model(path)
+    assert opened.subwords is None and "theoretical" not in Vectors.load(path)
+    assert len(opened.input) == len(vectors.words)
+
+
+def test_a_model_goes_on_where_it_ended(tmp_path):
+    path, again = tmp_path / "model.bin", tmp_path / "again.bin"
+    first = dw.train(SENTENCES, output_fasttext=path, **{**QUICK, "epochs": 20})
+    still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
+    dw.train(SENTENCES, init=str(path), output_fasttext=again, **QUICK, **still)
+    before, after = open_model(path), open_model(again)
+    np.testing.assert_allclose(after.input, before.input, atol=0.01)
+    np.testing.assert_allclose(after.output, before.output, atol=0.01)
+    assert np.abs(before.input).max() > 0.1 and np.abs(before.output).max() > 0.1
+    for other in ({"buckets": 49}, {"subwords": "3-5"}):
+        with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*give"):
+            dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
+    plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
+    np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
+
+
+def test_a_resumed_run_is_bit_identical(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
+    base = ["train", "c.txt", *FLAGS, "--threads", "1", "--epochs", "3"]
+    assert run([*base, "--output", "a.txt", "--output-fasttext", "a.bin"]) == 0
+    kept = ["--checkpoint", "k", "--checkpoint-every", "1"]
+    assert run([*base, "--output", "b.txt", *kept]) == 0
+    newest = max((tmp_path / "k").iterdir())
+    assert (newest / "ngrams.npy").exists() if newest.is_dir() else True
+    resumed = ["--output", "r.txt", "--output-fasttext", "r.bin", "--resume", "k"]
+    assert run([*base, *resumed]) == 0
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "r.txt").read_bytes()
+    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "r.bin").read_bytes()
+    assert run([*base[:4], "--subwords", "3-5", *base[6:], *resumed]) == 2
+
+
+def test_deterministic(tmp_path):
+    one, four = (
+        dw.train(SENTENCES, deterministic=True, **{**QUICK, "threads": threads})
+        for threads in (1, 4)
+    )
+    np.testing.assert_array_equal(one.vectors, four.vectors)
+    np.testing.assert_array_equal(one.subwords.rows, four.subwords.rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subwords": "6-3"}, "from 1 to 99 characters"),
+        ({"subwords": "3"}, "from 1 to 99 characters"),
+        ({"subwords": "0-3"}, "from 1 to 99 characters"),
+        ({"subwords": "3-100"}, "from 1 to 99 characters"),
+        ({"buckets": 0}, "must be at least 1"),
+        ({"buckets": 2**31}, "must be at most"),
+        ({"vectors": "sum"}, "not supported with subwords"),
+        ({"holdout": 0.1}, "not supported with subwords"),
+        ({"output_tables": "t"}, "not supported with subwords"),
+        ({"output_fasttext": "m.bin.gz"}, "not compressed"),
+        *(({"objective": name}, f"not supported by {name}") for name in ("nce", "dcme", "hs")),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_refused(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        dw.train(SENTENCES, **{**QUICK, **options})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_needs_context_vectors():
+    with pytest.raises(UsageError, match="needs context vectors"):
+        dw.train(SENTENCES, dim=8, min_count=1, objective="hs", output_fasttext="m.bin")
+
+
+def test_the_plan_counts_the_rows_of_ngrams(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
+    plans = []
+    for buckets in ("1000", "1001000"):
+        flags = ["--dim", "16", "--subwords", "3-6", "--buckets", buckets, "--min-count", "1"]
+        line = ["train", "c.txt", *flags, "--output-fasttext", "m.bin", "--dry-run", "--json"]
+        assert run([*line, "--checkpoint", "k", "--quiet"]) == 0
+        plans.append(json.loads(capsys.readouterr().out))
+    for key in ("memory_bytes", "output_bytes", "checkpoint_bytes", "largest_file_bytes"):
+        assert plans[1][key] - plans[0][key] == pytest.approx(64e6, rel=1e-3)
+
+
+def test_without_subwords_buckets_have_no_effect():
+    with pytest.warns(dw.errors.DcmeWarning, match="no effect without"):
+        dw.train(SENTENCES, dim=8, min_count=1, buckets=7)
