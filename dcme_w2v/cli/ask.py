@@ -12,16 +12,19 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files import STANDARD, standard_input
-from dcme_w2v.words.questions import Answer, Asker, Line
-from dcme_w2v.words.vectors import Vectors
 
-Solve = Callable[[Asker, Sequence[Line]], Iterator[Answer]]
+if TYPE_CHECKING:  # numpy, slow for --help
+    from dcme_w2v.words.questions import Answer, Asker, Line
+    from dcme_w2v.words.vectors import Vectors
+
+    Solve = Callable[[Asker, Sequence[Line]], Iterator[Answer]]
 
 _AT_ONCE = 1 << 16  # bytes of standard input
 _LONGEST = 1 << 20  # bytes of a line
@@ -44,11 +47,17 @@ class SignedCommand(Command):
         return [*options, "--", *words]
 
 
-def ask(path: str, words: Sequence[str], k: int, as_json: bool, solve: Solve) -> None:
-    """Answer a question, or without words those of standard input."""
+def ask(path: str, words: Sequence[str], k: int, as_json: bool, kind: str) -> None:
+    """Answer a question, or without words those of standard input.
+
+    `kind` names the method of `dcme_w2v.words.questions.Asker` that answers.
+    """
+    from dcme_w2v.words.questions import Asker
+    from dcme_w2v.words.vectors import Vectors
+
     if not words and path == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    asker = Asker(Vectors.load(path), k)
+    asker, solve = Asker(Vectors.load(path), k), getattr(Asker, kind)
     if words:
         _answer_arguments(asker, path, words, as_json, solve)
         return

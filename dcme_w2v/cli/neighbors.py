@@ -7,7 +7,6 @@ import click
 from dcme_w2v.cli.ask import SignedCommand, ask
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.words.questions import Asker
 
 _count = click.option(
     "-k",
@@ -33,7 +32,7 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
     """
-    ask(vectors, words, k, as_json, Asker.neighbors)
+    ask(vectors, words, k, as_json, "neighbors")
 
 
 @click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
@@ -48,7 +47,7 @@ def analogy(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None
     B C, questions are read from standard input, one per line; then each line of the answer starts
     with the question.
     """
-    ask(vectors, words, k, as_json, Asker.analogies)
+    ask(vectors, words, k, as_json, "analogies")
 
 
 @click.command(cls=Command, example="dcme-w2v similarity vectors.bin king queen")
@@ -61,7 +60,7 @@ def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     Without A B, pairs are read from standard input, one per line; then each line of the answer
     starts with the pair. To compare with human judgements, see `eval similarity`.
     """
-    ask(vectors, words, 1, as_json, Asker.similarities)
+    ask(vectors, words, 1, as_json, "similarities")
 
 
 @click.command(cls=Command, example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
@@ -74,4 +73,4 @@ def odd_one_out(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     Without WORD, lists of words are read from standard input, one per line; then each line of the
     answer starts with the list.
     """
-    ask(vectors, words, 1, as_json, Asker.odd_ones)
+    ask(vectors, words, 1, as_json, "odd_ones")
