@@ -282,14 +282,16 @@ def learn(
     shared: Handle | None = None,
     again: bool = False,
 ) -> list[Handle]:
-    """Let all shards learn; a twin loads its data `again`. Wait for the last: nothing is mixed where one has failed."""
-    learned = [
-        cluster.submit(
-            _learn, work, number, k, one, None, tables,
-            label=_label(work, k, number), near=k, again=(work, number, k, None, shared, tables) if again else None,
-        )
-        for k, one in enumerate(data)
-    ]  # fmt: skip
+    """Let all shards learn, and wait for the last: nothing is mixed where one has failed.
+
+    With `again`, a twin loads its data: where it was loaded, no worker may answer.
+    """
+    learned = []
+    for k, one in enumerate(data):
+        twin = (work, number, k, None, shared, tables) if again else None
+        given = (work, number, k, one, None, tables)
+        label = _label(work, k, number)
+        learned.append(cluster.submit(_learn, *given, label=label, near=k, again=twin))
     cluster.wait(learned, twins=True)
     return learned
 
