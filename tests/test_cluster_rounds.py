@@ -57,18 +57,34 @@ def serial():
         yield found
 
 
+class Reopened:
+    """A cluster of two workers for all tests, opened again where one has lost a worker for good."""
+
+    def __init__(self):
+        self.stack, self.cluster = contextlib.ExitStack(), None
+
+    def get(self):
+        if self.cluster is not None:
+            try:
+                self.cluster._client.wait_for_workers(2, timeout=15)
+                return self.cluster
+            except TimeoutError:
+                self.stack.close()
+        self.cluster = self.stack.enter_context(open_cluster("local:2", Hearing()))
+        return self.cluster
+
+
 @pytest.fixture(scope="module")
-def two_workers():
+def reopened():
     pytest.importorskip("distributed")
-    with open_cluster("local:2", Hearing()) as found:
+    found = Reopened()
+    with found.stack:
         yield found
 
 
 @pytest.fixture
-def cluster(two_workers):
-    """Both workers, whatever the last test did to them."""
-    two_workers._client.wait_for_workers(2, timeout=60)
-    return two_workers
+def cluster(reopened):
+    return reopened.get()
 
 
 def waiting(folder, count=1):

@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
-from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, resolved
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.top import most_probable
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
+from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.sklearn_base import (
     BaseEstimator,
     check_features,
@@ -28,7 +30,11 @@ from dcme_w2v.sklearn_base import (
 )
 
 
-@parameters(ClassifyOptions, last={"class_weight": None}, without=("patience",))
+@parameters(
+    ClassifyOptions,
+    last={"class_weight": None, "cluster": None, "shards": None, "distribute": "mixture"},
+    without=("patience",),
+)
 class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
 
@@ -38,6 +44,13 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied with `sample_weight`; "balanced" gives all classes the
         same total weight.
+    cluster : str or None, default None
+        Of `fit`: train on the workers of this address: ``"local:4"``, ``"tcp://HOST:PORT"``,
+        ``"tls://HOST:PORT"`` or a scheduler file of Dask.
+    shards : int or None, default None
+        Parts of the rows, trained apart on the cluster (default: the workers at the start).
+    distribute : {"mixture", "vote", "gradient", "iterate"}, default "mixture"
+        Method on the cluster; see ``dcme-w2v classify train --distribute``.
 
     Attributes
     ----------
@@ -106,7 +119,11 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
-        given = options_of(self)
+        given, elsewhere = distributed(
+            DistributeOptions(self.cluster, self.shards, self.distribute),
+            options_of(self),
+            CheckpointOptions(),
+        )
         options = resolved(given, len(self.classes_))
         self.objective_ = options.objective
         weights = self._weights_of(sample_weight, numbers)
@@ -118,7 +135,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             options = chosen_rate(data, len(self.classes_), options).options
         self.lr_ = options.lr
         try:
-            self._take(*fit(data, len(self.classes_), options))
+            trained_by = None if elsewhere is None else elsewhere.train
+            self._take(*fit(data, len(self.classes_), options, elsewhere=trained_by))
         except KeyboardInterrupt as error:
             error.partial = self._take(*error.partial)  # type: ignore[attr-defined]
             raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,9 +87,15 @@ class Fit(Task):
         Further options; a resumed run must have the same.
     described : str
         The data, for messages.
+    elsewhere : callable, optional
+        Trains this task instead of the run engine, as `dcme_w2v.cluster.classes.Distributed.train`.
 
     Attributes
     ----------
+    data, classes, resolved
+        As given.
+    total_weight : float
+        Of all instances.
     weights : Weights
         The current weights; after training those of the best epoch.
     records : list of dict
@@ -107,6 +113,7 @@ class Fit(Task):
         multilabel: bool = False,
         others: Mapping[str, Any] | None = None,
         described: str = "",
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         documents, labels = data.instances()
         sample_weight = None if data.weights is None else data.weights[documents]
@@ -116,7 +123,14 @@ class Fit(Task):
         self._data, self._holdout, self._multilabel = data, holdout, multilabel
         self._described = described
         self._best, self._best_epoch = -1.0, 0
-        if options.solver == "lbfgs":
+        self.data, self.classes, self.resolved = data, classes, options
+        self.total_weight = (
+            float(len(labels))
+            if sample_weight is None
+            else float(sample_weight.sum(dtype=np.float64))
+        )
+        self._elsewhere, self.is_elsewhere = elsewhere, elsewhere is not None
+        if options.solver == "lbfgs" or elsewhere is not None:
             self.weights = Weights(data.matrix.shape[1], classes, options.bias)
         else:
             training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
@@ -200,11 +214,13 @@ class Fit(Task):
             See `dcme_w2v.engine.run.run_epochs`.
         """
         received = received or ReceivedSignal()
-        if self._options.solver == "lbfgs":
+        if self._elsewhere is not None:
+            self._elsewhere(self, reporter, received)
+        elif self._options.solver == "lbfgs":
             self._solve(reporter, received)
         else:
             run_epochs(self, checkpointer or Checkpointer(self, reporter), reporter, received)
-        if self._best_tables and self._best_epoch:
+        if self._best_tables and self._best_epoch and len(self.records) > 1:
             for name, table in self.weights.tables.items():
                 table[:] = self._best_tables[name]
             reporter.message(
@@ -232,6 +248,9 @@ class Fit(Task):
         solve(*self._learned, iterated, self._sample_weight, self.weights)
 
 
+Elsewhere = Callable[[Fit, Reporter, ReceivedSignal], None]
+
+
 def fit(
     data: Labelled,
     classes: int,
@@ -239,6 +258,7 @@ def fit(
     holdout: Labelled | None = None,
     multilabel: bool = False,
     reporter: Reporter | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[Weights, list[dict[str, Any]]]:
     """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
 
@@ -247,7 +267,7 @@ def fit(
     KeyboardInterrupt
         Its attribute `partial` has the weights and records so far.
     """
-    task = Fit(data, classes, options, holdout, multilabel)
+    task = Fit(data, classes, options, holdout, multilabel, elsewhere=elsewhere)
     try:
         task.train(reporter or Quiet())
     except KeyboardInterrupt as error:

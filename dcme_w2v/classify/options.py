@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import (
     Checked,
     default_threads,
@@ -225,6 +226,19 @@ class DocumentHoldoutOptions(HoldoutOptions):
         "exclude this share of the documents from training, or use this file, measure it after "
         "each epoch and keep the best one",
         metavar="X|FILE",
+    )
+
+
+@dataclass(frozen=True)
+class DistributeOptions(ClusterOptions):
+    """How a classifier is trained on a cluster."""
+
+    distribute: str = option(
+        "mixture",
+        "shards trained apart and averaged once (mixture) or after every epoch (iterate), their "
+        "probabilities averaged (vote), or exact gradients summed (gradient; --solver lbfgs)",
+        choices=("mixture", "vote", "gradient", "iterate"),
+        needs=("cluster",),
     )
 
 

@@ -28,13 +28,19 @@ from dcme_w2v.classify.dataset import (
     read_text,
 )
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Fit, Labelled
+from dcme_w2v.classify.fit import Elsewhere, Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitting
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
+from dcme_w2v.classify.options import (
+    ClassifyOptions,
+    DistributeOptions,
+    FeatureOptions,
+    resolved,
+)
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
+from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.disk import disk_plan, require_disk
 from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible
@@ -80,6 +86,7 @@ def train(
     options: ClassifyOptions,
     reporter: Reporter | None = None,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
+    distribute: DistributeOptions | None = None,
 ) -> Classifier:
     """Train a classifier on files and save it.
 
@@ -95,6 +102,8 @@ def train(
         Receives the progress.
     signals : context manager, optional
         Records signals while training. Without it, no handler is installed.
+    distribute : DistributeOptions, optional
+        The cluster to train on, if it has an address.
 
     Raises
     ------
@@ -111,6 +120,9 @@ def train(
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
+    elsewhere = None
+    if distribute is not None:
+        options, elsewhere = distributed(distribute, options, job.checkpoints)
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
@@ -133,9 +145,10 @@ def train(
             choice = chosen_rate(data, len(classes), options)
             options = choice.options
             reporter.message(choice.line)
-        task = _Fit(job, features, options, read, data, classes, text, holdout)
+        trained_by = None if elsewhere is None else elsewhere.train
+        task = _Fit(job, features, options, read, data, classes, text, holdout, trained_by)
         checkpointer = None
-        if options.solver != "lbfgs":
+        if options.solver != "lbfgs" and elsewhere is None:
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         read_seconds = time.monotonic() - start
         with interruptible(task, signals) as received:
@@ -152,6 +165,8 @@ def train(
             }
             if choice is not None:
                 model.record["rate"] = choice.record
+            if elsewhere is not None:
+                model.record["cluster"] = elsewhere.finish(task.weights, holdout)
             if task.multilabel and holdout is not None:
                 model.threshold = _threshold(model, holdout)
             write_with_fallback([Result(job.output, "model", model.save)])
@@ -205,6 +220,7 @@ class _Fit(Fit):
         classes: list[str],
         text: TextFeatures | None,
         holdout: Labelled | None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._job, self._read, self._classes, self._text = job, read, classes, text
         self.multilabel = any(len(labels) > 1 for labels in read.labels)
@@ -214,7 +230,7 @@ class _Fit(Fit):
         )
         super().__init__(
             data, len(classes), options, holdout, self.multilabel,
-            dataclasses.asdict(features), described,
+            dataclasses.asdict(features), described, elsewhere,
         )  # fmt: skip
 
     def partial(self) -> Classifier:
@@ -232,6 +248,8 @@ class _Fit(Fit):
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""
+        if not self.records and self.is_elsewhere:
+            return None  # the weights are still on the workers
         result = Result(self._job.output + PARTIAL, "model", self.partial().save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"

@@ -50,16 +50,43 @@ def solve(
         core.Instances(documents, labels, matrix.shape[0], classes, sample_weight),
     )
     total = len(labels) if sample_weight is None else float(sample_weight.sum(dtype=np.float64))
-    shape, l2, threads = (matrix.shape[1] + 1, classes), options.l2 or 0.0, options.threads or 1
+
+    def evaluate() -> tuple[float, NDArray[np.float64]]:
+        gradient = np.empty((matrix.shape[1] + 1, classes))
+        return weights.linear.gradient(rows, instances, gradient, options.threads or 1), gradient
+
+    return minimised(evaluate, total, weights, options, watch)
+
+
+def minimised(
+    evaluate: Callable[[], tuple[float, NDArray[np.float64]]],
+    total: float,
+    weights: Weights,
+    options: ClassifyOptions,
+    watch: Callable[[int, float], bool] | None = None,
+) -> Weights:
+    """Minimise a sum of -log p over `total`, with the penalty; see `solve`.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Returns the sum and its gradient at `weights`, in an array of its own.
+    total : float
+        Instances, or the sum of their weights.
+    weights : Weights
+        Zeros, where the result goes.
+    options, watch
+        See `solve`.
+    """
+    classes, l2 = weights.classes, options.l2 or 0.0
 
     def loss_and_gradient(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        gradient = np.empty(shape)
         weights.table[:, :classes] = point
-        loss = weights.linear.gradient(rows, instances, gradient, threads) / total
+        loss, gradient = evaluate()
         gradient /= total
         gradient[:-1] += l2 * point[:-1]
         inner = point[:-1].ravel()
-        return loss + 0.5 * l2 * float(inner @ inner), gradient
+        return loss / total + 0.5 * l2 * float(inner @ inner), gradient
 
     def iterated(iteration: int, loss: float, point: NDArray[np.float64]) -> bool:
         if watch is None:
@@ -69,7 +96,7 @@ def solve(
 
     weights.table[:, :classes] = minimise(
         loss_and_gradient,
-        np.zeros(shape),
+        np.zeros((weights.features + 1, classes)),
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.arrays import Pieces, release
 from dcme_w2v.classify.trainer import LowRankWeights, Weights, rows_at_once
+from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.memory import require_memory
 from dcme_w2v.model_entries import Model
 
@@ -25,6 +26,8 @@ def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | Pieces]:
     """Return the weights as arrays for `save_model`; of low rank, both factors."""
     if isinstance(weights, LowRankWeights):
         return dict(weights.tables)
+    if isinstance(weights, VotingWeights):
+        return _of_votes(weights)
     counts = [np.count_nonzero(block, axis=1) for block in weights.blocks()]
     starts = np.zeros(weights.features + 2, dtype=np.int64)
     np.cumsum(np.concatenate(counts), out=starts[1:])
@@ -49,15 +52,24 @@ def weights_of(model: Model, classes: int, bias: float) -> Weights:
     """Return the weights stored in a model's folder."""
     if "output" in model.arrays:
         return _low_rank(model, classes, bias)
-    if "weights" in model.arrays:
-        stored = model.array("weights", "float32", None, classes)
-        weights = _of_size(model, "weights", len(stored), classes, bias)
+    if not any(name in model.arrays for name in ("weights", SPARSE_WEIGHTS[0])):
+        return _voting(model, classes, bias)
+    return _linear(model, classes, bias)
+
+
+def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weights:
+    name = f"weights{suffix}"
+    if name in model.arrays:
+        stored = model.array(name, "float32", None, classes)
+        weights = _of_size(model, name, len(stored), classes, bias)
         weights.set(stored)
         return weights
-    matrix = model.rows(SPARSE_WEIGHTS, None, classes)
+    starts, columns, values = SPARSE_WEIGHTS
+    names = (starts + suffix, columns + suffix, values + suffix)
+    matrix = model.rows(names, None, classes)
     count = matrix.shape[0]
     require_memory(4 * count * classes, f"{model.path}: the weights", "train smaller")
-    weights = _of_size(model, SPARSE_WEIGHTS[0], count, classes, bias)
+    weights = _of_size(model, names[0], count, classes, bias)
     step = rows_at_once(classes)
     for begin in range(0, count, step):
         block = matrix[begin : begin + step].toarray()
@@ -65,6 +77,28 @@ def weights_of(model: Model, classes: int, bias: float) -> Weights:
         release(matrix.indices)
         release(matrix.data)
     return weights
+
+
+def _of_votes(weights: VotingWeights) -> dict[str, NDArray[Any] | Pieces]:
+    """Return the arrays of all models, with their numbers in their names."""
+    found: dict[str, NDArray[Any] | Pieces] = {}
+    for k, one in enumerate(weights.models):
+        found |= {f"{name}_{k}": array for name, array in arrays_of(one).items()}
+    return found | {"offsets": np.array([one.offset for one in weights.models])}
+
+
+def _voting(model: Model, classes: int, bias: float) -> Weights:
+    if "offsets" not in model.arrays:
+        return _linear(model, classes, bias)  # raises: no array is there
+    offsets = model.array("offsets", "float32", None, classes)
+    if not len(offsets):
+        raise model.fault("offsets", "has no rows")
+    models = [_linear(model, classes, bias, f"_{k}") for k in range(len(offsets))]
+    for k, (one, offset) in enumerate(zip(models, offsets, strict=True)):
+        one.offset[:] = offset
+        if one.features != models[0].features:
+            raise model.fault(f"weights_{k}", "has other rows than the first")
+    return VotingWeights(models)
 
 
 def _of_size(model: Model, name: str, rows: int, classes: int, bias: float) -> Weights:

@@ -8,7 +8,12 @@ from typing import Any
 
 import click
 
-from dcme_w2v.classify.options import ClassifyOptions, DocumentHoldoutOptions, FeatureOptions
+from dcme_w2v.classify.options import (
+    ClassifyOptions,
+    DistributeOptions,
+    DocumentHoldoutOptions,
+    FeatureOptions,
+)
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
     collect,
@@ -43,6 +48,7 @@ def classify() -> None:
 @click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(DocumentHoldoutOptions, CheckpointOptions)
+@options_of(DistributeOptions)
 @labels_option
 @click.option(
     "--log-json", metavar="FILE", help="log start, progress, epochs and end, one JSON object a line"
@@ -71,13 +77,16 @@ def train(
     features = collect(FeatureOptions, values)
     holdout = collect(DocumentHoldoutOptions, values)
     kept = collect(CheckpointOptions, values)
+    distribute = collect(DistributeOptions, values)
     job = pipeline.TrainJob(docs, log_json=log_json, holdout=holdout, checkpoints=kept, **values)
     pipeline.paths_of(job).stdout("--json", dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
             plan = pipeline.dry_run(job, features, options, reporter)
         else:
-            model = pipeline.train(job, features, options, reporter, recording_signals())
+            model = pipeline.train(
+                job, features, options, reporter, recording_signals(), distribute
+            )
             reporter.message(f"model: {values['output']}")
     if dry_run:
         show_plan(plan, as_json)

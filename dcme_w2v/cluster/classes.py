@@ -1,0 +1,166 @@
+"""Shards of labelled documents: what a worker learns of one, and how the rows of all are mixed.
+
+The methods of Mann et al. (2009), with a mixture weighted by row: a feature counts in a shard by
+the documents that have it there. Called by `dcme_w2v.cluster.distribute`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify.class_order import similar_neighbours
+from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.cluster.folder import Block
+from dcme_w2v.cluster.mixing import by_counts
+from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.cluster.words import seed_of
+from dcme_w2v.errors import DivergedError
+
+TABLE = "weights"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The documents of a shard, as a task gets them."""
+
+    data: Labelled
+    counts: NDArray[np.float64]  # of documents by feature, and of all
+
+    @classmethod
+    def of(cls, data: Labelled, chosen: NDArray[np.int64]) -> Shard:
+        """Return some of the documents."""
+        matrix = csr_matrix(data.matrix[chosen])
+        weights = None if data.weights is None else data.weights[chosen]
+        labels = [data.labels[i] for i in chosen]
+        by_entry = None if weights is None else np.repeat(weights, np.diff(matrix.indptr))
+        counts = np.bincount(matrix.indices, by_entry, matrix.shape[1])
+        total = len(labels) if weights is None else weights.sum(dtype=np.float64)
+        return cls(Labelled(matrix, labels, weights), np.append(counts, total).astype(np.float64))
+
+    def rows(self, block: Block) -> NDArray[np.int64]:
+        """Return the rows of a block that the shard has documents of, from its first."""
+        return np.flatnonzero(self.counts[block.rows])
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Rows of a block that a shard has learned; the others are zero and count nothing."""
+
+    at: NDArray[np.int64]
+    rows: NDArray[Any]
+    counts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, shard: Shard, block: Block, table: NDArray[Any]) -> Sparse:
+        """Pick what a shard has of a block."""
+        at = shard.rows(block)
+        return cls(at, table[block.rows][at], shard.counts[block.rows][at])
+
+    def dense(self, start: NDArray[Any]) -> NDArray[Any]:
+        """Return all rows of the block."""
+        found: NDArray[Any] = start.copy()
+        found[self.at] = self.rows
+        return found
+
+    def all_counts(self, size: int) -> NDArray[np.float64]:
+        """Return the counts of all rows of the block."""
+        found = np.zeros(size)
+        found[self.at] = self.counts
+        return found
+
+
+@dataclass(frozen=True)
+class Mixture(Work):
+    """Shards trained apart, whose rows are averaged by their counts.
+
+    With `epochs` of one, the weights of the last round are trained on: iterative mixing (McDonald
+    et al. 2010).
+    """
+
+    shards: int
+    blocks: tuple[Block, ...]
+    features: int
+    classes: int
+    options: ClassifyOptions
+    iterate: bool = False
+    has_parts: bool = False
+
+    def begin(self, block: Block) -> NDArray[np.float32]:
+        """Return zeros."""
+        return np.zeros((block.rows.stop - block.rows.start, self.classes), dtype=np.float32)
+
+    def learn(self, number: int, shard: int, data: Shard, tables: dict[str, Any]) -> Learned:
+        """Train on a shard: all epochs, or with `iterate` the one of this number."""
+        options = dataclasses.replace(self.options, seed=seed_of(self.options.seed, shard))
+        if self.iterate:
+            weights, loss = self._one_epoch(number, data, tables[TABLE], options)
+        else:
+            weights, records = fit(data.data, self.classes, options)
+            loss = records[-1]["loss"] if records else 0.0
+        table = weights.get()
+        if not np.isfinite(table).all():
+            raise DivergedError("training diverged (NaN or infinity); lower --lr")
+        note = {"documents": float(data.counts[-1]), "loss": loss}
+        if weights.offset.any():
+            note["offset"] = weights.offset.astype(np.float64).tolist()
+        return Learned([Sparse.of(data, block, table) for block in self.blocks], note)
+
+    def _one_epoch(
+        self, number: int, shard: Shard, start: NDArray[np.float32], options: ClassifyOptions
+    ) -> tuple[Weights, float]:
+        documents, labels = shard.data.instances()
+        order = None
+        if options.objective == "dcme" and options.dcme_update == "robust":
+            matrix = shard.data.matrix
+            order = similar_neighbours(matrix, documents, labels, self.classes, options.seed)
+        weights = Weights(self.features, self.classes, options.bias, order)
+        weights.set(start)
+        by_instance = None if shard.data.weights is None else shard.data.weights[documents]
+        training = ClassifierTrainer(
+            shard.data.matrix, documents, labels, self.classes, options, weights, by_instance
+        )
+        return weights, training.epoch(number).loss
+
+    def mix(
+        self, number: int, block: Block, start: NDArray[Any], pieces: list[Any], joined: Any
+    ) -> NDArray[Any]:
+        """Return the mean of the rows, weighted by the documents that have the feature."""
+        counts = [one.all_counts(len(start)) for one in pieces]
+        return by_counts(start, [one.dense(start) for one in pieces], counts)
+
+
+@dataclass(frozen=True)
+class Gradient(Mixture):
+    """The loss and its gradient, summed over the shards in their order, in double precision."""
+
+    def learn(self, number: int, shard: int, data: Shard, tables: dict[str, Any]) -> Learned:
+        """Return the gradient of a shard at a point."""
+        weights = Weights(self.features, self.classes, self.options.bias)
+        weights.table[:, : self.classes] = tables[TABLE]
+        documents, labels = data.data.instances()
+        by_instance = None if data.data.weights is None else data.data.weights[documents]
+        instances = core.Instances(
+            documents, labels, data.data.matrix.shape[0], self.classes, by_instance
+        )
+        gradient = np.empty(tables[TABLE].shape)
+        rows = core_documents(data.data.matrix)
+        loss = weights.linear.gradient(rows, instances, gradient, self.options.threads or 1)
+        return Learned([Sparse.of(data, block, gradient) for block in self.blocks], {"loss": loss})
+
+    def mix(
+        self, number: int, block: Block, start: NDArray[Any], pieces: list[Any], joined: Any
+    ) -> NDArray[Any]:
+        """Return the sum of the gradients."""
+        total = np.zeros(start.shape)
+        for one in pieces:
+            total[one.at] += one.rows
+        return total

@@ -1,0 +1,278 @@
+"""Training of a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
+
+Documents are dealt out by a hash of their number, since shards of unlike documents mix badly. They
+are sent to the workers, which need no files. Called by `dcme_w2v.classify.pipeline` and
+`dcme_w2v.classify.estimator`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from dcme_w2v.checkpoints.schedule import Checkpointer
+from dcme_w2v.classify.fit import Fit, Labelled
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
+from dcme_w2v.classify.solver import minimised
+from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.voting import VotingWeights
+from dcme_w2v.cluster.classes import TABLE, Gradient, Mixture, Shard
+from dcme_w2v.cluster.engine import Cluster, Handle, check_address, open_cluster
+from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, learn, mix, run_rounds
+from dcme_w2v.engine.interrupts import ReceivedSignal
+from dcme_w2v.engine.run import interrupted
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.progress import Reporter
+
+FACTORS = (0.25, 8.0)  # of the scores, between which the best one is searched
+
+
+def distributed(
+    distribute: DistributeOptions, options: ClassifyOptions, checkpoints: CheckpointOptions
+) -> tuple[ClassifyOptions, Distributed | None]:
+    """Return the options of a worker, and what trains on the cluster if there is one.
+
+    Raises
+    ------
+    UsageError
+        Options exclude each other.
+    """
+    check_address(distribute, ())
+    method = distribute.distribute
+    if distribute.cluster is None:
+        return options, None
+    if options.rank is not None:
+        raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
+    if method == "gradient" and options.solver != "lbfgs":
+        raise UsageError("--distribute=gradient: requires --solver=lbfgs")
+    if method == "iterate" and options.solver != "sgd":
+        raise UsageError("--distribute=iterate: requires --solver=sgd")
+    if checkpoints.folder is not None:
+        flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
+        raise UsageError(f"{flag}={checkpoints.folder}: is not supported with --cluster; omit one")
+    return dataclasses.replace(options, threads=options.threads or 1), Distributed(distribute)
+
+
+def shards_of(documents: int, shards: int, seed: int) -> NDArray[np.int64]:
+    """Return the shard of each document: a hash of the seed and its number (splitmix64)."""
+    x = np.arange(1, documents + 1, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
+    x *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    dealt: NDArray[np.int64] = ((x ^ (x >> np.uint64(31))) % np.uint64(shards)).astype(np.int64)
+    return dealt
+
+
+class Distributed:
+    """Trains a `Fit` on a cluster.
+
+    Parameters
+    ----------
+    distribute : DistributeOptions
+        With an address.
+
+    Attributes
+    ----------
+    record : dict
+        After training: `shards`, `rounds`, the method, and the figures of the cluster.
+    """
+
+    def __init__(self, distribute: DistributeOptions) -> None:
+        self._distribute = distribute
+        self.record: dict[str, Any] = {}
+
+    def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+        """Train to the end.
+
+        Raises
+        ------
+        Interrupted
+            A signal was received.
+        DcmeError
+            See `dcme_w2v.cluster.engine`.
+        """
+        checkpointer = Checkpointer(task, reporter)
+
+        def watch() -> None:
+            if received.number is not None:
+                raise interrupted(task, checkpointer, received)
+
+        address = self._distribute.cluster
+        assert address is not None
+        reporter.stage("training", None, "rounds")
+        with open_cluster(address, reporter, watch) as cluster:
+            count = self._distribute.shards or max(1, cluster.workers)
+            data = self._deal(cluster, task, count)
+            blocks = blocks_of({TABLE: (task.weights.features + 1, task.classes)}, cluster.workers)
+            sizes = (task.weights.features, task.classes, task.resolved)
+            method = self._distribute.distribute
+            if method == "gradient":
+                self._gradient(cluster, Gradient(count, blocks, *sizes), data, task, reporter)
+            elif method == "vote":
+                self._vote(cluster, Mixture(count, blocks, *sizes), data, task, reporter)
+            else:
+                work = Mixture(count, blocks, *sizes, method == "iterate")
+                self._mixture(cluster, work, data, task, reporter)
+            self.record = {
+                "distribute": method,
+                "shards": count,
+                **cluster.figures(),
+            }
+
+    def finish(self, weights: Weights, holdout: Labelled | None) -> dict[str, Any]:
+        """Scale averaged weights by held-out documents, and return the record of the training."""
+        averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
+        if averaged and holdout is not None:
+            self.record["score_factor"] = scale_scores(weights, holdout)
+        return self.record
+
+    def _deal(self, cluster: Cluster, task: Fit, count: int) -> list[Handle]:
+        """Send each shard its documents, in the arguments of a task that can run again."""
+        data = task.data
+        dealt = shards_of(len(data.labels), count, task.resolved.seed)
+        handles = []
+        for k in range(count):
+            chosen = np.flatnonzero(dealt == k) if count > 1 else np.arange(len(dealt))
+            if not len(chosen):
+                raise UsageError(
+                    f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; "
+                    "give fewer"
+                )
+            shard = Shard.of(data, chosen)
+            handles.append(cluster.submit(_given, shard, label=f"shard {k + 1}", near=k))
+        cluster.wait(handles)
+        return handles
+
+    def _mixture(
+        self,
+        cluster: Cluster,
+        work: Mixture,
+        data: list[Handle],
+        task: Fit,
+        reporter: Reporter,
+    ) -> None:
+        rounds = (task.resolved.epochs or 1) if work.iterate else 1
+
+        def end_round(record: RoundRecord, tables: Tables) -> bool:
+            task.weights.set(tables.get(TABLE))
+            task.weights.offset[:] = _mean_offset(record.notes, work.classes)
+            _end_epoch(task, reporter, record.round, record.seconds, _mean_loss(record.notes))
+            return task.is_over()
+
+        run_rounds(cluster, work, rounds, data=data, end_round=end_round)
+
+    def _vote(
+        self,
+        cluster: Cluster,
+        work: Mixture,
+        data: list[Handle],
+        task: Fit,
+        reporter: Reporter,
+    ) -> None:
+        begun = time.monotonic()
+        start = [cluster.submit(work.begin, block) for block in work.blocks]
+        models, notes = [], []
+        for one in learn(cluster, work, 0, data, start):
+            pieces, note = cluster.result(one)
+            table = np.concatenate(
+                [p.dense(work.begin(b)) for p, b in zip(pieces, work.blocks, strict=True)]
+            )
+            weights = Weights(work.features, work.classes, work.options.bias)
+            weights.set(table)
+            weights.offset[:] = _mean_offset([note], work.classes)
+            models.append(weights)
+            notes.append(note)
+        task.weights = VotingWeights(models)
+        _end_epoch(task, reporter, 1, time.monotonic() - begun, _mean_loss(notes))
+
+    def _gradient(
+        self,
+        cluster: Cluster,
+        work: Gradient,
+        data: list[Handle],
+        task: Fit,
+        reporter: Reporter,
+    ) -> None:
+        begun, calls = time.monotonic(), 0
+        weights = task.weights
+
+        def gradient() -> tuple[float, NDArray[np.float64]]:
+            nonlocal calls
+            calls += 1
+            point = weights.table[:, : work.classes]
+            start = [
+                cluster.submit(_given, np.ascontiguousarray(point[block.rows]), near=b)
+                for b, block in enumerate(work.blocks)
+            ]
+            learned = learn(cluster, work, calls - 1, data, start)
+            summed = mix(cluster, work, calls - 1, start, learned)
+            noted = [cluster.submit(_loss, one, near=one) for one in learned]
+            loss = sum(cluster.result(one) for one in noted)
+            return loss, Tables(cluster, work.blocks, summed).get(TABLE)
+
+        def iterated(iteration: int, loss: float) -> bool:
+            nonlocal begun
+            seconds, begun = time.monotonic() - begun, time.monotonic()
+            _end_epoch(task, reporter, iteration, seconds, loss)
+            return task.is_over()
+
+        minimised(gradient, task.total_weight, weights, work.options, iterated)
+
+
+def scale_scores(weights: Weights, holdout: Labelled) -> float:
+    """Multiply all scores by the one factor that makes held-out labels most probable; return it.
+
+    Averaged weights are too small: where shards disagree, they cancel.
+    """
+    documents = core_documents(holdout.matrix)
+    known = [(i, n) for i, labels in enumerate(holdout.labels) for n in labels if n >= 0]
+    if not known:
+        return 1.0
+    at, wanted = np.array(known).T
+    scores = weights.scores(documents, 0, len(holdout.labels), 1)
+
+    def loss(log_factor: float) -> float:
+        return -float(log_softmax(np.exp(log_factor) * scores)[at, wanted].sum())
+
+    bounds = (float(np.log(FACTORS[0])), float(np.log(FACTORS[1])))
+    factor = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
+    weights.table *= np.float32(factor)
+    weights.offset *= np.float32(factor)
+    return factor
+
+
+def _end_epoch(task: Fit, reporter: Reporter, number: int, seconds: float, loss: float) -> None:
+    record = {"epoch": number, "seconds": round(seconds, 3), "loss": loss, **task.scores()}
+    reporter.advance(number, loss=loss)
+    task.end_epoch(record)
+    reporter.epoch(record)
+
+
+def _mean_loss(notes: Sequence[dict[str, Any]]) -> float:
+    total = sum(one["documents"] for one in notes)
+    return float(sum(one["loss"] * one["documents"] for one in notes) / total)
+
+
+def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> NDArray[np.float64]:
+    total = sum(one["documents"] for one in notes)
+    found = np.zeros(classes)
+    for one in notes:
+        if "offset" in one:
+            found += np.asarray(one["offset"]) * (one["documents"] / total)
+    return found
+
+
+def _given(value: Any) -> Any:
+    return value
+
+
+def _loss(learned: tuple[list[Any], dict[str, Any]]) -> float:
+    return float(learned[1]["loss"])

@@ -1,0 +1,218 @@
+"""Classifiers on a cluster: the same bytes on any workers, and what each method promises."""
+
+import hashlib
+import json
+import pickle
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.voting import VotingWeights
+from dcme_w2v.cli.main import run
+from dcme_w2v.cluster.distribute import scale_scores, shards_of
+from dcme_w2v.errors import FormatError, UsageError
+
+SHORT = ("--quiet", "--threads", "1")
+METHODS = {
+    "mixture": ["--solver", "lbfgs", "--distribute", "mixture"],
+    "mixture of sgd": ["--objective", "gd"],
+    "vote": ["--objective", "ns", "--distribute", "vote"],
+    "gradient": ["--solver", "lbfgs", "--distribute", "gradient"],
+    "iterate": ["--objective", "dcme", "--distribute", "iterate", "--epochs", "3"],
+}
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory):
+    chance = random.Random(3)
+    lines = []
+    for _ in range(300):
+        label = chance.choice("abcd")
+        own = [f"{label}{chance.randrange(20)}" for _ in range(2)]
+        lines.append(f"{label}\t{' '.join(own + [f'w{chance.randrange(40)}' for _ in range(8)])}")
+    path = tmp_path_factory.mktemp("docs") / "d.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def train(docs, output, *flags):
+    assert run(["classify", "train", str(docs), "--output", str(output), *SHORT, *flags]) == 0
+    return Classifier.load(output)
+
+
+def digest(folder):
+    files = sorted(one for one in Path(folder).iterdir() if one.suffix == ".npy")
+    return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_shard_is_one_machine(method, docs, tmp_path):
+    if method == "iterate":  # dcme's clusters start again in every round; gd has none
+        flags = ["--objective", "gd", "--epochs", "3"]
+        on_cluster = [*flags, "--distribute", "iterate"]
+    else:
+        flags = [one for one in METHODS[method] if one not in ("--distribute", method)]
+        on_cluster = METHODS[method]
+    one = train(docs, tmp_path / "one", *flags)
+    other = train(docs, tmp_path / "o", *on_cluster, "--cluster", "local:0", "--shards", "1")
+    rows = one.rows([b"a1 w3", b"b2 c3 w1"])
+    expected, found = (next(m.log_probabilities(rows, 1)) for m in (one, other))
+    if method == "vote":
+        assert found == pytest.approx(expected, abs=1e-6)
+    else:
+        assert np.array_equal(found, expected)
+
+
+def test_workers_give_the_bytes_of_one_process(docs, tmp_path):
+    pytest.importorskip("distributed")
+    for method in ("gradient", "iterate"):
+        flags = METHODS[method]
+        alone, workers = tmp_path / f"{method} 0", tmp_path / f"{method} 2"
+        train(docs, alone, *flags, "--cluster", "local:0", "--shards", "3")
+        found = train(docs, workers, *flags, "--cluster", "local:2", "--shards", "3")
+        assert digest(alone) == digest(workers), method
+        assert found.record["cluster"]["bytes_sent"] > 0
+        assert found.record["cluster"]["shards"] == 3
+
+
+def test_gradient_is_full_training(docs, tmp_path):
+    one = train(docs, tmp_path / "one", "--solver", "lbfgs")
+    flags = [*METHODS["gradient"], "--cluster", "local:0", "--shards", "4"]
+    other = train(docs, tmp_path / "four", *flags)
+    assert len(one.record["epochs"]) == len(other.record["epochs"])
+    assert np.abs(one.weights.get() - other.weights.get()).max() < 0.05
+
+
+def test_rows_are_weighted_by_their_documents():
+    """A feature of one shard keeps that shard's weights; one of two, the mean by documents."""
+    X = csr_matrix(np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0], [0, 1, 0]]))
+    y = [0, 0, 1, 1, 0, 1]
+    dealt = shards_of(6, 2, 1)
+    assert set(dealt.tolist()) == {0, 1}
+    model = MaxentClassifier(
+        solver="lbfgs", cluster="local:0", shards=2, threads=1, random_state=1
+    ).fit(X, y)
+    expected, total = np.zeros((3, 2)), np.zeros((3, 1))
+    for k in (0, 1):
+        rows = np.flatnonzero(dealt == k)
+        part = MaxentClassifier(solver="lbfgs", threads=1).fit(X[rows], np.array(y)[rows])
+        counts = (X[rows] != 0).sum(axis=0).reshape(-1, 1)
+        expected += np.asarray(counts) * part.coef_.T
+        total += np.asarray(counts)
+    assert pytest.approx(expected / total, rel=1e-5) == model.coef_.T
+
+
+def test_documents_are_dealt_out_evenly_whatever_the_seed():
+    for seed in (0, 1, 2**63 - 1):
+        counts = np.bincount(shards_of(8000, 8, seed), minlength=8)
+        assert counts.min() > 850 and counts.max() < 1150
+    assert not np.array_equal(shards_of(100, 8, 1), shards_of(100, 8, 2))
+
+
+def test_the_score_factor_makes_held_out_labels_most_probable(docs, tmp_path):
+    flags = ("--solver", "lbfgs", "--cluster", "local:0", "--shards", "4", "--holdout", "0.3")
+    model = train(docs, tmp_path / "m", *flags)
+    factor = model.record["cluster"]["score_factor"]
+    assert 0.25 <= factor <= 8
+    weights = Weights(3, 2, 0.1)
+    weights.table[:3, :2] = [[0.1, 0], [0, 0.1], [0.05, 0.02]]
+    matrix = csr_matrix(np.eye(3, dtype=np.float32))
+    holdout = Labelled(matrix, [[0], [1], [-1]])
+    before = weights.scores(core_documents(matrix), 0, 3, 1)
+    found = scale_scores(weights, holdout)
+    assert found == pytest.approx(8, rel=0.01)  # both labels are right: as sure as is allowed
+    assert weights.scores(core_documents(matrix), 0, 3, 1) == pytest.approx(
+        found * before, rel=1e-5
+    )
+
+
+# ---- votes ----
+
+
+def test_a_vote_is_the_mean_of_probabilities(docs, tmp_path, capsysbinary):
+    folder = tmp_path / "vote"
+    flags = [*METHODS["vote"], "--cluster", "local:0", "--shards", "3"]
+    model = train(docs, folder, *flags)
+    loaded = load_classifier(folder)
+    assert isinstance(loaded.weights, VotingWeights) and len(loaded.weights.models) == 3
+    rows = model.rows([b"a1 w3", b"b2 c3 w1"])
+    documents = core_documents(rows)
+    each = [np.exp(log_softmax(one.scores(documents, 0, 2, 1))) for one in model.weights.models]
+    found = next(loaded.log_probabilities(rows, 1))
+    assert np.exp(found) == pytest.approx(np.mean(each, axis=0), abs=1e-9)
+    copied = pickle.loads(pickle.dumps(loaded.weights))
+    assert np.array_equal(
+        copied.scores(documents, 0, 2, 1), loaded.weights.scores(documents, 0, 2, 1)
+    )
+    capsysbinary.readouterr()
+    assert run(["classify", "test", str(folder), str(docs), "--json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["accuracy"] > 0.8
+    assert run(["classify", "explain", str(folder), "a", "-k", "3"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"a")
+    assert run(["classify", "predict", str(folder), str(docs)]) == 0
+    assert capsysbinary.readouterr().out.count(b"\n") == 300
+
+
+def test_a_damaged_vote_is_named(docs, tmp_path):
+    folder = tmp_path / "vote"
+    train(docs, folder, *METHODS["vote"], "--cluster", "local:0", "--shards", "2")
+    described = json.loads((folder / "model.json").read_text())
+    name = next(one for one in described["arrays"] if one.startswith("weights") and "_1" in one)
+    del described["arrays"][name]
+    (folder / "model.json").write_text(json.dumps(described))
+    with pytest.raises(FormatError, match="_1"):
+        load_classifier(folder)
+
+
+# ---- options ----
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--cluster", "local:x"], "local:N"),
+        (["--shards", "2"], "--cluster"),
+        (["--cluster", "local:0", "--rank", "3"], "--rank"),
+        (["--cluster", "local:0", "--distribute", "gradient"], "--solver"),
+        (["--cluster", "local:0", "--distribute", "iterate", "--solver", "lbfgs"], "--solver"),
+        (["--cluster", "local:0", "--checkpoint", "kept"], "--checkpoint"),
+        (["--cluster", "local:0", "--shards", "5000"], "empty"),
+    ],
+)
+def test_options_that_exclude_each_other(flags, message, docs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["classify", "train", str(docs), "--output", "m", *SHORT, *flags]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: ") and message in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_engine_one_line_says_what_to_install(docs, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
+    flags = ["--cluster", "local:2"]
+    assert run(["classify", "train", str(docs), "--output", str(tmp_path / "m"), *flags]) == 2
+    assert "install 'dcme-w2v[cluster]'" in capsys.readouterr().err
+
+
+def test_an_estimator_checks_its_cluster():
+    with pytest.raises(UsageError, match="cluster"):
+        MaxentClassifier(cluster="here").fit([[1.0], [0.0]], [0, 1])
+    with pytest.raises(UsageError, match="distribute"):
+        MaxentClassifier(distribute="all", cluster="local:0").fit([[1.0], [0.0]], [0, 1])
+
+
+def test_weights_of_rows_count(docs):
+    X, y = [[1.0, 0.0], [0.0, 1.0]] * 10, [0, 1] * 10
+    once = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X, y, [2.0] * 20)
+    twice = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X + X, y + y)
+    assert once.coef_ == pytest.approx(twice.coef_, abs=1e-3)
