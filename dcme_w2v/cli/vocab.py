@@ -9,11 +9,14 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
+from dcme_w2v.cluster.engine import ClusterOptions, check_address
 from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import UsageError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:
+    from dcme_w2v.text.encode import CountedCorpus
     from dcme_w2v.text.vocabulary import Vocabulary
 
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 )
 @threads_option
 @json_option
-@options_of(VocabularyOptions)
+@options_of(VocabularyOptions, ClusterOptions)
 def vocab(
     corpus: tuple[str, ...],
     output: str,
@@ -43,15 +46,19 @@ def vocab(
 
     CORPUS: files, folders or - for standard input, also compressed. Writes lines "word count", the
     most frequent word first. --merge adds the counts of such files; count the parts with
-    --min-count 1, so that no word is dropped before merging.
+    --min-count 1, so that no word is dropped before merging. --cluster counts parts of the corpus
+    on workers and adds the counts up: the result is the same.
     """
-    options = collect(VocabularyOptions, kwargs)
+    options, cluster = collect(VocabularyOptions, kwargs), collect(ClusterOptions, kwargs)
+    check_address(cluster, corpus)
+    if merging and cluster.cluster is not None:
+        raise UsageError(f"--cluster={cluster.cluster}: is not supported with --merge; omit one")
     paths = Paths().reads("CORPUS", *corpus).writes("--output", output)
     paths.stdout("--json", as_json).check()
     if merging:
         vocabulary, summary = _merge(corpus, options)
     else:
-        vocabulary, summary = _count(corpus, options, threads or default_threads())
+        vocabulary, summary = _count(corpus, options, threads or default_threads(), cluster)
     vocabulary.save(output)
     if as_json:
         click.echo(json.dumps(summary))
@@ -61,12 +68,18 @@ def vocab(
 
 
 def _count(
-    corpus: tuple[str, ...], options: VocabularyOptions, threads: int
+    corpus: tuple[str, ...], options: VocabularyOptions, threads: int, cluster: ClusterOptions
 ) -> tuple[Vocabulary, dict[str, Any]]:
+    from dcme_w2v.cluster.shards import count_on
     from dcme_w2v.text.encode import count
 
-    counted = count(corpus, options, threads=threads)
-    summary = {key: value for key, value in vars(counted).items() if key != "vocabulary"}
+    counted: CountedCorpus
+    if cluster.cluster is not None:
+        counted = count_on(cluster, corpus, options)
+    else:
+        counted = count(corpus, options, threads=threads)
+    left = ("vocabulary", "handle")
+    summary = {key: value for key, value in vars(counted).items() if key not in left}
     return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}
 
 

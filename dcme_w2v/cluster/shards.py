@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.cluster.engine import Cluster, Handle
+from dcme_w2v.cluster.engine import Cluster, ClusterOptions, Handle, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.compression import CorpusFile, is_address
@@ -209,6 +209,25 @@ def count(
         vocabulary=vocabulary, out_of_vocabulary=figures["tokens"] - kept, seconds=seconds,
         handle=handle, **figures,
     )  # fmt: skip
+
+
+def count_on(
+    where: ClusterOptions, corpus: Sequence[str], options: VocabularyOptions
+) -> CountedCorpus:
+    """Open a cluster and count the words of a corpus there; see `count`.
+
+    Parameters
+    ----------
+    where : ClusterOptions
+        With an address.
+    corpus : sequence of str
+        Files and folders that all workers have.
+    options : VocabularyOptions
+    """
+    assert where.cluster is not None
+    with open_cluster(where.cluster) as cluster:
+        parts = cut(corpus, where.shards or max(1, cluster.workers), options)
+        return count(cluster, parts, options)
 
 
 def encoded(

@@ -1,0 +1,67 @@
+"""Words counted on a cluster: the same file as of one machine."""
+
+import gzip
+import json
+
+import pytest
+from helpers import write_corpus
+
+from dcme_w2v.cli.main import run
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    """Text with ties, a word that one part lacks, and a compressed file."""
+    write_corpus(tmp_path / "a.txt")
+    (tmp_path / "b.txt").write_bytes("one two zwölf\ntie tie2 tie3\nlast".encode())
+    (tmp_path / "c.gz").write_bytes(gzip.compress(b"tie3 tie4\nlast words\n" * 5))
+    return [str(tmp_path / name) for name in ("a.txt", "b.txt", "c.gz")]
+
+
+def vocab(corpora, output, *flags):
+    assert run(["vocab", *corpora, "--output", str(output), *flags]) == 0
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("limits", [["--min-count", "1"], ["--min-count", "2", "--max-vocab", "9"]])
+@pytest.mark.parametrize("shards", ["1", "2", "7"])
+def test_the_bytes_are_those_of_one_machine(limits, shards, corpora, tmp_path, capsys):
+    one = vocab(corpora, tmp_path / "one", *limits, "--json")
+    expected = json.loads(capsys.readouterr().out)
+    flags = ["--cluster", "local:0", "--shards", shards, *limits, "--json"]
+    assert vocab(corpora, tmp_path / "v", *flags) == one
+    found = json.loads(capsys.readouterr().out)
+    for name in ("tokens", "types", "kept", "out_of_vocabulary"):
+        assert found[name] == expected[name]
+
+
+def test_the_bytes_of_workers(corpora, tmp_path):
+    pytest.importorskip("distributed")
+    one = vocab(corpora, tmp_path / "one")
+    assert vocab(corpora, tmp_path / "v", "--cluster", "local:2", "--shards", "4") == one
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-", "--cluster", "local:0"], "standard input"),
+        (["--merge", "--cluster", "local:0"], "--merge"),
+        (["--shards", "2"], "--cluster"),
+        (["--cluster", "local:0", "--shards", "100000"], "fewer --shards"),
+    ],
+)
+def test_what_cannot_be_counted_on_a_cluster(flags, message, corpora, tmp_path, capsys):
+    assert run(["vocab", *corpora, "--output", str(tmp_path / "v"), *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "v").exists()
+
+
+def test_bad_text_names_the_shard(corpora, tmp_path, capsys):
+    (tmp_path / "bad.txt").write_bytes(b"good line\n" * 50 + b"caf\xe9\n")
+    flags = ["--cluster", "local:0", "--shards", "3"]
+    assert (
+        run(["vocab", *corpora, str(tmp_path / "bad.txt"), "--output", str(tmp_path / "v"), *flags])
+        == 1
+    )
+    error = capsys.readouterr().err
+    assert "bad.txt" in error and "UTF-8" in error and "shard" in error
