@@ -27,7 +27,7 @@ CHROMIUM = next(
 )
 HOSTILE = ["<script>document.title='bad'</script>", "<img/src=x/onerror=document.title='bad'>",
            "</script><b>bold</b>", "%SCRIPT%", "-minus", "&amp;", "köln", "a'\"`b"]  # fmt: skip
-BLOCKED = "https://example.org"  # which a test asks for
+BLOCKED = "https://example.org"  # a test requests it
 PCA = ["--method", "pca", "--quiet"]
 
 
