@@ -429,3 +429,17 @@ class PostprocessOptions(Checked):
         "(better for relatedness, worse for strict similarity)",
         choices=POSTPROCESSES,
     )
+    limit: int | None = option(
+        None, "write the first N rows only, the most frequent words", minimum=1
+    )
+    invalid: str = option(
+        "error",
+        "rows with faults, as check reports them: an error; skip them; or replace what can be "
+        "corrected (separators in words by _, invalid UTF-8 by U+FFFD, NaN by 0)",
+        choices=("error", "skip", "replace"),
+    )
+    reduce: int | None = option(
+        None, "reduce the vectors to this many dimensions by PCA, after --postprocess", minimum=1
+    )
+    normalize: bool = option(False, "scale the vectors to unit length, after all else")
+    no_header: bool = option(False, "write text without a header, as GloVe's files")

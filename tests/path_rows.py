@@ -197,7 +197,7 @@ def made(tmp_path_factory):
             "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
-        texts["lv.txt"] = "x\ny\n" * 50
+        texts["lv.txt"] = "x\ny\nz\n" * 3
         texts["log"] = event % 1 + event % 2
         for name, text in texts.items():
             Path(name).write_text(text)

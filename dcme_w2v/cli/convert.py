@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, option_of, options_of
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import is_stream
 from dcme_w2v.options import OutputOptions, PostprocessOptions
 from dcme_w2v.paths import Paths
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.vectors import Vectors
 
 
 @click.command(cls=Command, example="dcme-w2v convert vectors.npy vectors.bin")
@@ -25,16 +30,36 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab beside it.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.words.postprocess import postprocessed
+    from dcme_w2v.words.postprocess import changed_by
     from dcme_w2v.words.sidecars import read_with, written_with
+    from dcme_w2v.words.vectors_io import format_of
 
     chosen = OutputOptions(format=values.pop("format")).format
     paths = Paths().reads("IN", source, sidecars=read_with(source))
     paths.writes("OUT", target, written_with(target, chosen)).check()
-    vectors = Vectors.load(source)
-    method = collect(PostprocessOptions, values).postprocess
-    if method != "none":
-        changed = postprocessed(vectors.vectors, method)
+    options = collect(PostprocessOptions, values)
+    if options.no_header and (chosen or format_of(target)) != "text":
+        raise UsageError(f"--no-header: is for text; {target} has another format")
+    vectors = _loaded(source, options)
+    changed, notes = changed_by(options, vectors.vectors)
+    for note in notes:
+        click.echo(f"{source}: {note}", err=True)
+    if changed is not vectors.vectors:
         vectors = Vectors(vectors.words, changed, vectors.counts)
-    vectors.save(target, chosen)
+    vectors.save(target, chosen, header=not options.no_header)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
+
+
+def _loaded(source: str, options: PostprocessOptions) -> Vectors:
+    """Read vectors; with --invalid, report what was left out or corrected."""
+    from dcme_w2v import Vectors
+    from dcme_w2v.words.repair import load_repaired
+
+    if options.invalid == "error":
+        return Vectors.load(source, limit=options.limit)
+    if is_stream(source):
+        raise UsageError(f"--invalid: {source} is a stream; give a file")
+    vectors, faults = load_repaired(source, options.invalid)
+    for what, count in faults.items():
+        click.echo(f"{source}: {count:,} {what}", err=True)
+    return vectors[: options.limit]

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
+from dcme_w2v.options import PostprocessOptions
+from dcme_w2v.words.neighbors import inverse_lengths
 
 # All-but-the-Top removes dim / 100 directions, with the meaning in them; here their variance is
 # reduced to that of the next direction.
@@ -60,3 +62,41 @@ def _damped(centred: NDArray[np.float32]) -> NDArray[np.float32]:
     change = (top * (kept - 1)) @ top.T
     damped: NDArray[np.float32] = centred + centred @ change.astype(np.float32)
     return damped
+
+
+def changed_by(
+    options: PostprocessOptions, matrix: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Return vectors changed by the options of `convert`, and messages of what was lost."""
+    notes = []
+    if options.postprocess != "none":
+        matrix = postprocessed(matrix, options.postprocess)
+    if options.reduce is not None:
+        matrix, kept = reduced(matrix, options.reduce)
+        notes.append(f"{options.reduce} dimensions keep {100 * kept:.1f} % of the variance")
+    if options.normalize:
+        matrix = matrix * inverse_lengths(matrix)[:, None]
+    return matrix, notes
+
+
+def reduced(matrix: NDArray[np.float32], dim: int) -> tuple[NDArray[np.float32], float]:
+    """Return vectors in their first principal components, and the share of variance they keep.
+
+    Parameters
+    ----------
+    matrix : ndarray of float32, shape (n, d)
+    dim : int
+        At most d.
+
+    Returns
+    -------
+    reduced : ndarray of float32, shape (n, dim)
+        Centred.
+    kept : float
+    """
+    if dim > matrix.shape[1]:
+        raise UsageError(f"--reduce={dim}: the vectors have {matrix.shape[1]} dimensions")
+    centred = postprocessed(matrix, "centre")
+    variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
+    return centred @ directions[:, ::-1][:, :dim].astype(np.float32), kept

@@ -175,7 +175,9 @@ class Vectors:
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+    def save(
+        self, path: str | os.PathLike[str], format: str | None = None, *, header: bool = True
+    ) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
         The write is atomic. Counts go to the ``.vocab`` file beside an npy file; context vectors
@@ -187,6 +189,8 @@ class Vectors:
             ``-`` is standard output (text, binary).
         format : {"text", "binary", "npy"}, optional
             Default: by suffix, .bin: binary, .npy: npy, others: text.
+        header : bool
+            Write the numbers of rows and dimensions on the first line of text.
 
         Raises
         ------
@@ -202,7 +206,9 @@ class Vectors:
         if self.manifest is not None:
             sidecars.append(Sidecar(f"{os.fspath(path)}{MANIFEST}", is_manifest))
         Paths().writes("path", os.fspath(path), sidecars).check()
-        save_vectors(path, self.words, self.vectors, counts=self.counts, format=format)
+        save_vectors(
+            path, self.words, self.vectors, counts=self.counts, format=format, header=header
+        )
         if self.manifest is not None and not is_stream(path):
             with atomic_write(f"{os.fspath(path)}{MANIFEST}") as file:
                 file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")

@@ -54,6 +54,7 @@ def save_vectors(
     *,
     counts: NDArray[np.int64] | None = None,
     format: str | None = None,
+    header: bool = True,
 ) -> None:
     """Write word vectors as text, binary or npy.
 
@@ -68,6 +69,8 @@ def save_vectors(
         Written to the .vocab file of an npy file.
     format : {"text", "binary", "npy"}, optional
         Default: by suffix, .bin: binary, .npy: npy, others: text.
+    header : bool
+        Write the numbers of rows and dimensions on the first line of text.
 
     Raises
     ------
@@ -83,7 +86,8 @@ def save_vectors(
         _save_npy(Path(path), words, matrix, counts)
         return
     with files.atomic_write(path) as file:
-        file.write(b"%d %d\n" % matrix.shape)
+        if header or chosen == "binary":
+            file.write(b"%d %d\n" % matrix.shape)
         for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
             file.write(block.data)
 

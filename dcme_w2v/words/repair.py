@@ -1,0 +1,186 @@
+"""Reads files of word vectors with faults, and leaves out or corrects the faulty rows.
+
+For `dcme-w2v convert --invalid`, of files where `dcme_w2v.words.check` finds faults: words with
+separators (GloVe 840B), headers that do not match, bytes that are not UTF-8, numbers that are NaN,
+duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.words.vectors_io`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import FormatError
+from dcme_w2v.text.compression import CorpusFile
+from dcme_w2v.text.words import Words
+from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors_io import is_npy, map_npy, vocabulary_path
+from dcme_w2v.words.vectors_reader import BLOCK, open_rows
+
+POLICIES = ("skip", "replace")
+_SAMPLE = 200  # lines that decide the dimension
+_SEPARATORS = re.compile(r"[ \t\n\r\v\f\0]+")
+Row = tuple[bytes, NDArray[np.float32] | None]  # word and numbers; None if they are not numbers
+
+
+def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
+    """Return the rows of a file without faults, and how many were left out or corrected.
+
+    Parameters
+    ----------
+    path : str
+        Text, binary or npy.
+    invalid : {"skip", "replace"}
+        ``skip`` leaves out rows with a fault. ``replace`` corrects what it can: separators in a
+        word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0. Rows of another
+        dimension, empty words and duplicates (except the first) are left out in any case.
+
+    Returns
+    -------
+    vectors : Vectors
+        Without counts.
+    faults : Counter
+        Number of rows by what was done.
+
+    Raises
+    ------
+    FormatError
+        No row is left, or it is not a file of word vectors.
+    """
+    faults: Counter[str] = Counter()
+    found: dict[str, NDArray[np.float32]] = {}
+    for word, numbers in _rows_of(path, faults):
+        name = _repaired_word(word, invalid, faults)
+        row = None if name is None else _repaired_row(numbers, invalid, faults)
+        if name is None or row is None:
+            continue
+        if name in found:
+            faults["duplicate words left out"] += 1
+        else:
+            found[name] = row
+    if not found:
+        raise FormatError(f"{path}: no row is without faults; run dcme-w2v check {path}")
+    return Vectors(Words.from_words(found), np.array(list(found.values()))), faults
+
+
+def _repaired_word(word: bytes, invalid: str, faults: Counter[str]) -> str | None:
+    """Return a word that can be written; None if its row is left out."""
+    try:
+        name = word.decode()
+    except UnicodeDecodeError:
+        if invalid == "skip":
+            faults["invalid UTF-8 left out"] += 1
+            return None
+        faults["invalid UTF-8 replaced"] += 1
+        name = word.decode("utf-8", "replace")
+    if not _SEPARATORS.sub("", name):
+        faults["empty words left out"] += 1
+        return None
+    if _SEPARATORS.search(name) is None:
+        return name
+    if invalid == "skip":
+        faults["words with separators left out"] += 1
+        return None
+    faults["separators in words replaced"] += 1
+    return _SEPARATORS.sub("_", name)
+
+
+def _repaired_row(
+    numbers: NDArray[np.float32] | None, invalid: str, faults: Counter[str]
+) -> NDArray[np.float32] | None:
+    if numbers is None:
+        faults["rows that are not numbers left out"] += 1
+        return None
+    finite = np.isfinite(numbers)
+    if finite.all():
+        return numbers
+    if invalid == "skip":
+        faults["NaN or infinite numbers left out"] += 1
+        return None
+    faults["NaN or infinite numbers replaced by 0"] += 1
+    return np.where(finite, numbers, np.float32(0))
+
+
+# ---- rows ----
+
+
+def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
+    if is_npy(path):
+        return _npy_rows(path)
+    with open_rows(path) as reader:  # detects the format
+        binary, promised, dim = reader.binary, reader.promised, reader.dim
+    if binary:
+        return _binary_rows(path, promised or 0, dim, faults)
+    return _text_rows(path, promised is not None, faults)
+
+
+def _npy_rows(path: str) -> Iterator[Row]:
+    """Yield as many rows as there are both words and vectors."""
+    matrix = map_npy(Path(path))
+    with vocabulary_path(path).open("rb") as lines:
+        for line, row in zip(lines, matrix, strict=False):
+            yield re.sub(rb" [0-9]+\r?\n?$", b"", line).rstrip(b"\r\n"), np.array(row)
+
+
+def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
+    """Yield the rows of a text file: the last numbers of each line, and what is before them."""
+    with CorpusFile(path) as file:
+        lines: io.BufferedReader[Any] = io.BufferedReader(file, BLOCK)
+        if header:
+            lines.readline(BLOCK)
+        sample = [line for _, line in zip(range(_SAMPLE), _lines(lines), strict=False)]
+        dim = _dimension_of(sample)
+        for line in _chain(sample, _lines(lines)):
+            fields = line.rsplit(None, dim) if line.strip() else []
+            if len(fields) < dim or not fields:
+                faults["rows of another dimension left out"] += 1
+                continue
+            word = fields[0] if len(fields) > dim else b""
+            yield word, _numbers(fields[-dim:])
+
+
+def _lines(file: io.BufferedReader[Any]) -> Iterator[bytes]:
+    while line := file.readline(BLOCK):
+        yield line.rstrip(b"\r\n")
+
+
+def _chain(first: Iterable[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
+    yield from first
+    yield from rest
+
+
+def _dimension_of(lines: Iterable[bytes]) -> int:
+    """Return the most common number of fields behind the first."""
+    widths = Counter(len(line.split()) - 1 for line in lines if line.strip())
+    return max(1, widths.most_common(1)[0][0]) if widths else 1
+
+
+def _numbers(fields: list[bytes]) -> NDArray[np.float32] | None:
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(fields, dtype=np.float64).astype(np.float32)
+    except ValueError:
+        return None
+
+
+def _binary_rows(path: str, count: int, dim: int, faults: Counter[str]) -> Iterator[Row]:
+    """Yield the rows of a binary file, up to the first that is truncated."""
+    with CorpusFile(path) as file:
+        rows = io.BufferedReader(file, BLOCK)
+        rows.readline(BLOCK)
+        for number in range(count):
+            word = bytearray()
+            while (letter := rows.read(1)) not in (b" ", b"") and len(word) < BLOCK:
+                word += letter
+            data = rows.read(4 * dim)
+            if len(data) < 4 * dim:
+                faults["truncated rows left out"] += count - number
+                return
+            yield bytes(word).lstrip(b"\n"), np.frombuffer(data, dtype="<f4").copy()

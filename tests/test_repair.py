@@ -1,0 +1,162 @@
+"""`convert`: repair of files with faults, and the options that change the vectors."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+from helpers import save
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.vectors import Vectors
+
+WORDS = [f"w{i}" for i in range(40)]
+BAD = b"""99 3
+good 1 2 3
+at name@domain.com 1 1 1
+nan nan 1 2
+good 4 5 6
+b\xffd 1 2 3
+short 1 2
+x y 1 2 3
+words are not numbers
+nul\0l 7 8 9
+fine 1e39 -1e39 1e-3
+  1 2 3
+
+k\xc3\xb6ln\t3\t4\t5
+"""
+
+
+def converted(source, *flags, name="out.txt"):
+    """Convert a file; return the vectors, which must be without faults."""
+    target = source.with_name(name)
+    assert run(["convert", str(source), str(target), *flags]) == 0
+    assert check_vectors(target).faults == []
+    return Vectors.load(target)
+
+
+@pytest.fixture
+def healthy(tmp_path):
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(40, 3)) @ random.normal(size=(3, 6)) + 5
+    return save(tmp_path / "v.npy", WORDS, matrix, counts=np.arange(40, 0, -1))
+
+
+# ---- repair ----
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_rows_with_faults_are_left_out(pack, tmp_path, capsys):
+    (tmp_path / "bad").write_bytes(pack(BAD))
+    found = converted(tmp_path / "bad", "--invalid", "skip")
+    assert list(found.words) == ["good", "köln"]
+    assert found["good"].tolist() == [1, 2, 3]
+    err = capsys.readouterr().err
+    for what in ("1 duplicate words left out", "1 invalid UTF-8 left out", "2 NaN or infinite",
+                 "3 words with separators left out"):  # fmt: skip
+        assert what in err
+
+
+def test_rows_with_faults_are_corrected(tmp_path, capsys):
+    (tmp_path / "bad").write_bytes(BAD)
+    found = converted(tmp_path / "bad", "--invalid", "replace")
+    assert list(found.words) == ["good", "at_name@domain.com", "nan", "b\ufffdd", "x_y", "nul_l",
+                                 "fine", "köln"]  # fmt: skip
+    assert found["nan"].tolist() == [0, 1, 2]
+    assert found["fine"].tolist() == [0, 0, np.float32(1e-3)]
+    assert "3 separators in words replaced" in capsys.readouterr().err
+
+
+def test_a_file_without_header_and_with_words_of_several_parts(tmp_path):
+    (tmp_path / "glove").write_text("the 1 2\n. . . 3 4\nof 5 6\n")
+    found = converted(tmp_path / "glove", "--invalid", "replace")
+    assert list(found.words) == ["the", "._._.", "of"]
+
+
+def test_a_truncated_binary_file(tmp_path, capsys):
+    rows = b"".join(b"w%d " % i + struct.pack("<2f", i, 1) + b"\n" for i in range(5))
+    twice = b"w1 " + struct.pack("<2f", 7, np.nan) + b"\n"
+    (tmp_path / "bad.bin").write_bytes(b"9 2\n" + rows + twice + b"cut " + b"\0" * 5)
+    found = converted(tmp_path / "bad.bin", "--invalid", "replace")
+    assert list(found.words) == [f"w{i}" for i in range(5)]
+    assert "3 truncated rows left out" in capsys.readouterr().err
+
+
+def test_an_npy_file_with_faults(tmp_path):
+    path = save(tmp_path / "v.npy", ["a", "b", "c", "d"], [[1, 2], [3, 4], [5, 6], [7, 8]])
+    matrix = np.load(path)
+    matrix[1] = np.nan
+    np.save(path, matrix)
+    path.with_suffix(".vocab").write_bytes(b"a 9\nb 5\na 4\n\xff 3\n")
+    assert list(converted(path, "--invalid", "skip").words) == ["a"]
+    assert list(converted(path, "--invalid", "replace").words) == ["a", "b", "\ufffd"]
+
+
+def test_a_healthy_file_is_not_changed_by_repair(healthy, capsys):
+    assert (
+        converted(healthy, "--invalid", "skip").vectors.tolist()
+        == Vectors.load(healthy).vectors.tolist()
+    )
+    assert "left out" not in capsys.readouterr().err
+
+
+# ---- changes ----
+
+
+def test_unit_length_and_the_first_rows(healthy):
+    found = converted(healthy, "--normalize", "--limit", "7", name="o.npy")
+    assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
+    np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(
+        found.similarity("w1", "w2"), Vectors.load(healthy).similarity("w1", "w2"), rtol=1e-5
+    )
+
+
+def test_text_without_header(healthy):
+    assert len(converted(healthy, "--no-header")) == 40
+    first = healthy.with_name("out.txt").read_text().splitlines()[0]
+    assert first.startswith("w0 ") and len(first.split()) == 7
+
+
+def test_reduction_keeps_distances_where_the_variance_is(healthy, capsys):
+    found = converted(healthy, "--reduce", "3", name="o.bin")
+    assert found.dim == 3 and "3 dimensions keep 100.0 % of the variance" in capsys.readouterr().err
+    before = Vectors.load(healthy).vectors
+    for i, j in ((0, 1), (3, 30), (5, 17)):
+        np.testing.assert_allclose(
+            np.linalg.norm(found.vectors[i] - found.vectors[j]),
+            np.linalg.norm(before[i] - before[j]),
+            rtol=1e-4,
+        )
+    assert found.vectors.var(axis=0).tolist() == sorted(found.vectors.var(axis=0), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("v.npy o.txt --reduce 7", "--reduce 7: the vectors have 6 dimensions"),
+        ("v.npy o.txt --reduce 0", "--reduce 0: must be at least 1"),
+        ("v.npy o.txt --limit 0", "--limit 0: must be at least 1"),
+        ("v.npy o.bin --no-header", "--no-header: is for text"),
+        ("v.npy o.txt --invalid fix", "must be one of error, skip, replace"),
+        ("- o.txt --invalid skip", "- is a stream; give a file"),
+        ("text o.txt --invalid skip", "neither a header"),
+        ("empty o.txt --invalid skip", "no row is without faults"),
+    ],
+)  # fmt: skip
+def test_wrong_use(flags, message, healthy, monkeypatch, capsys):
+    monkeypatch.chdir(healthy.parent)
+    (healthy.parent / "text").write_text("some text\n")
+    (healthy.parent / "empty").write_text("2 2\n\xa0 nan 1\n")
+    assert message in refused_last(capsys, run(["convert", *flags.split()]))
+    assert not (healthy.parent / "o.txt").exists()
+
+
+def refused_last(capsys, code):
+    """Return the error, which follows what was left out."""
+    assert code in (1, 2)
+    err = capsys.readouterr().err
+    assert err.splitlines()[-1].startswith("error: ") and "a bug" not in err
+    return err
