@@ -4,8 +4,9 @@
 
 Levels: 10^5 to 10^7 numbers, 8 levels, exact and in bins, beside kmeans1d (without weights) where
 it is installed. Statistics: 20 Newsgroups, one and two threads, in turns with scipy's product
-X.T @ P of float64, and as ratios, which hold on a machine that does other work, too. Small models: maximum entropy on all labels of 20 Newsgroups, shrunk; bytes on disk are
-those of the whole folder. --publish writes docs/results/.
+X.T @ P of float64; the ratios hold on a machine that does other work, too. Small models: maximum
+entropy on all labels of 20 Newsgroups, shrunk; bytes on disk are those of the whole folder.
+--publish writes docs/results/.
 """
 
 from __future__ import annotations
