@@ -10,7 +10,11 @@
  * vector stays in registers while the rows go by. A row may end with a part of a chunk: `n` is a
  * chunk's lanes, and LANES for all but the last.
  */
-enum { PRODUCTS = 8 }; /* vectors of integers that stay in registers */
+enum {
+    PRODUCTS = 8,  /* vectors of integers that stay in registers */
+    AHEAD = 8,     /* rows of integers */
+    CACHE_LINE = 8 /* integers */
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -212,8 +216,8 @@ static void residuals(float *out, const float *x, int64_t count) {
         store(out + i, madd(set1(-1.f), logistic_lanes(load(x + i)), target));
 }
 
-/* Columns k .. k + chunks WIDE - 1 of the rows. They are anywhere in memory; p stays in registers.
- */
+/* Columns k .. k + chunks WIDE - 1 of the rows. p stays in registers; the rows are anywhere in
+ * memory, and asked for AHEAD rows before they are added to. */
 INLINE void add_products_block(int64_t *table, const int32_t *rows, const uint32_t *x,
                                int64_t count, const uint32_t *p, int64_t size, int64_t k,
                                int chunks) {
@@ -222,7 +226,10 @@ INLINE void add_products_block(int64_t *table, const int32_t *rows, const uint32
         q[c] = widen(p + k + c * WIDE);
     for (int64_t i = 0; i < count; i++) {
         int64_t *row = table + rows[i] * size + k;
+        const int64_t *next = table + rows[i + AHEAD < count ? i + AHEAD : i] * size + k;
         wide same = widen1(x[i]);
+        _Pragma("GCC unroll 8") for (int c = 0; c < chunks; c += CACHE_LINE / WIDE)
+            __builtin_prefetch(next + c * WIDE, 1);
         EACH_CHUNK (c)
             add_product(row + c * WIDE, same, q[c]);
     }
