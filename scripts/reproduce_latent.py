@@ -1,6 +1,6 @@
 """The experiments of Joulin, Bach & Ponce (NIPS 2010), and others, with our latent classes.
 
-    python scripts/reproduce_latent.py [TASK...] [--seeds 3] [--threads 1]
+    python scripts/reproduce_latent.py [TASK...] [--seeds 3] [--threads 1] [--json FILE]
 
 Tasks, each of which writes docs/results/latent-TASK.json: expansion (the quadratic (3) against the
 bound F), pairs (two newsgroups of 100 or 400 documents, the paper's Figure 2), starts (K 15 from
@@ -17,6 +17,8 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import document_data as data
@@ -145,19 +147,31 @@ def pairs(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     for k in (3, 15):
         for init in ("relaxed", "quadratic", "random"):
             models[f"latent classes, K {k}, start {init}"] = _pair_model(given, k, init)
-    found: dict[str, list[str]] = {name: [name] for name in models}
-    columns = ["method"]
+    kept, columns = data.Results(given.json), ["method"]
     for name, pair in PAIRS.items():
         for count in (100, 400):
             columns.append(f"{name}, N {count}")
-            splits = [problem(texts, pair, count, seed) for seed in range(given.seeds)]
-            for one, make in models.items():
-                scores = []
-                for seed, (train, y, test, wanted) in enumerate(splits):
-                    scores.append(make(seed).fit(train, y).score(test, wanted))
-                found[one].append(shown(scores))
-                print(one, columns[-1], found[one][-1], flush=True)
-    return "Two newsgroups, accuracy on the rest", columns, list(found.values())
+            for seed in range(given.seeds):
+                own = problem(texts, pair, count, seed)
+                for one, make in models.items():
+                    kept.get(f"{one}: {columns[-1]}", seed, partial(_accuracy, make, seed, *own))
+    rows = [[one, *(_cell(kept, one, name) for name in columns[1:])] for one in models]
+    return "Two newsgroups, accuracy on the rest", columns, rows
+
+
+def _accuracy(
+    make: Callable[[int], Any],
+    seed: int,
+    train: csr_matrix,
+    y: NDArray[np.int64],
+    test: csr_matrix,
+    wanted: NDArray[np.int64],
+) -> dict[str, float]:
+    return {"accuracy": make(seed).fit(train, y).score(test, wanted)}
+
+
+def _cell(kept: data.Results, row: str, column: str) -> str:
+    return shown([one["accuracy"] for one in kept.figures[f"{row}: {column}"].values()])
 
 
 def _pair_model(given: argparse.Namespace, k: int, init: str) -> Callable[[int], Any]:
@@ -433,6 +447,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(TASKS))
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--threads", type=int, default=1, help="figures do not depend on it")
+    parser.add_argument("--json", type=Path, help="keep the figures of pairs here, and resume")
     given = parser.parse_args()
     for name in given.tasks or TASKS:
         if name not in TASKS:
