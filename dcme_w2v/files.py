@@ -16,7 +16,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -73,6 +73,41 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         Path(temporary).unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def marked_pair(files: Sequence[tuple[Path, BinaryIO]]) -> Iterator[None]:
+    """Leave a mark while two files of `atomic_write` are renamed, for `is_mixed_pair`.
+
+    Parameters
+    ----------
+    files : sequence of (Path, file)
+        The targets and the files that replace them when the block has ended.
+    """
+    mark, numbers = _mark_of(files[0][0]), [os.fstat(file.fileno()).st_ino for _, file in files]
+    with contextlib.suppress(OSError):
+        mark.write_text(" ".join(map(str, numbers)))
+    try:
+        yield
+    finally:
+        if not is_mixed_pair(*(path for path, _ in files)):
+            with contextlib.suppress(OSError):
+                mark.unlink()
+
+
+def is_mixed_pair(first: Path, second: Path) -> bool:
+    """Return whether a killed run has replaced one of two files that are written together."""
+    try:
+        wanted = _mark_of(first).read_text().split()
+        found = [str(target_of(path).stat().st_ino) for path in (first, second)]
+    except (OSError, ValueError):
+        return False
+    return len(wanted) == 2 and (wanted[0] == found[0]) != (wanted[1] == found[1])
+
+
+def _mark_of(path: Path) -> Path:
+    target = target_of(path)
+    return target.parent / f"{temporary_prefix(target)}pair"
 
 
 def optional_write(

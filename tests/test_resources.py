@@ -46,6 +46,8 @@ def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, mon
 def test_what_is_written_to_one_file_system_adds_up(tmp_path):
     plain = plan_of(tmp_path)
     kept = plan_of(tmp_path, checkpoints=CheckpointOptions(checkpoint=str(tmp_path / "k")))
+    both = plan_of(tmp_path, output_tables=str(tmp_path / "tables"))
+    assert both["output_bytes"] > plain["output_bytes"] + 2 * 4 * plain["vocabulary"]
     assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
 
@@ -75,7 +77,7 @@ def test_tables_of_more_than_two_to_the_31_numbers(monkeypatch, objective):
     words, dim = 131_200, 16_384
     assert words * dim > 2**31
 
-    def sparse(rows, dim):
+    def sparse(rows, dim, as_for=None):
         no_reserve = 0x4000  # MAP_NORESERVE, which Python 3.10 does not name
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
         memory = mmap.mmap(-1, rows * dim * 4, flags=flags)

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.vectors import Vectors
@@ -96,7 +97,7 @@ def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
     """Two runs that write a pair at once must not leave numbers of one and words of the other."""
     held, replace = [], Path.replace
 
-    def recording_signals(path, target):
+    def recording(path, target):
         other = os.open(tmp_path, os.O_RDONLY)
         try:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,9 +107,32 @@ def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
             os.close(other)
         return replace(path, target)
 
-    monkeypatch.setattr(Path, "replace", recording_signals)
+    monkeypatch.setattr(Path, "replace", recording)
     save(tmp_path / "v.npy", ["a", "b"], [[1], [2]])
     assert sorted(held) == ["v.npy", "v.vocab"]
+
+
+def test_a_pair_of_two_writes_is_an_error(tmp_path, monkeypatch, capsys):
+    """As after a kill between the renames, which leaves the mark and the new words."""
+    path, replace = tmp_path / "v.npy", Path.replace
+    save(path, ["a", "b"], [[1], [2]])
+
+    def failing(source, target):
+        if Path(target).name == "v.npy":
+            raise OSError(5, "Input/output error")
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(ResourceError, match="Input/output error"):
+        save(path, ["c", "d"], [[3], [4]])
+    monkeypatch.undo()
+    with pytest.raises(FormatError, match=r"v\.npy: is of another write than .*v\.vocab"):
+        Vectors.load(path)
+    assert run(["check", str(path)]) == 1
+    assert "is of another write" in capsys.readouterr().out
+    save(path, ["c", "d"], [[3], [4]])
+    assert Vectors.load(path)["d"] == 4
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["v.npy", "v.vocab"]
 
 
 def test_npy_without_counts_has_words_alone(tmp_path):

@@ -21,6 +21,7 @@ from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.vectors_io import (
     blocks_of,
+    check_pair,
     is_npy,
     load_vocabulary,
     map_npy,
@@ -189,6 +190,7 @@ def _check_npy(report: Report, path: Path) -> None:
             place = f"{path}: row {first + int(np.argmax(long)) + 1}"
             tally.add(LENGTH, int(long.sum()), place)
     vocabulary = vocabulary_path(path)
+    check_pair(path)
     words, _, faults = load_vocabulary(vocabulary)
     earlier = find_duplicates(words.text, words.offsets, faults)
     details = {}

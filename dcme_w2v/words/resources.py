@@ -45,8 +45,11 @@ def needs(
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     if job.output_fasttext is not None and not is_stream(job.output_fasttext):
         files[job.output_fasttext] = rows * options.dim * 4 + text + 10 * words
-    folders = [(Path(path).parent, size) for path, size in files.items()]
     largest = list(files.values())
+    if job.output_tables is not None:
+        largest.append(words * options.dim * 4)
+        files[job.output_tables] = 2 * words * options.dim * 4 + text + 16 * words
+    folders = [(Path(path).parent, size) for path, size in files.items()]
     if job.checkpoints.folder is not None:
         largest += [max(words, buckets) * options.dim * 4, state]
         folders.append((Path(job.checkpoints.folder), (KEPT + 1) * checkpoint))

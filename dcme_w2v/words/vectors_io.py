@@ -168,6 +168,7 @@ def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64
                 os.fsync(file.fileno())
         # Two runs that write the same pair at once leave that of one, not a half of each.
         renaming.enter_context(files.locked(files.target_of(path).parent))
+        renaming.enter_context(files.marked_pair([(path, numbers), (words_path, vocabulary)]))
 
 
 def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
@@ -299,9 +300,19 @@ def map_npy(path: Path) -> NDArray[np.float32]:
     return matrix
 
 
+def check_pair(path: Path) -> None:
+    """Raise `FormatError` if a run was killed when it had replaced one of X.npy and X.vocab."""
+    if files.is_mixed_pair(path, vocabulary_path(path)):
+        raise FormatError(
+            f"{path}: is of another write than {vocabulary_path(path)}, because a run was killed "
+            "while it replaced them; write them again"
+        )
+
+
 def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
     matrix = map_npy(path)
     vocabulary = vocabulary_path(path)
+    check_pair(path)
     words, counts, faults = load_vocabulary(vocabulary, limit)
     for kind in np.flatnonzero(faults[:, 0]):
         place = f"{vocabulary}:{faults[kind, 1] + 1}"
