@@ -120,7 +120,11 @@ def test_scdv_has_no_checks_of_its_own_as_it_takes_texts():
 @pytest.mark.parametrize(
     ("estimator", "options", "others"),
     [
-        (MaxentClassifier, ClassifyOptions, {"patience", "class_weight"}),
+        (
+            MaxentClassifier,
+            ClassifyOptions,
+            {"patience", "class_weight", "cluster", "shards", "distribute"},
+        ),
         (LatentClassModel, LatentOptions, {"unsupervised"}),
         (SCDV, ScdvOptions, {"vectors", "threads", "sparse_output"}),
     ],
