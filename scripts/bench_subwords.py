@@ -5,9 +5,9 @@
 Both programs train on the start of the development corpus with equal settings: 3-6 characters,
 2,000,000 buckets, dimension 100, window 5, 5 negative samples from unigram^0.5, subsampling 1e-4, 5
 epochs, a rate of 0.05 and one thread. Both models are evaluated by `dcme-w2v eval similarity`, in
-which words that are not in the vocabulary have vectors, too. fastText has no option for a seed. A pair is rare if one of its words
-occurs fewer than 100 times in the text. fastText comes with `pip install dcme-w2v[bench]`; where a
-run of it ends with NaN, it is started again.
+which words that are not in the vocabulary have vectors, too. A pair is rare if one of its words
+occurs fewer than 100 times in the text. fastText comes with `pip install dcme-w2v[bench]`, has no
+option for a seed, and is started again if a run of it ends with NaN.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Training with character n-grams: against the reference, its files, its errors."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -225,3 +227,26 @@ def test_the_plan_counts_the_rows_of_ngrams(tmp_path, capsys, monkeypatch):
 def test_without_subwords_buckets_have_no_effect():
     with pytest.warns(dw.errors.DcmeWarning, match="no effect without"):
         dw.train(SENTENCES, dim=8, min_count=1, buckets=7)
+
+
+def test_a_cluster_refuses_subwords(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
+    assert run(["train", "c.txt", "--output", "v.txt", "--cluster", "local:0", *FLAGS]) == 2
+    assert "--subwords" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_writes_its_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
+    begin = Trainer.epoch
+
+    def interrupted(self, number, watch=None):
+        os.kill(os.getpid(), signal.SIGINT)
+        return begin(self, number, watch)
+
+    monkeypatch.setattr(Trainer, "epoch", interrupted)
+    files = ["--output", "v.txt", "--output-fasttext", "m.bin"]
+    assert run(["train", "c.txt", *files, *FLAGS]) == 130
+    assert "theoretical" in Vectors.load("m.bin.partial")
+    assert not (tmp_path / "m.bin").exists()

@@ -37,6 +37,28 @@ static dcme_status train_words(int32_t form, dcme_error *error) {
     return status;
 }
 
+/* Two n-grams for each word, with negative sampling. */
+static dcme_status train_subwords(int32_t model, dcme_error *error) {
+    enum { BUCKETS = 7, ROWS = WORD_COUNT + BUCKETS };
+    static _Alignas(128) real input[ROWS * DCME_PAD], output[WORD_COUNT * DCME_PAD];
+    static int64_t word_starts[WORD_COUNT + 1];
+    static int32_t ngrams[2 * WORD_COUNT];
+    dcme_subwords subwords = {word_starts, ngrams, BUCKETS};
+    dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, &subwords};
+    dcme_train_options options = word_options(model, DCME_SHRINK, DCME_NS, 2);
+    dcme_trainer *trainer = NULL;
+    for (int32_t i = 0; i < 2 * WORD_COUNT; i++)
+        ngrams[i] = i % BUCKETS, word_starts[i / 2 + 1] = i + 1;
+    dcme_table_initialise(input, ROWS, DIM, 1);
+    memset(output, 0, sizeof output);
+    dcme_status status = dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, error);
+    if (status == DCME_OK) {
+        status = dcme_engine_epoch(dcme_trainer_engine(trainer), 0, error);
+        dcme_trainer_close(trainer);
+    }
+    return status;
+}
+
 static dcme_status train_classes(int32_t form, dcme_error *error) {
     static double gradient[(FEATURES + 1) * CLASSES];
     double loss;
@@ -80,6 +102,11 @@ static int check_training(void) {
     for (int32_t i = 0; i < FORMS + CLASS_FORMS && good; i++) {
         int64_t found =
             i < FORMS ? fail_each(train_words, i, i == 2) : fail_each(train_classes, i - FORMS, 0);
+        good = found > 0;
+        allocations += found;
+    }
+    for (int32_t model = DCME_CBOW; model <= DCME_SKIPGRAM && good; model++) {
+        int64_t found = fail_each(train_subwords, model, 0);
         good = found > 0;
         allocations += found;
     }
