@@ -80,8 +80,9 @@ def test_the_command_lines_of_a_page_parse(page):
 
 @pytest.mark.parametrize("page", [name for name in PAGES if not name.startswith(THEIRS)])
 def test_every_flag_of_a_page_exists(page):
-    known = {flag for command in COMMANDS.values() for param in command.params
-             if isinstance(param, click.Option) for flag in [*param.opts, *param.secondary_opts]}  # fmt: skip
+    options = [param for command in COMMANDS.values() for param in command.params
+               if isinstance(param, click.Option)]  # fmt: skip
+    known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
     scripts = "".join(path.read_text() for path in (ROOT / "scripts").glob("*.py"))
     for flag in set(re.findall(r"`(--?[a-z][a-z0-9-]+)[` ]", PAGES[page])):
         assert flag in known | {"--help", "--debug"} or f'"{flag}"' in scripts, flag
