@@ -47,6 +47,7 @@ CASES = (
     ("--objective", "dcme", "--window-mode", "linear", "--format", "npy"),
     ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
     ("--objective", "ns", "--deterministic", "--threads", "2"),
+    ("--objective", "ns", "--format", "binary", "--cluster", "local:0", "--shards", "3"),
 )
 CLASS_CASES = (
     ("--objective", "dcme"),

@@ -105,6 +105,22 @@ def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(corpus, capsy
     assert "was trained on another corpus" in refused(capsys, code)
 
 
+def test_an_edited_checkpoint_is_one_line(corpus, capsys):
+    line = [*ON, "--shards", "2"]
+    assert train(corpus, "v.bin", *line, "--checkpoint", "state") == 0
+    record = Path("state/000008/checkpoint.json")
+    whole = json.loads(record.read_text())
+    for edit in (
+        {"notes": {**whole["notes"], "done": {"trained": 1}}},
+        {"notes": {}},
+        {"position": {**whole["position"], "epoch": 9}},
+        {"notes": {**whole["notes"], "blocks": [["input", 0, 3], ["output", 0, 43]]}},
+    ):
+        record.write_text(json.dumps({**whole, **edit}))
+        err = refused(capsys, train(corpus, "v.bin", *line, "--resume", "state"))
+        assert "state" in err
+
+
 @pytest.mark.filterwarnings("ignore:lr=.* is unusual")
 def test_a_shard_that_diverges_is_named_and_the_last_round_is_kept(corpus, capsys):
     line = [*ON, "--shards", "2", "--lr", "1000", "--input-rate", "1000", "--checkpoint", "state"]

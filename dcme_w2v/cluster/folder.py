@@ -11,12 +11,13 @@ fewer workers keeps them.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
 import uuid
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,8 +127,17 @@ class RoundFolder:
         self.notes: dict[str, Any] = {}
         self._blocks = [[one.table, one.rows.start, one.rows.stop] for one in blocks]
 
-    def prepare(self, number: int) -> None:
-        """Make the place where the blocks of a generation are written."""
+    @contextlib.contextmanager
+    def generation(self, number: int) -> Iterator[None]:
+        """Make the place where the blocks of a generation are written; remove it if that fails."""
+        self._prepare(number)
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(aside(self.files.path, number), ignore_errors=True)
+            raise
+
+    def _prepare(self, number: int) -> None:
         folder = aside(self.files.path, number)
         try:
             shutil.rmtree(folder, ignore_errors=True)

@@ -266,10 +266,10 @@ def _mix_and_save(
 ) -> list[Handle]:
     """Mix, each block into its file; return what reads them, so that no round depends on it."""
     begun = time.monotonic()
-    folder.prepare(number + 1)
-    mixed = mix(cluster, work, number, start, learned, folder.files)
-    written = [cluster.result(one) for one in mixed]
-    folder.complete(number + 1, time.monotonic() - begun, written)
+    with folder.generation(number + 1):
+        mixed = mix(cluster, work, number, start, learned, folder.files)
+        written = [cluster.result(one) for one in mixed]
+        folder.complete(number + 1, time.monotonic() - begun, written)
     return _begun(cluster, work, number + 1, folder.files)
 
 

@@ -19,7 +19,7 @@ from dcme_w2v.checkpoints.folder import (
     open_folder,
 )
 from dcme_w2v.cluster.engine import Cluster, Handle, open_cluster
-from dcme_w2v.cluster.folder import RoundFiles, RoundFolder, blocks_in
+from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from dcme_w2v.cluster.shards import count, cut
 from dcme_w2v.cluster.words import (
@@ -35,7 +35,7 @@ from dcme_w2v.cluster.words_work import WordsWork, figures_of
 from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.engine.task import Fingerprint, hash_of
 from dcme_w2v.engine.trainer import Progress
-from dcme_w2v.errors import DcmeError, DivergedError, UsageError
+from dcme_w2v.errors import DcmeError, DivergedError, FormatError, UsageError
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
@@ -130,6 +130,19 @@ def _checked(
     return dataclasses.replace(job, vectors=vectors), options
 
 
+def _blocks_of(found: Checkpoint, words: int) -> tuple[Block, ...]:
+    """Return the blocks of a checkpoint, which cover both tables."""
+    blocks = blocks_in(found)
+    for table in TABLES:
+        rows = [block.rows for block in blocks if block.table == table]
+        if [*(one.start for one in rows), words] != [0, *(one.stop for one in rows)]:
+            raise UsageError(
+                f"{found.folder}: was trained on another corpus or vocabulary than one of "
+                f"{words:,} words: give the same, or start a new run without --resume"
+            )
+    return blocks
+
+
 class _Session:
     """One run: what has been read and done so far."""
 
@@ -198,7 +211,9 @@ class _Session:
             plan=self.plan, totals=self.plan.totals(counted.vocabulary.counts), parts=parts,
             vocabulary=self.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
             words=words, shards=shards,
-            blocks=blocks_in(self.found) if self.found else blocks_of(shapes, cluster.workers),
+            blocks=_blocks_of(self.found, words)
+            if self.found
+            else blocks_of(shapes, cluster.workers),
         )  # fmt: skip
         data = shards_of(cluster, work, counted.handle)
         fingerprint = self._read(cluster, counted, data)
@@ -261,13 +276,23 @@ class _Session:
         if self.found is not None:
             self.found.check_options(named, ("threads",) if options.deterministic else ())
             self.found.check_data(fingerprint)
-            position = self.found.record["position"]
-            self.round, self.seconds = position["epoch"], position["seconds"]
-            self.done |= self.found.record["notes"]["done"]
+            self.round = self.found.record["position"]["epoch"]
+            self._take_notes(self.found)
             self.reporter.message(f"resuming {self.found.folder}, in round {self.round + 1}")
         if self.folder is None:
             return None
         return RoundFolder(self.folder, KIND, named, fingerprint, work.blocks)
+
+    def _take_notes(self, found: Checkpoint) -> None:
+        try:
+            notes = found.record["notes"]
+            self.seconds = float(notes["seconds"])
+            self.done = {name: notes["done"][name] for name in self.done}
+            counts = [int(self.done[name]) for name in DONE]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{found.folder}: its notes are corrupt; remove it") from error
+        if not 0 <= self.round <= self.plan.rounds or min(counts) < 0:
+            raise FormatError(f"{found.folder}: is of round {self.round}; remove it")
 
     def _saved(self) -> RoundFiles | None:
         """Return the tables that the run is resumed from."""
@@ -285,7 +310,7 @@ class _Session:
         self.done["loss"] = loss / trained if trained else None
         self.done["kernels"] = notes[0].get("kernels", self.done["kernels"])
         if self.rounds is not None:
-            self.rounds.notes["done"] = self.done
+            self.rounds.notes |= {"done": self.done, "seconds": self.seconds}
 
     def _end_round(self, record: RoundRecord, tables: Tables) -> None:
         """Report a round."""
