@@ -442,4 +442,11 @@ class PostprocessOptions(Checked):
         None, "reduce the vectors to this many dimensions by PCA, after --postprocess", minimum=1
     )
     normalize: bool = option(False, "scale the vectors to unit length, after all else")
+    to: str | None = option(
+        None,
+        "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
+        ".metadata.tsv), safetensors (tensors vectors, words, counts)",
+        choices=("projector", "safetensors"),
+        unless=("format", "no_header"),
+    )
     no_header: bool = option(False, "write text without a header, as GloVe's files")

@@ -99,6 +99,7 @@ ROWS = [
     Row("merge {models} i2.npy --output {output}", {"models": "i.npy"}, {"output": "o.npy"}),
     Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
     Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
+    Row("convert {source} {target} --to projector", {"source": "v.txt"}, {"target": "o.tsv"}),
     Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
         "--epochs 1 --quiet",
         {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},

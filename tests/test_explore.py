@@ -130,12 +130,13 @@ def test_limit_takes_the_first_rows(tmp_path):
         (["{v}", "--labels", "{short}", "--colour", "2"], "short:1: has 1 columns, not 2"),
         (["{v}", "--labels", "{bytes}"], "bytes:1: is not UTF-8"),
         (["{v}", "--limit", "2"], "'--limit': 2 is not in the range"),
+        (["{v}", "{nowhere}"], "nowhere: No such file"),
         (["{two}"], "2 rows; a map needs 3 at least"),
         (["{text}"], "neither a header"),
     ],
 )
 def test_wrong_use(flags, message, tmp_path, capsys):
-    places = {name: str(tmp_path / name) for name in ("short", "bytes", "two", "text")}
+    places = {name: str(tmp_path / name) for name in ("short", "bytes", "two", "text", "nowhere")}
     Path(places["short"]).write_text("a\nb\n")
     Path(places["bytes"]).write_bytes(b"\xff\n")
     Path(places["two"]).write_text("a 1\nb 2\n")
@@ -146,6 +147,12 @@ def test_wrong_use(flags, message, tmp_path, capsys):
     tail = ["--quiet"] if "--method" in flags else PCA
     assert message in refused(capsys, run(["explore", *arguments, "--output", str(out), *tail]))
     assert not out.exists()
+
+
+def test_a_page_is_not_named_as_a_picture(tmp_path, capsys):
+    flags = ["--output", str(tmp_path / "p.png"), *PCA]
+    code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
+    assert "name a file that ends in .html" in refused(capsys, code)
 
 
 def test_tsne_names_its_extra_where_it_is_not_installed(tmp_path, capsys, monkeypatch):

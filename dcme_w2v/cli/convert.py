@@ -30,14 +30,19 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab beside it.
     """
     from dcme_w2v import Vectors
+    from dcme_w2v.words.exports import export, exported_with
     from dcme_w2v.words.postprocess import changed_by
     from dcme_w2v.words.sidecars import read_with, written_with
     from dcme_w2v.words.vectors_io import format_of
 
     chosen = OutputOptions(format=values.pop("format")).format
     paths = Paths().reads("IN", source, sidecars=read_with(source))
-    paths.writes("OUT", target, written_with(target, chosen)).check()
     options = collect(PostprocessOptions, values)
+    to = options.to
+    if to is None and chosen is None and target.lower().endswith(".safetensors"):
+        to = "safetensors"
+    sidecars = written_with(target, chosen) if to is None else exported_with(target, to)
+    paths.writes("OUT", target, sidecars).check()
     if options.no_header and (chosen or format_of(target)) != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     vectors = _loaded(source, options)
@@ -46,7 +51,10 @@ def convert(source: str, target: str, **values: Any) -> None:
         click.echo(f"{source}: {note}", err=True)
     if changed is not vectors.vectors:
         vectors = Vectors(vectors.words, changed, vectors.counts)
-    vectors.save(target, chosen, header=not options.no_header)
+    if to is None:
+        vectors.save(target, chosen, header=not options.no_header)
+    else:
+        export(target, vectors, to)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dcme_w2v.compress import uncompressed_name
 from dcme_w2v.errors import UsageError
 from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import agreement, layout_of, write_page
@@ -47,12 +48,13 @@ def explore_files(
     if not 1 <= len(files) <= MOST_FILES:
         raise UsageError(f"{len(files)} files; give one, or two to compare")
     reporter = reporter or Quiet()
-    every, layouts = [], []
-    for path in files:
-        items = read_items(path, labels, colour, limit, seed)
+    suffix = uncompressed_name(output).suffix.lower()
+    if suffix not in ("", ".html", ".htm"):
+        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
+    every, layouts = [read_items(path, labels, colour, limit, seed) for path in files], []
+    for path, items in zip(files, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
         layouts.append(layout_of(items, method, seed, reporter.advance))
-        every.append(items)
     size = write_page(output, every, layouts)
     for items in every:
         share = 100 * agreement(items, seed)

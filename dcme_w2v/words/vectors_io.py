@@ -81,7 +81,7 @@ def save_vectors(
     check_target(path, format)
     chosen = format or format_of(path)
     _check_shapes(words, matrix, counts)
-    _check_before_writing(path, words, matrix)
+    check_before_writing(path, words, matrix)
     if chosen == "npy":
         _save_npy(Path(path), words, matrix, counts)
         return
@@ -120,6 +120,10 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
     if chosen == "npy" and compression_of(path) is not None:
         raise UsageError(f"{name}: npy is mapped into memory, not compressed; name a .bin.gz file")
     suffix = uncompressed_name(path).suffix.lower()
+    if suffix == ".safetensors":
+        raise UsageError(
+            f"{name}: {suffix} files are not supported here; write .npy, and convert that to it"
+        )
     if format is None and suffix in _NO_VECTORS:
         raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
 
@@ -178,7 +182,8 @@ def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None
         raise ValueError(f"{len(words)} words, {len(matrix)} rows and the counts do not match")
 
 
-def _check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
+def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
+    """Raise `FormatError` if a word or a number cannot be written."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     if not isinstance(words, Vocabulary):  # distinct because they are from a hash table

@@ -1,0 +1,85 @@
+"""`convert --to`: files for TensorFlow's Embedding Projector, and safetensors."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import refused, save
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.vectors import Vectors
+
+WORDS = ["köln", "<b>", "c"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    matrix = np.random.default_rng(0).normal(size=(3, 4))
+    return save(tmp_path / "v.npy", WORDS, matrix, counts=np.array([9, 5, 2]))
+
+
+def tensors_of(path):
+    """Return the tensors of a safetensors file, which must have no gap and no other bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    assert length % 8 == 0
+    header, rest, end = json.loads(data[8 : 8 + length]), data[8 + length :], 0
+    found = {}
+    for name, about in header.items():
+        start, stop = about["data_offsets"]
+        assert start == end
+        end = stop
+        dtype = {"F32": "<f4", "U8": "u1", "I64": "<i8"}[about["dtype"]]
+        found[name] = np.frombuffer(rest[start:stop], dtype=dtype).reshape(about["shape"])
+    assert end == len(rest)
+    return found
+
+
+@pytest.mark.parametrize("flags", [[], ["--to", "safetensors"]])
+def test_safetensors(path, flags):
+    target = path.with_name("out.safetensors")
+    assert run(["convert", str(path), str(target), *flags]) == 0
+    tensors = tensors_of(target)
+    np.testing.assert_array_equal(tensors["vectors"], Vectors.load(path).vectors)
+    assert tensors["words"].tobytes().decode().splitlines() == WORDS
+    assert tensors["counts"].tolist() == [9, 5, 2]
+
+
+def test_safetensors_after_changes_and_without_counts(path, tmp_path):
+    assert run(["convert", str(path), str(tmp_path / "v.bin")]) == 0
+    target = tmp_path / "out.safetensors"
+    assert (
+        run(["convert", str(tmp_path / "v.bin"), str(target), "--limit", "2", "--normalize"]) == 0
+    )
+    tensors = tensors_of(target)
+    assert set(tensors) == {"vectors", "words"}
+    np.testing.assert_allclose(np.linalg.norm(tensors["vectors"], axis=1), [1, 1], rtol=1e-6)
+
+
+def test_the_projector_gets_two_files(path):
+    target = path.with_name("out.tsv")
+    for _ in range(2):  # they are replaced together
+        assert run(["convert", str(path), str(target), "--to", "projector"]) == 0
+    numbers = np.loadtxt(target, delimiter="\t")
+    np.testing.assert_allclose(numbers, Vectors.load(path).vectors, rtol=1e-6)
+    assert target.with_name("out.metadata.tsv").read_text().splitlines() == WORDS
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("v.npy - --to projector", "projector needs two files"),
+        ("v.npy o.tsv --to kv", "--to kv: must be one of projector, safetensors"),
+    ],
+)
+def test_wrong_use(flags, message, path, monkeypatch, capsys):
+    monkeypatch.chdir(path.parent)
+    assert message in refused(capsys, run(["convert", *flags.split()]))
+
+
+def test_a_foreign_file_beside_the_target_is_kept(path, capsys):
+    target, mine = path.with_name("out.tsv"), path.with_name("out.metadata.tsv")
+    mine.write_text("mine")
+    code = run(["convert", str(path), str(target), "--to", "projector"])
+    assert "out.metadata.tsv" in refused(capsys, code)
+    assert mine.read_text() == "mine" and not target.exists()
