@@ -1,9 +1,11 @@
 """Classifiers on a cluster: the same bytes on any workers, and what each method promises."""
 
+import contextlib
 import hashlib
 import json
 import pickle
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -12,14 +14,18 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import run
 from dcme_w2v.cluster.distribute import scale_scores, shards_of
+from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.progress import Quiet
 
 SHORT = ("--quiet", "--threads", "1")
 METHODS = {
@@ -216,3 +222,27 @@ def test_weights_of_rows_count(docs):
     once = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X, y, [2.0] * 20)
     twice = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X + X, y + y)
     assert once.coef_ == pytest.approx(twice.coef_, abs=1e-3)
+
+
+def test_an_interrupted_run_keeps_the_model_so_far(docs, tmp_path):
+    """After two rounds; a run that is stopped before the first has nothing to keep."""
+    folder, received = tmp_path / "m", ReceivedSignal()
+
+    class Stopping(Quiet):
+        def epoch(self, record):
+            if record["epoch"] == 2:
+                received.number = signal.SIGTERM
+
+    def run_it(reporter):
+        job = pipeline.TrainJob([str(docs)], str(folder))
+        options = ClassifyOptions(objective="gd", threads=1)
+        where = DistributeOptions("local:0", 2, "iterate")
+        signals = contextlib.nullcontext(received)
+        pipeline.train(job, FeatureOptions(), options, reporter, signals, where)
+
+    with pytest.raises(Interrupted, match=r"stopped by SIGTERM in epoch 3: the model so far is in"):
+        run_it(Stopping())
+    assert len(load_classifier(f"{folder}.partial").record["epochs"]) == 2
+    assert not folder.exists()
+    with pytest.raises(Interrupted, match="nothing was saved"):
+        run_it(Quiet())

@@ -87,6 +87,7 @@ class Distributed:
 
     def __init__(self, distribute: DistributeOptions) -> None:
         self._distribute = distribute
+        self._checkpointer: Checkpointer | None = None
         self.record: dict[str, Any] = {}
 
     def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
@@ -99,7 +100,7 @@ class Distributed:
         DcmeError
             See `dcme_w2v.cluster.engine`.
         """
-        checkpointer = Checkpointer(task, reporter)
+        checkpointer = self._checkpointer = Checkpointer(task, reporter)
 
         def watch() -> None:
             if received.number is not None:
@@ -164,7 +165,7 @@ class Distributed:
         def end_round(record: RoundRecord, tables: Tables) -> bool:
             task.weights.set(tables.get(TABLE))
             task.weights.offset[:] = _mean_offset(record.notes, work.classes)
-            _end_epoch(task, reporter, record.round, record.seconds, _mean_loss(record.notes))
+            self._end_epoch(task, reporter, record.round, record.seconds, _mean_loss(record.notes))
             return task.is_over()
 
         run_rounds(cluster, work, rounds, data=data, end_round=end_round)
@@ -191,7 +192,7 @@ class Distributed:
             models.append(weights)
             notes.append(note)
         task.weights = VotingWeights(models)
-        _end_epoch(task, reporter, 1, time.monotonic() - begun, _mean_loss(notes))
+        self._end_epoch(task, reporter, 1, time.monotonic() - begun, _mean_loss(notes))
 
     def _gradient(
         self,
@@ -221,10 +222,20 @@ class Distributed:
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal begun
             seconds, begun = time.monotonic() - begun, time.monotonic()
-            _end_epoch(task, reporter, iteration, seconds, loss)
+            self._end_epoch(task, reporter, iteration, seconds, loss)
             return task.is_over()
 
         minimised(gradient, task.total_weight, weights, work.options, iterated)
+
+    def _end_epoch(
+        self, task: Fit, reporter: Reporter, number: int, seconds: float, loss: float
+    ) -> None:
+        record = {"epoch": number, "seconds": round(seconds, 3), "loss": loss, **task.scores()}
+        reporter.advance(number, loss=loss)
+        task.end_epoch(record)
+        reporter.epoch(record)
+        assert self._checkpointer is not None
+        self._checkpointer.end_epoch()  # its number is in messages
 
 
 def scale_scores(weights: Weights, holdout: Labelled) -> float:
@@ -247,13 +258,6 @@ def scale_scores(weights: Weights, holdout: Labelled) -> float:
     weights.table *= np.float32(factor)
     weights.offset *= np.float32(factor)
     return factor
-
-
-def _end_epoch(task: Fit, reporter: Reporter, number: int, seconds: float, loss: float) -> None:
-    record = {"epoch": number, "seconds": round(seconds, 3), "loss": loss, **task.scores()}
-    reporter.advance(number, loss=loss)
-    task.end_epoch(record)
-    reporter.epoch(record)
 
 
 def _mean_loss(notes: Sequence[dict[str, Any]]) -> float:
