@@ -178,6 +178,11 @@ class TrainOptions(Checked):
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
     )
+    word_order: bool = option(
+        False,
+        "add two vectors to the context vector: of the word just before the target, and of the "
+        "word just after it (cbow)",
+    )
     threads: int | None = threads_option(word2vec="threads")
     seed: int = seed_option()
     deterministic: bool = option(

@@ -83,6 +83,7 @@ class Reference:
         self.options, self.tokens = options, len(ids)
         self.input = initial_table(len(counts), options.dim, options.seed)
         self.output = np.zeros_like(self.input)
+        self.left, self.right = np.zeros_like(self.input), np.zeros_like(self.input)
         self.objective = make_objective(counts, options, self.output)
         self.keep = keep_thresholds(counts, options.sample) if options.sample > 0 else None
         self.shards = cut(ids)
@@ -135,6 +136,17 @@ class Reference:
         self.seen += 1
         return gradient
 
+    def step_at(self, t, sentence, h, rate):
+        """With word order, the neighbours' own rows are in h, and move at once."""
+        if not self.options.word_order:
+            return self.step(sentence[t], h, rate)
+        near = [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < len(sentence))
+        h = h + sum(table[sentence[p]] for table, p in near)
+        gradient = self.step(sentence[t], h, rate)
+        for table, p in near:
+            table[sentence[p]] += 4 * rate * gradient
+        return gradient
+
     def weights(self, distances):
         """What a context word counts at its distance from the target."""
         if self.options.window_mode == "linear":
@@ -149,9 +161,9 @@ class Reference:
 
     def cbow(self, sentence, rate):
         """Every row moves as soon as it has been used."""
-        for t, target in enumerate(sentence):
+        for t in range(len(sentence)):
             context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
-            gradient = self.step(target, self.input[context].mean(axis=0), rate)
+            gradient = self.step_at(t, sentence, self.input[context].mean(axis=0), rate)
             move = self.options.input_rate * rate * self.share(np.ones(len(context))) * gradient
             np.add.at(self.input, context, move)
         self.trained += len(sentence)
@@ -164,12 +176,12 @@ class Reference:
         def leave(position):
             self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
 
-        for t, target in enumerate(sentence):
+        for t in range(len(sentence)):
             if t + c < n:
                 rows[t + c] = self.input[sentence[t + c]]
             places = np.array(around(t, c, n))
             weights = self.weights(places - t)
-            gradient = self.step(target, weights @ rows[places] / weights.sum(), rate)
+            gradient = self.step_at(t, sentence, weights @ rows[places] / weights.sum(), rate)
             owed[places] += np.outer(weights * self.share(weights), gradient)
             if t >= c:
                 leave(t - c)

@@ -89,6 +89,9 @@ def compare(text, options):
             assert training.epoch(number).loss == pytest.approx(loss, rel=1e-5)
         assert_same_rows(training.input, reference.input, options)
         assert_same_rows(training.output, reference.output, options)
+        own = reference.left, reference.right
+        for found, wanted in zip(training.neighbours or (), own, strict=False):
+            assert_same_rows(found, wanted, options)
         progress = training.progress()
         assert progress.trained == reference.trained
         assert progress.subsampled == reference.subsampled
@@ -128,6 +131,16 @@ def test_every_combination(objective, model, mode, gradient):
 )
 def test_unusual_options(options):
     compare(corpus(), {"window_mode": "fixed", "gradient": "exact"} | options)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
+@pytest.mark.parametrize("mode", ["shrink", "fixed", "linear"])
+def test_word_order(objective, mode):
+    """The neighbours' own rows move by four times the rate, so that the rate is lower here."""
+    options = {"window_mode": mode, "gradient": "exact", "word_order": True}
+    reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
+    assert min(np.abs(table).max() for table in (reference.left, reference.right)) > 0.25
+    assert np.abs(reference.left - reference.right).max() > 0.25
 
 
 def test_idle_clusters_start_anew():

@@ -79,7 +79,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     if (e->work->end)
         e->work->end(e->job, epoch);
     /* few losses are sampled, and none after the last steps */
-    if (!dcme_engine_is_finite(e, 0, e->tables[0].count + e->tables[1].count))
+    if (!dcme_engine_is_finite(e, 0, INT64_MAX))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
     return DCME_OK;
 }
@@ -148,7 +148,7 @@ static int are_finite(const real *numbers, int64_t count) {
 
 int dcme_engine_is_finite(const dcme_engine *e, int64_t from, int64_t to) {
     int finite = 1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < DCME_TABLES; i++) {
         const dcme_table *table = &e->tables[i];
         int64_t begin = from > 0 ? from : 0, end = to < table->count ? to : table->count;
         if (begin < end)

@@ -74,6 +74,8 @@ typedef struct {
     int64_t count, stride;
 } dcme_table;
 
+enum { DCME_TABLES = 4 };
+
 struct dcme_engine {
     /* filled by the caller */
     const dcme_work *work;
@@ -81,8 +83,8 @@ struct dcme_engine {
     int32_t thread_count;
     int64_t units; /* of an epoch */
     dcme_schedule schedule;
-    dcme_table tables[2];
-    const char *row_name; /* for messages: "vector" */
+    dcme_table tables[DCME_TABLES]; /* those that are not used have no rows */
+    const char *row_name;           /* for messages: "vector" */
     /* the engine's */
     int64_t epoch;                            /* under way, or -1 */
     dcme_thread *threads;                     /* (thread_count) */

@@ -1,4 +1,5 @@
-/* What is learned: one input row (context) and one output row (target) for each word. */
+/* What is learned: one input row (context) and one output row (target) for each word; with word
+ * order, also its rows as the left and as the right neighbour of a target. */
 #ifndef DCME_MODEL_H
 #define DCME_MODEL_H
 
@@ -11,6 +12,7 @@ typedef struct {
     real *output;          /* (items, stride), v_j of the paper; belongs to the caller */
     const int64_t *counts; /* (items), in descending order */
     const dcme_kernels *kernels;
+    real *neighbours[2]; /* (items, stride) each, left and right, or NULL without word order */
 } dcme_model;
 
 static inline void dcme_prefetch(const real *row, int64_t stride) {

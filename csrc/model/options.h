@@ -30,6 +30,7 @@ typedef struct {
     double min_lr;
     double input_rate;
     int32_t gradient;
+    int32_t word_order;
     int32_t threads;
     int64_t seed;
     int32_t deterministic;

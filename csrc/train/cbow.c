@@ -3,10 +3,55 @@
  * h_t = (1 / m_t) sum of the m_t input rows; the objective returns g_t, the direction of
  * ascent for h_t. The gradient of each input row is g_t / m_t (equation 18 of the DCME paper);
  * word2vec.c omits the division.
+ *
+ * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
+ * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
+ * by a multiple of g_t at once. A target at an end of its sentence has one neighbour.
  */
 #include "train/internal.h"
 
 #include <stddef.h>
+
+/* A row of a neighbour meets fewer targets than an input row, and is alone in its sum: it moves by
+ * this times the learning rate. */
+static const real NEIGHBOUR_RATE = 4;
+
+/* The rows of the neighbours of position i, at most two; 0 without word order. */
+static int64_t neighbour_rows(const dcme_worker *worker, int64_t i, real **rows) {
+    const dcme_model *model = &worker->trainer->model;
+    const dcme_sentence_batch *batch = &worker->batch;
+    int64_t count = 0;
+    if (!model->neighbours[0])
+        return 0;
+    if (i > batch->begin[i])
+        rows[count++] = model->neighbours[0] + batch->words[i - 1] * model->stride;
+    if (i + 1 < batch->end[i])
+        rows[count++] = model->neighbours[1] + batch->words[i + 1] * model->stride;
+    return count;
+}
+
+static void prefetch_neighbours(const dcme_worker *worker, int64_t i) {
+    real *rows[2];
+    if (i >= worker->batch.length)
+        return;
+    for (int64_t k = neighbour_rows(worker, i, rows); k-- > 0;)
+        dcme_prefetch(rows[k], worker->trainer->model.stride);
+}
+
+/* Learn the target at position i from the worker's h, and leave the direction in its gradient. */
+static void learn_target(dcme_worker *worker, int64_t i) {
+    const dcme_trainer *trainer = worker->trainer;
+    const dcme_kernels *kernels = trainer->model.kernels;
+    real rate = worker->batch.rate, *rows[2];
+    int64_t stride = trainer->model.stride, count = neighbour_rows(worker, i, rows);
+    dcme_instance instance = {worker->batch.words[i], rate, worker->h, worker->gradient};
+
+    for (int64_t k = 0; k < count; k++)
+        kernels->axpy(worker->h, 1, rows[k], stride);
+    trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+    for (int64_t k = 0; k < count; k++)
+        kernels->axpy(rows[k], NEIGHBOUR_RATE * rate, worker->gradient, stride);
+}
 
 /* Share of g_t for each input row if the weights sum to `total`. */
 static real share(const dcme_train_options *options, real total) {
@@ -45,12 +90,12 @@ void dcme_learn_cbow(dcme_worker *worker) {
         int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];
         prefetch_input(worker, i + ahead);
         prefetch_target(worker, i + DCME_AHEAD);
+        prefetch_neighbours(worker, i + DCME_AHEAD);
         for (int64_t j = from; j < to; j++)
             if (j != i)
                 worker->rows[count++] = model->input + batch->words[j] * model->stride;
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
-        dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+        learn_target(worker, i);
         kernels->add_to_rows(
             worker->rows, worker->input_scale * batch->rate * share(&trainer->options, (real)count),
             worker->gradient, count, model->stride);
@@ -94,9 +139,9 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         real total =
             (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
         prefetch_target(worker, i + DCME_AHEAD);
+        prefetch_neighbours(worker, i + DCME_AHEAD);
         dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
-        dcme_instance instance = {batch->words[i], batch->rate, worker->h, worker->gradient};
-        trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+        learn_target(worker, i);
         real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
         dcme_sliding_push(&worker->gradients, worker->gradient, scale);
         if (i - c >= begin)

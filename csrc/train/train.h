@@ -24,14 +24,16 @@ typedef struct dcme_trainer dcme_trainer;
 dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
 
 /* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes; with subwords the
- * input's has the rows of n-grams, too, and both have the stride of that many rows. `kernels` names
- * the instruction set, NULL for the fastest. Everything given must outlive the trainer. */
+ * input's has the rows of n-grams, too, and both have the stride of that many rows. `neighbours`
+ * are two more, of left and right neighbours, if the options have word order, which is not
+ * supported with subwords, and may be NULL if not. `kernels` names the instruction set, NULL for
+ * the fastest. Everything given must outlive the trainer. */
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
-                              const char *kernels, dcme_error *error);
+                              real *const *neighbours, const char *kernels, dcme_error *error);
 
 /* Its epochs, progress and state; see engine/engine.h. The tables are the input's and then the
- * output's rows. */
+ * output's rows, and with word order those of left and right neighbours. */
 dcme_engine *dcme_trainer_engine(dcme_trainer *trainer);
 
 /* How many clusters the objective has: 0 for most. */

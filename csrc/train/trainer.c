@@ -66,7 +66,7 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
 
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
-                              const char *kernels, dcme_error *error) {
+                              real *const *neighbours, const char *kernels, dcme_error *error) {
     dcme_trainer *t = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
         return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
@@ -78,8 +78,8 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     int64_t items = corpus->items;
     int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);
     int64_t stride = dcme_row_stride(rows, options->dim);
-    t->model =
-        (dcme_model){items, stride, input, output, corpus->counts, dcme_kernels_choose(kernels)};
+    t->model = (dcme_model){
+        items, stride, input, output, corpus->counts, dcme_kernels_choose(kernels), {NULL, NULL}};
     t->engine = (dcme_engine){
         .work = &dcme_train_work,
         .job = t,
@@ -88,6 +88,10 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         .tables = {{input, rows, stride}, {output, items, stride}},
         .row_name = "vector",
     };
+    for (int side = 0; options->word_order && side < 2; side++) {
+        t->model.neighbours[side] = neighbours[side];
+        t->engine.tables[2 + side] = (dcme_table){neighbours[side], items, stride};
+    }
     dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
     if (status != DCME_OK)
         dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ class Trainer(Run):
         output: NDArray[np.float32],
         kernels: str | None = None,
         subwords: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None,
+        neighbours: Sequence[NDArray[np.float32]] | None = None,
     ) -> None: ...
     def clusters(self) -> int: ...
     def centre(self, k: int, alpha: NDArray[np.float32]) -> None: ...

@@ -26,6 +26,7 @@ cdef extern from "model/options.h" nogil:
         double min_lr
         double input_rate
         int32_t gradient
+        int32_t word_order
         int32_t threads
         int64_t seed
         int32_t deterministic
@@ -50,7 +51,8 @@ cdef extern from "train/train.h" nogil:
     dcme_status dcme_table_initialise(float *table, int64_t items, int64_t dim, int64_t seed)
     dcme_status dcme_trainer_open(
         dcme_trainer **trainer, const dcme_train_options *options, const dcme_corpus *corpus,
-        float *input, float *output, const char *kernels, dcme_error *error
+        float *input, float *output, float *const *neighbours, const char *kernels,
+        dcme_error *error
     )
     dcme_engine *dcme_trainer_engine(dcme_trainer *trainer)
     int64_t dcme_trainer_clusters(const dcme_trainer *trainer)
@@ -95,9 +97,12 @@ cdef class Trainer(Run):
     cdef object kept
 
     def __init__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
-                 float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None):
+                 float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None,
+                 neighbours=None):
         cdef dcme_train_options wanted = options
         cdef dcme_corpus corpus
+        cdef float *sides[2]
+        cdef float[:, ::1] left, right
         cdef dcme_error error
         cdef bytes name = kernels.encode() if kernels else b""
         cdef const int64_t[::1] starts
@@ -110,7 +115,7 @@ cdef class Trainer(Run):
         corpus.counts = &counts[0]
         corpus.items = counts.shape[0]
         corpus.subwords = NULL
-        self.kept = (ids, counts, input, output, subwords)
+        self.kept = (ids, counts, input, output, subwords, neighbours)
         if subwords is not None:
             starts, ngrams = subwords
             if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
@@ -119,7 +124,13 @@ cdef class Trainer(Run):
             self.subwords.ngrams = &ngrams[0] if ngrams.shape[0] else NULL
             self.subwords.buckets = input.shape[0] - output.shape[0]
             corpus.subwords = &self.subwords
+        if wanted.word_order:
+            left, right = neighbours
+            if not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None:
+                raise ValueError("word order needs a table for each neighbour, and no subwords")
+            sides = [&left[0, 0], &right[0, 0]]
         check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],
+                                sides if wanted.word_order else NULL,
                                 <const char *>name if name else NULL, &error), &error)
         self.engine = dcme_trainer_engine(self.trainer)
 

@@ -44,6 +44,7 @@ from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
+from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.subwords import Subwords
@@ -62,6 +63,7 @@ class Trained:
     output: NDArray[np.float32]
     kernels: str
     subwords: Subwords | None = None
+    neighbours: Neighbours | None = None  # never: word order is not supported
 
 
 def train_on_cluster(

@@ -187,6 +187,8 @@ def check_mixed(options: TrainOptions) -> None:
             f"--objective={options.objective}: is not supported with --cluster; give "
             f"--objective={' or '.join(MIXED)}"
         )
+    if options.word_order:
+        raise UsageError("--word-order: is not supported with --cluster; remove one of them")
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:

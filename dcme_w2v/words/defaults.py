@@ -52,6 +52,9 @@ LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
 MANY_SAMPLES, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.05, 0.075
 
+# Vectors of neighbours move by four times the learning rate; at the usual one of nce they diverge.
+RATE_OF_WORD_ORDER = 0.05
+
 # Algorithm 1 diverges at rates above a few thousandths.
 PAPER_RATE = 0.001
 
@@ -72,6 +75,8 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
         )
         higher = negative >= MANY_SAMPLES or 0 < sample <= FEW_TARGETS
         found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
+    if options.word_order and options.objective == "nce":
+        found["lr"] = RATE_OF_WORD_ORDER
     if options.objective == "dcme" and options.dcme_update == "paper":
         found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
     return found
@@ -95,6 +100,8 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
             f"--prior={options.prior:g}: is not supported by {options.objective}; remove it, or "
             "give --objective=nce or dcme"
         )
+    if options.word_order and options.model != "cbow":
+        raise UsageError("--word-order: is not supported by skipgram; give --model=cbow")
     found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)

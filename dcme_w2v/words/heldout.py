@@ -150,7 +150,7 @@ class HeldOut:
 
     def _scores(self) -> dict[str, float]:
         training, window = self._training, self._training.options.window
-        h, targets = contexts(self.ids, training.input, window)
+        h, targets = contexts(self.ids, training.input, window, training.neighbours)
         figures: dict[str, float] = {}
         if len(h) == 0:
             return figures

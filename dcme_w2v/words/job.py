@@ -8,7 +8,13 @@ from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
-from dcme_w2v.options import CheckpointOptions, HoldoutOptions, RoundsOptions, SubwordOptions
+from dcme_w2v.options import (
+    CheckpointOptions,
+    HoldoutOptions,
+    RoundsOptions,
+    SubwordOptions,
+    TrainOptions,
+)
 from dcme_w2v.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
@@ -152,17 +158,18 @@ def check_no_context(job: TrainJob, objective: str) -> None:
             )
 
 
-def check_subwords(job: TrainJob, objective: str) -> None:
+def check_subwords(job: TrainJob, options: TrainOptions) -> None:
     """Raise if a run with subwords is to train, read or write what they do not support."""
     if job.subwords.subwords is None:
         return
     given = f"--subwords={job.subwords.subwords}"
-    if objective != "ns":
-        raise UsageError(f"{given}: is not supported by {objective}; give --objective=ns")
+    if options.objective != "ns":
+        raise UsageError(f"{given}: is not supported by {options.objective}; give --objective=ns")
     refused = {
         f"--vectors={job.vectors}": job.vectors not in (None, "input"),
         "--output-tables": job.output_tables is not None,
         "--holdout": job.holdout is not None,
+        "--word-order": options.word_order,
     }
     for flag, is_given in refused.items():
         if is_given:

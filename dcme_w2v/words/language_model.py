@@ -22,9 +22,9 @@ from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
-from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.manifest import read_manifest
-from dcme_w2v.words.tables import input_of
+from dcme_w2v.words.tables import input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -42,6 +42,8 @@ class LanguageModel:
     biases : list of ndarray of float32, shape (words,)
         Added to the dot products: the log prior (see --prior); then, for negative sampling, the log
         of the noise distribution.
+    neighbours : tuple of ndarray of float32, shape (words, dim), or None
+        With word order: the vectors of the words just left and just right of a token.
     """
 
     words: Words
@@ -49,6 +51,7 @@ class LanguageModel:
     output: NDArray[np.float32]
     window: int
     biases: list[NDArray[np.float32]]
+    neighbours: Neighbours | None = None
 
     @classmethod
     def load(
@@ -75,13 +78,15 @@ class LanguageModel:
         Raises
         ------
         UsageError
-            The context vectors or required counts are neither given nor in the manifest.
+            The context vectors or required counts are neither given nor in the manifest, or the
+            vectors of a model with word order are not given as its folder.
         FormatError
             The two files differ in words or dimensions.
         """
         input = Vectors.load(path)
         manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
+        neighbours = _neighbours(path, options)
         context = context or _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
         if output is None:
@@ -101,7 +106,7 @@ class LanguageModel:
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, matrix, output.vectors, int(window), biases)
+        return cls(input.words, matrix, output.vectors, int(window), biases, neighbours)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -111,7 +116,8 @@ class LanguageModel:
         """
         ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
         logs = [
-            self._logs(*contexts(piece, self.input, self.window), threads) for piece in pieces(ids)
+            self._logs(*contexts(piece, self.input, self.window, self.neighbours), threads)
+            for piece in pieces(ids)
         ]
         return _figures("", np.concatenate(logs, axis=1), "words")
 
@@ -144,6 +150,18 @@ def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, 
 def _beside(path: str, name: Any) -> str | None:
     """Return the path of a file that a manifest lists relative to its folder."""
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
+
+
+def _neighbours(path: str, options: Mapping[str, Any]) -> Neighbours | None:
+    """Return the vectors of neighbours, which only a folder of tables has."""
+    if not options.get("word_order"):
+        return None
+    if not Path(path).is_dir():
+        raise UsageError(
+            f"{path}: its likelihood requires the vectors of neighbours (--word-order): train with "
+            "--output-tables, and give that folder"
+        )
+    return load_tables(path).neighbours
 
 
 def _biases(

@@ -19,6 +19,9 @@ from dcme_w2v.text.cache import LAST, NUMBER
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
 
+NEIGHBOURS = ("left", "right")  # tables of a training with word order
+Neighbours = tuple[NDArray[np.float32], NDArray[np.float32]]  # (words, dim) each
+
 
 @dataclass(frozen=True)
 class Likelihood:
@@ -52,7 +55,10 @@ def summary(logs: NDArray[np.float64]) -> Likelihood:
 
 
 def contexts(
-    ids: NDArray[np.uint32], vectors: NDArray[np.float32], window: int
+    ids: NDArray[np.uint32],
+    vectors: NDArray[np.float32],
+    window: int,
+    neighbours: Neighbours | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the context vector h of each token that has a context, and the token.
 
@@ -64,6 +70,9 @@ def contexts(
         Input vectors.
     window : int
         Context words on each side.
+    neighbours : tuple of ndarray of float32, shape (words, dim), optional
+        With word order: the vectors of the words just left and just right of a token, which are
+        added to its h.
 
     Returns
     -------
@@ -81,7 +90,12 @@ def contexts(
             total[here] += vectors[words[there]]
             count[here] += 1
     some = count > 0
-    return total[some] / count[some, None], words[some]
+    total /= np.maximum(count, 1)[:, None]
+    if neighbours is not None:
+        near = np.flatnonzero(sentence[1:] == sentence[:-1])
+        total[near + 1] += neighbours[0][words[near]]
+        total[near] += neighbours[1][words[near + 1]]
+    return total[some], words[some]
 
 
 def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.uint32]]:

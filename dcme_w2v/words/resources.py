@@ -38,7 +38,7 @@ def needs(
     if ngrams is not None:  # and the vectors of the words, which are means
         buckets = ngrams.options.buckets
         lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * options.dim * 4
-    rows = 2 * words + buckets
+    rows = (4 if options.word_order else 2) * words + buckets
     tables = rows * row_stride(words + buckets, options.dim) * 4
     memory = tables + words * 40 + text + state + tree + lists
     checkpoint = rows * options.dim * 4 + text + 22 * words + state

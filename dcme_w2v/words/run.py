@@ -40,6 +40,7 @@ from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
 from dcme_w2v.words.job import TrainJob, check_no_context, check_subwords, counts_path, paths_of
+from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import (
     Seconds,
     TokenCounts,
@@ -213,7 +214,7 @@ def _resolved(
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: requires --init, the word vectors of the same training")
     checked = resolved(options)
-    check_subwords(job, options.objective)
+    check_subwords(job, options)
     vectors = "input"
     if job.subwords.subwords is None:
         vectors = vectors_of(job.vectors, options, job.output_context)
@@ -309,6 +310,7 @@ class Trained(Protocol):
     options: TrainOptions
     input: NDArray[np.float32]
     output: NDArray[np.float32]
+    neighbours: Neighbours | None
     kernels: str
     subwords: Subwords | None
 
@@ -439,7 +441,7 @@ def _write_tables(
     corpus: EncodedCorpus, training: Trained, options: dict[str, Any], path: str
 ) -> None:
     tables = training.input, training.output
-    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts)
+    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts, training.neighbours)
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:

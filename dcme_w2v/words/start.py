@@ -5,6 +5,7 @@ Called by the train job for --init and --init-context.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dcme_w2v.words.defaults import has_context
 from dcme_w2v.words.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.subwords import Subwords
-from dcme_w2v.words.tables import input_of
+from dcme_w2v.words.tables import input_of, load_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -58,6 +59,10 @@ def start_from(
     if output is not None:
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
+    if training.neighbours is not None and isinstance(init, str) and Path(init).is_dir():
+        pairs = zip(load_tables(init).neighbours or (), training.neighbours, strict=False)
+        for given, table in pairs:
+            _copy(vectors, given, name, table, vocabulary)
 
 
 def _loaded(given: str | Vectors, flag: str) -> tuple[Vectors, str, dict[str, Any]]:

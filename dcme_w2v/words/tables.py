@@ -20,6 +20,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import combined
+from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
 from dcme_w2v.words.vectors_io import blocks_of
 
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
@@ -64,16 +65,20 @@ def save_tables(
     output: NDArray[np.float32],
     options: Mapping[str, Any],
     corpus_counts: NDArray[np.int64] | None = None,
+    neighbours: Neighbours | None = None,
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default those of the
-    vocabulary; `dcme_w2v.cluster.merge` weights the rows of several trainings by them.
+    vocabulary; `dcme_w2v.cluster.merge` weights the rows of several trainings by them. Of a
+    training with word order, `neighbours` are written, too.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
     if corpus_counts is not None and corpus_counts is not vocabulary.counts:
         arrays["corpus_counts"] = corpus_counts
     tables = {"input": input, "output": output}
+    if neighbours is not None:
+        tables |= dict(zip(NEIGHBOURS, neighbours, strict=True))
     save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
 
 
@@ -86,6 +91,7 @@ class Tables:
     output: NDArray[np.float32]
     options: dict[str, Any]
     corpus_counts: NDArray[np.int64]
+    neighbours: Neighbours | None = None
 
 
 def load_tables(path: str | os.PathLike[str]) -> Tables:
@@ -103,10 +109,14 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
         raise FormatError(f"{model.path}: words, counts or options are corrupt; train again")
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
+    neighbours = None
+    if options.get("word_order"):
+        left, right = (model.array(name, "float32", *input.shape) for name in NEIGHBOURS)
+        neighbours = left, right
     own = counts
     if "corpus_counts" in model.arrays:
         own = model.array("corpus_counts", "int64", len(words))
     if min(counts.min(initial=1), own.min(initial=0)) < 0:
         raise FormatError(f"{model.path}: a count is negative; train again")
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
-    return Tables(vocabulary, input, output, options, np.asarray(own))
+    return Tables(vocabulary, input, output, options, np.asarray(own), neighbours)

@@ -10,6 +10,7 @@ from dcme_w2v.core import core_options, kernels_named, new_table
 from dcme_w2v.engine import trainer as engine
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
+from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
 from dcme_w2v.words.subwords import Subwords, WordNgrams
 
 
@@ -37,6 +38,8 @@ class Trainer(engine.Trainer):
         not contiguous. With n-grams, `input` has a word's own vectors only.
     subwords : Subwords or None
         The vectors of the n-grams.
+    neighbours : tuple of ndarray of float32, shape (words, dim), or None
+        With word order: the vectors of the words just left and just right of a target.
     """
 
     options: TrainOptions
@@ -60,6 +63,8 @@ class Trainer(engine.Trainer):
         self.subwords: Subwords | None = None
         if ngrams is not None:
             self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
+        self.neighbours: Neighbours | None = None
+        both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
         opened = core.Trainer(
             core_options(options),
             ids,
@@ -68,6 +73,7 @@ class Trainer(engine.Trainer):
             output_table,
             kernels_named(kernels),
             (ngrams.starts, ngrams.numbers) if ngrams else None,
+            both,
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
         core.initialise(input_table, options.dim, options.seed)
@@ -75,6 +81,9 @@ class Trainer(engine.Trainer):
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
         tables["context"] = self.output
+        if both is not None:
+            self.neighbours = both[0][:, : options.dim], both[1][:, : options.dim]
+            tables |= dict(zip(NEIGHBOURS, self.neighbours, strict=True))
         super().__init__(opened, options, tables, str(opened.kernels))
 
     @property

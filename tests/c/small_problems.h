@@ -96,7 +96,7 @@ static inline dcme_status open_words(dcme_trainer **trainer, const dcme_train_op
     memset(tables, 0, sizeof tables);
     dcme_table_initialise(tables, WORD_COUNT, DIM, 1);
     return dcme_trainer_open(trainer, options, &corpus, tables,
-                             tables + WORD_COUNT * dcme_stride(DIM), NULL, error);
+                             tables + WORD_COUNT * dcme_stride(DIM), NULL, NULL, error);
 }
 
 static inline dcme_status open_classes(dcme_classifier **classifier,

@@ -25,6 +25,7 @@ typedef struct {
     const dcme_objective *objective;
     void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
+    double left[TABLE], right[TABLE]; /* with word order */
     int32_t target;
     double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
 } setting;
@@ -56,7 +57,8 @@ static dcme_train_options small_options(int32_t objective, int32_t dcme_update) 
 static void start(setting *s, dcme_train_options options, int32_t target) {
     *s = (setting){.options = options, .target = target};
     fill(s->input, ITEMS, 1), fill(s->output, ITEMS, 2), fill(s->h, 1, 3);
-    s->model = (dcme_model){ITEMS, STRIDE, s->input, s->output, COUNTS, &dcme_kernels_scalar};
+    s->model = (dcme_model){ITEMS,       STRIDE, s->input, s->output, COUNTS, &dcme_kernels_scalar,
+                            {NULL, NULL}};
     s->objective = dcme_objective_choose(&s->options);
     if (s->objective->open(&s->shared, &s->model, &s->options, NULL) != DCME_OK ||
         s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
@@ -321,7 +323,9 @@ static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss
 static void train(setting *s) {
     dcme_trainer *trainer;
     dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS};
-    if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, NULL, NULL))
+    real *neighbours[2] = {s->left, s->right};
+    if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, neighbours, NULL,
+                          NULL))
         abort();
     dcme_objective recorded = *trainer->objective;
     recorder.real = trainer->objective;
@@ -365,6 +369,28 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
     expect("text: output rows", detail, direction, wanted, TABLE);
 }
 
+/* Own rows of neighbours: in every score, and moved by four times the rate. */
+static void check_word_order(int32_t objective, int32_t window_mode) {
+    setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
+    double direction[TABLE], wanted[TABLE];
+    s.options.window_mode = window_mode, s.options.window = 3, s.options.word_order = 1;
+    recorder.times = NULL;
+    fill(s.input, ITEMS, 5), fill(s.output, ITEMS, 6);
+    fill(s.left, ITEMS, 7), fill(s.right, ITEMS, 8);
+    after = s;
+    train(&after);
+    moved(direction, after.left, s.left, 4 * TINY_RATE, TABLE);
+    differentiate(wanted, s.left, TABLE, likelihood, &s);
+    expect("text: rows of left neighbours", 10 * objective + window_mode, direction, wanted, TABLE);
+    moved(direction, after.right, s.right, 4 * TINY_RATE, TABLE);
+    differentiate(wanted, s.right, TABLE, likelihood, &s);
+    expect("text: rows of right neighbours", 10 * objective + window_mode, direction, wanted,
+           TABLE);
+    moved(direction, after.input, s.input, TINY_RATE, TABLE);
+    differentiate(wanted, s.input, TABLE, likelihood, &s);
+    expect("text: input rows, word order", 10 * objective + window_mode, direction, wanted, TABLE);
+}
+
 static void check_texts(int32_t objective) {
     static const double nearest[WORDS] = {1, 2, 2, 2, 2, 2, 1, 1, 2, 2, 1};
     static const double two[WORDS] = {2, 3, 4, 4, 4, 3, 2, 2, 3, 3, 2};
@@ -374,6 +400,8 @@ static void check_texts(int32_t objective) {
         check_text(objective, DCME_CBOW, mode, 9, NULL);
         check_text(objective, DCME_SKIPGRAM, mode, 3, NULL);
     }
+    for (int32_t mode = DCME_SHRINK; mode <= DCME_LINEAR; mode++)
+        check_word_order(objective, mode);
     check_text(objective, DCME_CBOW, DCME_SHRINK, 1, nearest);
     check_text(objective, DCME_CBOW, DCME_FIXED, 2, two);
     check_text(objective, DCME_CBOW, DCME_LINEAR, 2, linear);

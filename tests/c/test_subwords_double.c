@@ -49,7 +49,8 @@ static double train(int32_t model, int32_t window_mode, int32_t gradient) {
                                   .threads = 1};
     dcme_trainer *trainer = NULL;
     dcme_progress progress;
-    if (dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, NULL) != DCME_OK ||
+    if (dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, NULL, NULL) !=
+            DCME_OK ||
         dcme_engine_epoch(dcme_trainer_engine(trainer), 0, NULL) != DCME_OK)
         abort();
     dcme_engine_progress(dcme_trainer_engine(trainer), &progress);

@@ -53,7 +53,7 @@ static void train(const dcme_train_options *options, const dcme_corpus *corpus, 
         if ((int64_t)(corpus->ids[i] & ~DCME_SENTENCE_END) > largest)
             largest = corpus->ids[i] & ~DCME_SENTENCE_END;
     dcme_status status =
-        dcme_trainer_open(&trainer, options, corpus, tables, tables + size, "scalar", NULL);
+        dcme_trainer_open(&trainer, options, corpus, tables, tables + size, NULL, "scalar", NULL);
     FUZZ_REQUIRE((status == DCME_OK) == (largest < ITEMS));
     if (status != DCME_OK)
         return;

@@ -1,0 +1,116 @@
+"""Word order: the tables of neighbours from training to files, checkpoints and likelihoods."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from helpers import manifest, options_of, refused, train, write_corpus
+from texts import encoded
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.words.likelihood import contexts, log_probabilities, summary
+from dcme_w2v.words.tables import load_tables
+from dcme_w2v.words.trainer import Trainer
+
+ORDER = ("--word-order", "--objective", "nce", "--window-mode", "fixed", "--sample", "0")
+FIXED = ("--threads", "1", "--epochs", "2", "--lr", "0.2")
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_corpus(tmp_path / "text.txt")
+
+
+def likelihood_of(capsys, *arguments):
+    capsys.readouterr()
+    code = run(["eval", "likelihood", *map(str, arguments), "--json"])
+    return json.loads(capsys.readouterr().out) if code == 0 else code
+
+
+def mean_log_probability(training, ids):
+    h, targets = contexts(ids, training.input, training.options.window, training.neighbours)
+    none = np.zeros(len(training.output), dtype=np.float32)
+    return summary(log_probabilities(h, targets, training.output, [none])[0]).log_probability
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("mode", ["shrink", "fixed"])
+def test_order_is_learned_where_the_bag_knows_nothing(threads, mode):
+    """A cycle of words, cut anywhere: neighbours determine the word, the bag only roughly."""
+    random = np.random.default_rng(1)
+    starts = random.integers(50, size=(600, 1))
+    ids, counts = encoded(list((starts + np.arange(30)) % 50))
+    found = {}
+    for order in (False, True):
+        options = options_of(
+            {"objective": "nce", "window_mode": mode, "word_order": order},
+            **{"window": 10, "epochs": 5, "sample": 0.0, "threads": threads, "lr": 0.1},
+        )
+        training = Trainer(ids, counts, options)
+        for number in range(5):
+            training.epoch(number)
+        found[order] = mean_log_probability(training, ids)
+    assert training.neighbours is not None
+    assert found[True] > found[False] + 0.5
+
+
+def test_the_folder_scores_as_training_did(tmp_path, text, capsys):
+    held = write_corpus(tmp_path / "held.txt", seed=3, lines=60)
+    folder, output = tmp_path / "tables", tmp_path / "v.npy"
+    flags = ("--output-tables", str(folder), "--output-context", str(tmp_path / "c.npy"))
+    assert train(text, output, *ORDER, *FIXED, "--holdout", held, *flags) == 0
+    found, reported = likelihood_of(capsys, folder, held), manifest(output)
+    for name in ("log_probability", "log_mean_probability"):
+        assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
+    assert reported["options"]["word_order"] is True
+    assert all(np.abs(table).max() > 0 for table in load_tables(folder).neighbours)
+    assert run(["eval", "likelihood", str(output), held]) == 2
+    assert "--output-tables" in refused(capsys, 2)
+
+
+def test_a_folder_is_started_from(tmp_path, text):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(first)) == 0
+    flags = ("--init", str(first), "--lr", "1e-12", "--output-tables", str(second))
+    assert train(text, tmp_path / "w.npy", *ORDER, *FIXED, *flags) == 0
+    for one, other in zip(
+        load_tables(first).neighbours, load_tables(second).neighbours, strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["nce", "dcme"])
+def test_a_run_goes_on_with_its_neighbours(tmp_path, text, objective):
+    """A checkpoint after the first epoch has all four tables: the second ends the same."""
+    kept, folders = tmp_path / "kept", [tmp_path / name for name in ("whole", "rest")]
+    options = (*ORDER, "--objective", objective, *FIXED, "--checkpoint-every", "1")
+    for flag, folder in zip(("--checkpoint", "--resume"), folders, strict=True):
+        tables = ("--output-tables", str(folder), flag, str(kept))
+        assert train(text, tmp_path / "v.npy", *options, *tables) == 0
+        shutil.rmtree(max(kept.glob("[0-9]*")))
+    whole, rest = (load_tables(folder) for folder in folders)
+    np.testing.assert_array_equal(whole.input, rest.input)
+    for one, other in zip(whole.neighbours, rest.neighbours, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_cannot_have_it_is_one_line(tmp_path, text, capsys):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(folder)) == 0
+    capsys.readouterr()
+    code = run(["merge", *map(str, folders), "--output", str(tmp_path / "merged")])
+    assert "--word-order" in refused(capsys, code)
+    other = ["train", text, "--output", str(tmp_path / "w.npy"), "--quiet", "--word-order"]
+    for flags in (["--cluster", "local:0"], ["--subwords", "3-6"], ["--model", "skipgram"]):
+        assert "--word-order" in refused(capsys, run([*other, *flags]))
+
+
+def test_a_damaged_folder_is_one_line(tmp_path, text, capsys):
+    folder = tmp_path / "tables"
+    assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(folder)) == 0
+    np.save(folder / "left.npy", np.zeros((3, 16), dtype=np.float32))
+    capsys.readouterr()
+    code = run(["eval", "likelihood", str(folder), text])
+    assert "left" in refused(capsys, code)
