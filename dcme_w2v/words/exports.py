@@ -30,7 +30,7 @@ _DTYPES = {"float32": "F32", "uint8": "U8", "int64": "I64"}
 
 def exported_with(path: str, to: str) -> list[Sidecar]:
     """Return the files that are written beside a target, whose name is checked."""
-    if to != "projector":
+    if to != "projector" or not path:
         return []
     if is_stream(path):
         raise UsageError(f"{path}: is a stream, and projector needs two files; give a file")
