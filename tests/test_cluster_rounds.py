@@ -244,6 +244,12 @@ def test_no_scheduler_answers(monkeypatch):
         pass
 
 
+def test_tls_needs_certificates():
+    pytest.importorskip("distributed")
+    with pytest.raises(ClusterError, match="certificates"), open_cluster("tls://127.0.0.1:9"):
+        pass
+
+
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
     engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
     monkeypatch.setattr(engine, "__version__", "9.9")

@@ -380,6 +380,11 @@ class _Deaf(distributed.WorkerPlugin):
 
 @contextlib.contextmanager
 def _client(address: str, target: str | None) -> Iterator[Any]:
+    if str(target).startswith("tls:") and not dask.config.get("distributed.comm.tls.client.cert"):
+        raise ClusterError(
+            f"--cluster={address}: needs certificates; set distributed.comm.tls in the "
+            "configuration of Dask"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions, which are checked below
