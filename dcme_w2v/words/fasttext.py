@@ -1,18 +1,18 @@
 """Models of fastText, `.bin`: words, n-grams and both tables in one file.
 
-All numbers are little-endian and packed. In this order:
+All numbers are little-endian and packed. In this order::
 
-int32     793712314, then the version, 12 (11: models of classes have no n-grams)
-12 int32  dimension, window, epochs, minimum count, negative samples, n-grams of words, loss,
-          model, hash buckets, shortest and longest n-gram of characters, update interval
-double    subsampling threshold
-3 int32   entries, words, labels
-2 int64   tokens of the corpus; entries of the table of pruned n-grams, -1 without
-entries   the bytes of a word, 0x00, int64 count, int8 0: word, 1: label
-input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
-output    the same for the context vectors
+    int32     793712314, then the version, 12 (11: models of classes have no n-grams)
+    12 int32  dimension, window, epochs, minimum count, negative samples, n-grams of words, loss,
+              model, hash buckets, shortest and longest n-gram of characters, update interval
+    double    subsampling threshold
+    3 int32   entries, words, labels
+    2 int64   tokens of the corpus; entries of the table of pruned n-grams, -1 without
+    entries   the bytes of a word, 0x00, int64 count, int8 0: word, 1: label
+    input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
+    output    the same for the context vectors
 
-`dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
+    `dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
 """
 
 from __future__ import annotations
