@@ -12,7 +12,7 @@ All numbers are little-endian and packed. In this order::
     input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
     output    the same for the context vectors
 
-    `dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
+`dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
 """
 
 from __future__ import annotations
