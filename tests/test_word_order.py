@@ -103,7 +103,12 @@ def test_what_cannot_have_it_is_one_line(tmp_path, text, capsys):
     code = run(["merge", *map(str, folders), "--output", str(tmp_path / "merged")])
     assert "--word-order" in refused(capsys, code)
     other = ["train", text, "--output", str(tmp_path / "w.npy"), "--quiet", "--word-order"]
-    for flags in (["--cluster", "local:0"], ["--subwords", "3-6"], ["--model", "skipgram"]):
+    for flags in (
+        ["--cluster", "local:0"],
+        ["--subwords", "3-6"],
+        ["--model", "skipgram"],
+        ["--objective", "hs"],
+    ):
         assert "--word-order" in refused(capsys, run([*other, *flags]))
 
 

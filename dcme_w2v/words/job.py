@@ -140,7 +140,7 @@ def counts_path(job: TrainJob) -> str | None:
     return f"{job.output_context}{VOCABULARY}"
 
 
-def check_no_context(job: TrainJob, objective: str) -> None:
+def check_no_context(job: TrainJob, options: TrainOptions) -> None:
     """Raise if a run whose objective has no context vectors is to read or write any."""
     given = {
         f"--vectors={job.vectors}": job.vectors not in (None, "input"),
@@ -149,12 +149,13 @@ def check_no_context(job: TrainJob, objective: str) -> None:
         "--output-fasttext": job.output_fasttext is not None,
         "--init-context": job.init_context is not None,
         "--holdout": job.holdout is not None,
+        "--word-order": options.word_order,
     }
     for flag, is_given in given.items():
         if is_given:
             raise UsageError(
-                f"{flag}: needs context vectors, which --objective={objective} does not train; "
-                "give --objective=ns"
+                f"{flag}: needs context vectors, which --objective={options.objective} does not "
+                "train; give --objective=ns"
             )
 
 

@@ -95,8 +95,9 @@ def reason_against(plan: dict[str, Any]) -> ResourceError | None:
 def plan_line(plan: dict[str, Any]) -> str:
     """Return the required resources as one line."""
     disk = sum(one["bytes"] for one in plan["disk"])
+    threads = f"{plan['threads']} thread" + "s" * (plan["threads"] != 1)
     return (
-        f"training: {plan['threads']} threads, {plan['memory_bytes'] / 1e6:,.0f} MB of memory, "
+        f"training: {threads}, {plan['memory_bytes'] / 1e6:,.0f} MB of memory, "
         f"up to {disk / 1e6:,.0f} MB of disk"
     )
 

@@ -220,7 +220,7 @@ def _resolved(
         vectors = vectors_of(job.vectors, options, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
     if not has_context(options):
-        check_no_context(job, options.objective)
+        check_no_context(job, options)
     if found is not None:
         found.check_options(_named(job, vocabulary, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)
