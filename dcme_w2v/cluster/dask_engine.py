@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 import signal
 import sys
 import tempfile
@@ -345,27 +344,28 @@ def _quiet_logs() -> int:
 @contextlib.contextmanager
 def _started(workers: int, dashboard: bool) -> Iterator[Any]:
     """Start worker processes that listen on the loopback interface only and die with this one."""
-    folder = tempfile.mkdtemp(prefix="dcme-w2v-cluster-")
+    prefix = "dcme-w2v-cluster-"
     try:
-        with distributed.LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host=LOOPBACK,
-            dashboard_address=f"{LOOPBACK}:0",
-            scheduler_kwargs={"dashboard": dashboard},
-            memory_limit=0,  # no spilling to disk, and no killing below the system's limit
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        ) as started:
+        with (
+            tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder,
+            distributed.LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",
+                scheduler_kwargs={"dashboard": dashboard},
+                memory_limit=0,  # no spilling to disk, and no killing below the system's limit
+                local_directory=folder,
+                silence_logs=logging.CRITICAL,
+            ) as started,
+        ):
             yield started
     except (OSError, distributed.TimeoutError, RuntimeError) as error:
         raise ClusterError(
             f"--cluster=local:{workers}: cannot start workers ({error}); a script that trains has "
             'to do so under if __name__ == "__main__"'
         ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Deaf(distributed.WorkerPlugin):

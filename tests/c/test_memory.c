@@ -51,7 +51,8 @@ static dcme_status train_subwords(int32_t model, dcme_error *error) {
         ngrams[i] = i % BUCKETS, word_starts[i / 2 + 1] = i + 1;
     dcme_table_initialise(input, ROWS, DIM, 1);
     memset(output, 0, sizeof output);
-    dcme_status status = dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, error);
+    dcme_status status =
+        dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, NULL, error);
     if (status == DCME_OK) {
         status = dcme_engine_epoch(dcme_trainer_engine(trainer), 0, error);
         dcme_trainer_close(trainer);
