@@ -41,10 +41,8 @@ def test_the_links_lead_to_files():
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "vectors.bin").write_bytes(
-        b"4 3\n" + b"".join(f"word{i} ".encode() + bytes(i * 16 % 64 for i in range(12)) + b"\n"
-                            for i in range(4))
-    )  # fmt: skip
+    line = "king queen man woman word0 word1 word2 word3"
+    (tmp_path / "corpus.txt").write_text(f"{line}\n" * 50)
     pytest.importorskip("gensim")
     (example,) = blocks(README, "python")
     names = {"texts": ["word0 word1", "word2 word3"] * 9, "labels": ["a", "b"] * 9}
