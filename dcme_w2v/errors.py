@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
@@ -41,6 +42,10 @@ class DcmeError(Exception):
 
     def __str__(self) -> str:
         return in_python_terms(self.message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make a copy by the class; Dask's own way calls ``__new__`` of only one of the bases."""
+        return type(self), self.args, self.__dict__
 
 
 class UsageError(DcmeError, ValueError):

@@ -88,7 +88,7 @@ ROWS = [
     Row("vocab {corpus} --output {output} --min-count 1",
         {"corpus": "c.txt"}, {"output": "o"}, folders=("corpus",)),
     Row("vocab {corpus} --output {output} --min-count 1 --cluster local:0 --shards 2",
-        {"corpus": "c.txt"}, {"output": "o"}),
+        {"corpus": "c.txt"}, {"output": "o"}, texts=("cluster",)),
     Row("vocab --merge {corpus} --output {output}", {"corpus": "voc"}, {"output": "o"}),
     Row("phrases {corpus} --output {output} --save-table {save_table} --read-table {read_table} "
         "--cache-dir .",
@@ -109,7 +109,7 @@ ROWS = [
         {"docs": "d.txt", "resume": "kc"}, {"output": "om", "checkpoint": "okc"},
         kept=("output", "checkpoint"), again=False),
     Row("classify train {docs} --output {output} --cluster local:0 --shards 2 --epochs 1 --quiet",
-        {"docs": "d.txt"}, {"output": "om"}, kept=("output",)),
+        {"docs": "d.txt"}, {"output": "om"}, kept=("output",), texts=("cluster",)),
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
     Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "

@@ -19,6 +19,7 @@ BUILT_IN = {
     "ResourceError": OSError,
     "OutOfMemoryError": MemoryError,
     "DivergedError": FloatingPointError,
+    "ClusterError": RuntimeError,
 }
 
 
@@ -31,7 +32,10 @@ def test_every_class_is_a_built_in_one_too():
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_an_error_survives_pickle_and_copy(name):
+@pytest.mark.parametrize("with_dask", [False, True])
+def test_an_error_survives_pickle_and_copy(name, with_dask):
+    if with_dask:  # which changes how all errors are pickled
+        pytest.importorskip("distributed")
     error = getattr(errors, name)("--min-count=0: must be at least 1")
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(other) is type(error)

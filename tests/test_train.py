@@ -23,6 +23,7 @@ from dcme_w2v.options import (
     OutputOptions,
     PresetOptions,
     RoundsOptions,
+    SubwordOptions,
     TrainOptions,
     VocabularyOptions,
 )
@@ -114,7 +115,8 @@ def test_sentences_are_not_kept_in_memory():
 def test_options_have_the_names_and_defaults_of_the_dataclasses():
     parameters = inspect.signature(dw.train).parameters
     classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
-               CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions)  # fmt: skip
+               CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions,
+               SubwordOptions)  # fmt: skip
     expected = {item.name: item.default for cls in classes for item in fields(cls)}
     found = {name: one.default for name, one in parameters.items()}
     assert found.pop("corpus") is inspect.Parameter.empty

@@ -12,6 +12,7 @@ from dcme_w2v.cli.options import Declared
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.errors import CorpusError, DcmeWarning, warn
+from dcme_w2v.options import PostprocessOptions
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20
@@ -77,8 +78,8 @@ def test_other_commands_warn(tmp_path, capsys):
 
 def test_conditions_name_options_that_there_are():
     known = set(FIELDS) | {"read_table"}
-    known |= {item.name for cls in (ClassifyOptions, FeatureOptions, ScdvOptions)
-              for item in dataclasses.fields(cls)}  # fmt: skip
+    others = (ClassifyOptions, FeatureOptions, PostprocessOptions, ScdvOptions)
+    known |= {item.name for cls in others for item in dataclasses.fields(cls)}
     for command in ALL_COMMANDS.values():
         for param in command.params:
             if isinstance(param, Declared):
