@@ -119,7 +119,7 @@ dist/.made: $(PACKED)
 # Tests that take long, and read no file of the repository that others do not.
 IN_TREE_ONLY := $(addprefix --ignore=tests/test_,$(addsuffix .py,cluster_classify cluster_rounds \
     cluster_train cluster_words explore fused fused_estimator fused_levels fused_shrink \
-    fused_statistics fuzz_files latent latent_math mixture odd_inputs paths paths_special rescue sklearn streams))
+    fused_statistics fuzz_files latent latent_math mixture odd_inputs paths paths_special sklearn streams fallback))
 
 test-sdist: dist/.made ## run the tests from the unpacked source distribution, with the built wheel
 	@$(BIN)/python -m pytest -q tests/test_packages.py
