@@ -119,5 +119,6 @@ def test_a_source_distribution_builds_a_wheel_without_sources(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
     kinds = {Path(name).suffix or Path(name).name for name in names}
-    assert kinds == {".py", ".pyi", ".typed", ".so"}
+    page = {".html", ".css", ".js"}  # of `explore`
+    assert kinds == {".py", ".pyi", ".typed", ".so"} | page
     assert all(name.startswith("dcme_w2v/") for name in names)
