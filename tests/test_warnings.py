@@ -50,6 +50,10 @@ def test_nothing_is_said_of_what_has_an_effect(tmp_path):
         (["--clusters", "3"], "--clusters has no effect with --objective ns; it is for"),
         (["--checkpoint-every", "1"], "--checkpoint-every has no effect without --checkpoint or"),
         (
+            ["--checkpoint-every", "1", "--cluster", "local:0"],
+            "--checkpoint-every has no effect with --cluster",
+        ),
+        (
             ["--preset", "vectors", "--objective", "ns"],
             "--preset vectors is for --objective dcme; only part",
         ),
