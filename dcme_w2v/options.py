@@ -335,7 +335,7 @@ class CheckpointOptions(Checked):
         "interval of checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
-        unless=("cluster",),  # a checkpoint follows each round
+        unless=("cluster",),  # a checkpoint is written after every round
     )
     resume: str | None = option(
         None, "resume from the last checkpoint in this folder", metavar="FOLDER"

@@ -1,4 +1,4 @@
-"""A work for tests of rounds: each shard adds numbers of its own to the tables."""
+"""A `Work` for tests of rounds: each shard adds its own numbers to the tables."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SHAPES = {"input": (50, 3), "context": (50, 2)}
 
 @dataclass(frozen=True)
 class Adding(Work):
-    """Sums of random changes; `fault` is the shard in whose second round something happens."""
+    """Sums of random changes; in its second round, a shard may fail, wait or exit (`fault`)."""
 
     shards: int
     blocks: tuple[Block, ...]
-    folder: str  # where tasks note that they run, and wait for what a test does
+    folder: str  # where tasks record that they run, and wait for the test
     fault: str = ""
     fault_shard: int = 1
     has_parts: bool = True

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 import signal
 
@@ -9,14 +9,14 @@ from path_rows import declared, made, work
 
 __all__ = ["declared", "made", "work"]  # fixtures
 
-# Time says nothing about an example on a machine that others use, or under a sanitizer.
+# No deadline: the machine may be shared, and sanitizers are slow.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def heed_interrupts():
-    """A shell ignores SIGINT in what it runs in the background, nohup SIGHUP; tests send both."""
+    """Restore SIGINT and SIGHUP, which background shells and nohup ignore; tests send both."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     before_hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
@@ -26,5 +26,5 @@ def heed_interrupts():
 
 @pytest.fixture(params=COMPRESSORS)
 def pack(request):
-    """Each way to compress a file."""
+    """Compress bytes in each supported format."""
     return COMPRESSORS[request.param]

@@ -1,4 +1,4 @@
-"""What the tests of the README and of docs/ share: its commands, flags and examples."""
+"""Commands, flags and examples of the README and of docs/, for their tests."""
 
 import re
 import shlex
@@ -34,7 +34,7 @@ def blocks(text, language):
 
 
 def command_lines(text):
-    """Return the command lines of dcme-w2v in a page's blocks, pipes split, redirects left out."""
+    """Return the command lines of dcme-w2v in a page's blocks, pipes split, without redirects."""
     lines = [line.strip() for block in blocks(text, "(?:shell|text)") for line in block.split("\n")]
     lines += re.findall(r"^    (dcme-w2v .*)$", text.replace("\\\n", " "), re.MULTILINE)
     parts = [part.strip() for line in lines for part in line.split(" | ")]
@@ -42,7 +42,7 @@ def command_lines(text):
 
 
 def parse(line):
-    """Parse a command line as the program does; raises where it is wrong usage."""
+    """Parse a command line as the program does; wrong usage raises an exception."""
     name, command, rest = "dcme-w2v", program, line[1:]
     context = click.Context(command, info_name=name)
     while isinstance(command, click.Group):

@@ -1,4 +1,4 @@
-"""What several test modules share: texts, options, commands, small models of documents.
+"""Helpers of several test modules: texts, options, commands, small models of documents.
 
 Encoded corpora are in texts.py; test modules do not import one another (test_imports.py).
 """
@@ -71,7 +71,7 @@ def write(path, data):
 
 
 def write_corpus(path, lines=400, seed=0, end="\n"):
-    """Two topics whose words keep to themselves, common words, rare words and odd lines."""
+    """Two topics with separate words, common words, rare words and odd lines."""
     chance = random.Random(seed)
     topics = [[f"{name}{i}" for i in range(20)] for name in ("fish", "wheel")]
     common = ["the", "of", "and"]
@@ -98,7 +98,7 @@ def manifest(output):
 
 
 def refused(capsys, code):
-    """Check that there is one line of error, and return it."""
+    """Check that there is one error line, and return it."""
     found = capsys.readouterr()
     assert found.out == ""
     assert found.err.startswith("error: ") and found.err.count("\n") == 1
@@ -107,7 +107,7 @@ def refused(capsys, code):
 
 
 def save(path, words, matrix, **options):
-    """Write word vectors from a list of words and numbers of any type; return the path."""
+    """Write word vectors from words and numbers of any type; return the path."""
     save_vectors(path, Words.from_words(words), np.asarray(matrix, dtype=np.float32), **options)
     return path
 
@@ -134,7 +134,7 @@ STEMS = [f"word{i}" for i in range(60)]
 
 
 def word_list():
-    """Sixty words, some of them again in other cases, more rarely."""
+    """Sixty words, some of them also in other cases at lower frequency."""
     return STEMS + [s.upper() for s in STEMS[:30]] + [s.capitalize() for s in STEMS[:20]]
 
 
@@ -174,7 +174,7 @@ def word_vectors(dim=7, seed=1):
 
 
 def make_texts(count=80, seed=2):
-    """Documents with known and unknown words; some are empty, or have unknown words only."""
+    """Documents with known and out-of-vocabulary words; some are empty or have only the latter."""
     random = np.random.default_rng(seed)
     made = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Every command with all its paths, and a workspace to try them in: for test_paths*.py."""
+"""Every command with all its paths, and a folder to run it in, for test_paths*.py."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ class Row:
         return [word.format(**{**self.reads, **self.writes, **paths}) for word in self.line.split()]
 
     def flag(self, name):
-        """What messages call a parameter."""
+        """The name of a parameter in messages."""
         param = next(
             one for one in ALL_COMMANDS[f"dcme-w2v {self.command}"].params if one.name == name
         )
@@ -189,7 +189,7 @@ ONE_FILE = [(row, name) for row, name in ONE_OUTPUT if name not in row.kept]
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """Everything that commands read."""
+    """All files that commands read."""
     folder = tmp_path_factory.mktemp("made")
     with chdir(folder):
         texts = {
@@ -242,7 +242,7 @@ def chdir(folder):
 
 @pytest.fixture
 def work(made, tmp_path, monkeypatch):
-    """A copy to work in, with a folder and a link to itself."""
+    """A copy of the files, with a folder and a link to itself."""
     folder = tmp_path / "work"
     shutil.copytree(made, folder)
     (folder / "sub").mkdir()
@@ -253,12 +253,12 @@ def work(made, tmp_path, monkeypatch):
 
 @pytest.fixture
 def declared(monkeypatch):
-    """What commands declare to the guard as written."""
+    """Outputs that commands declare to the path guard."""
     found = []
     check = Paths.check
 
     def recording(paths):
-        if not found:  # by the command; the functions that it calls declare their own again
+        if not found:  # by the command only: the functions that it calls declare theirs again
             found.extend(paths._written)
         check(paths)
 
@@ -267,7 +267,7 @@ def declared(monkeypatch):
 
 
 def state(folder):
-    """Every name below a folder, with what it is and holds."""
+    """Every name below a folder, with its type and content."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
@@ -295,7 +295,7 @@ def names_of(name, exists=True):
 
 
 def refused(work, capsys, row, **paths):
-    """Run a command that must change nothing; return its one line of error."""
+    """Run a command that must change nothing; return its one error line."""
     before = state(work)
     capsys.readouterr()
     assert run(row.arguments(**paths)) == 2, paths

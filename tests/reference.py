@@ -1,4 +1,4 @@
-"""Training by one thread in numpy and double precision: what the C core is compared with.
+"""Training with one thread in numpy and double precision, the reference of the C core.
 
 Written from the papers and from what the files of csrc say they do, to be read rather than to be
 fast: no prefetching, no running sums, no padding. Random numbers are the core's, so that windows,
@@ -49,7 +49,7 @@ def initial_table(items, dim, seed):
 
 
 def keep_thresholds(counts, sample):
-    """Of 2**32: a word of share f is kept with probability sqrt(sample / f) + sample / f."""
+    """In units of 2**-32: a word of frequency f is kept with sqrt(sample / f) + sample / f."""
     ratio = sample * counts.sum() / counts
     return np.floor(np.minimum(np.sqrt(ratio) + ratio, 1) * (2**32 - 1)).astype(int).tolist()
 
@@ -137,7 +137,7 @@ class Reference:
         return gradient
 
     def step_at(self, t, sentence, h, rate):
-        """With word order, the neighbours' own rows are in h, and move at once."""
+        """With word order, the neighbours' own rows are in h, and are updated at once."""
         if not self.options.word_order:
             return self.step(sentence[t], h, rate)
         near = [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < len(sentence))
@@ -148,7 +148,7 @@ class Reference:
         return gradient
 
     def weights(self, distances):
-        """What a context word counts at its distance from the target."""
+        """The weight of a context word at its distance from the target."""
         if self.options.window_mode == "linear":
             return self.options.window + 1 - np.abs(distances)
         return np.ones(len(distances))
@@ -160,7 +160,7 @@ class Reference:
         return 1 / self.options.window if self.options.window_mode == "linear" else 1
 
     def cbow(self, sentence, rate):
-        """Every row moves as soon as it has been used."""
+        """Every row is updated as soon as it has been used."""
         for t in range(len(sentence)):
             context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
             gradient = self.step_at(t, sentence, self.input[context].mean(axis=0), rate)
@@ -169,7 +169,7 @@ class Reference:
         self.trained += len(sentence)
 
     def cbow_lazy(self, sentence, rate):
-        """A row is read when its position enters the window, and moves when it leaves it."""
+        """A row is read when its position enters the window, and updated when it leaves it."""
         c, n = self.options.window, len(sentence)
         rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
 
@@ -190,7 +190,7 @@ class Reference:
         self.trained += n
 
     def skipgram(self, sentence, rate):
-        """The row of a word predicts the words around it, one after the other."""
+        """The row of a word predicts the words around it, one by one."""
         for t, word in enumerate(sentence):
             half = self.half_window()
             around = [

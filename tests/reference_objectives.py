@@ -36,14 +36,14 @@ class Alias:
 
 
 def update(output, words, weights, h, rate, gradient):
-    """Add weighted rows to the gradient and move them by it, one by one: a row may come twice."""
+    """Add weighted rows to the gradient and update them one by one: a row may occur twice."""
     for word, weight in zip(words, weights, strict=True):
         gradient += weight * output[word]
         output[word] += rate * weight * h
 
 
 def prior(counts, options):
-    """What scores have beside the product of rows."""
+    """The bias that is added to the dot products."""
     shares = counts.astype(float) ** options.prior
     return np.log(shares / shares.sum())
 
@@ -129,7 +129,7 @@ class Clusters:
         return z, scores[z]
 
     def heaviest(self, weights, count):
-        """Items by falling weight, of equal ones the lower number first."""
+        """Items by descending weight; ties by ascending number."""
         order = np.argsort(-weights, kind="stable")
         if 0 < count < len(order) and weights[order[count - 1]] > weights[order[count]]:
             ratio = weights[order[count - 1]] / weights[order[count]]
@@ -143,7 +143,7 @@ class Clusters:
 
 
 class ClusterSums:
-    """Sums over the instances of a cluster that it has yet to take offline."""
+    """Sums over the instances of a cluster since its last offline update."""
 
     def __init__(self, dim):
         self.count, self.weight, self.h = 0, 0.0, np.zeros(dim)
@@ -186,7 +186,7 @@ class Paper(Clusters):
 
 
 class ClusterNoise:
-    """The data of a cluster of the robust form: its noise without the top items."""
+    """Noise distribution of a cluster of the robust form, without the top items."""
 
     def __init__(self, shares, top, virtual, prior):
         self.shares, self.top = shares, top
@@ -211,7 +211,7 @@ class Robust(Clusters):
         self.noise = [self.noise_of(z) for z in range(len(self.u))]
 
     def prepare(self, z):
-        """Draw for the next instance of the cluster, by random numbers of the time before."""
+        """Draw for the next instance of the cluster, with random numbers of the previous one."""
         if self.noise[z].mass <= 0:
             self.ready[z] = []
             return

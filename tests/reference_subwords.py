@@ -5,7 +5,7 @@ from reference import Reference, around, initial_table
 
 
 class SubwordReference(Reference):
-    """The vector of a word is the mean of its own row and of those of its n-grams."""
+    """The vector of a word is the mean of its own row and those of its n-grams."""
 
     def __init__(self, ids, counts, options, make_objective, ngrams):
         super().__init__(ids, counts, options, make_objective)
@@ -21,11 +21,11 @@ class SubwordReference(Reference):
         return self.input[self.rows[word]].mean(axis=0)
 
     def add(self, word, moved):
-        """Add to each of a word's rows, twice where a row is there twice."""
+        """Add to each of a word's rows, twice if a row occurs twice."""
         np.add.at(self.input, self.rows[word], moved)
 
     def cbow(self, sentence, rate):
-        """Vectors are computed and rows move at the ends of the widest window."""
+        """Vectors are computed and rows updated at the ends of the widest window."""
         c, n = self.options.window, len(sentence)
         vectors, before = np.zeros((2, n, self.options.dim))
         for p in range(n + c):

@@ -1,4 +1,4 @@
-"""Run a command again and again, with standard error failing at its first, second, ... write.
+"""Run a command repeatedly; each time another write to standard error fails.
 
 Not a test: test_streams.py starts it, so that the real descriptors of a process are at stake. It
 prints a JSON list of what was wrong, each with the fault, the write and what happened.
@@ -67,7 +67,7 @@ def run(arguments, fault, failing):
 
 
 def written(output):
-    """Return the bytes of all files that were written, and remove them; records have times."""
+    """Return the bytes of all written files, none for JSON, which has times; remove the files."""
     files = {}
     for path in Path().glob(f"{output}*"):
         for file in path.rglob("*") if path.is_dir() else [path]:

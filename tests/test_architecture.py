@@ -1,4 +1,4 @@
-"""The page on architecture names every package and module, and nothing that does not exist."""
+"""The page on architecture names every package and module, and only existing files."""
 
 import ast
 import re
@@ -54,8 +54,8 @@ def imports_of(path):
                 yield inner if found(inner.replace(".", "/") + ".py") else node.module
 
 
-def test_no_modules_import_each_other():
-    """Not even by way of others; imports for types alone are no imports."""
+def test_no_import_circle():
+    """Neither directly nor through others; imports for type checking do not count."""
     graph = {}
     for path in PACKAGE.rglob("*.py"):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

@@ -1,4 +1,4 @@
-"""Hand-edited and corrupt models and checkpoints: one line that names the folder and the entry."""
+"""Hand-edited and corrupt models and checkpoints: one line naming the folder and the entry."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def rewrite(folder, old, new):
 
 
 def replace(folder, name, array):
-    """Put another array into a model, in its list of arrays, too."""
+    """Replace an array of a model, and its entry in the list of arrays."""
     np.save(folder / f"{name}.npy", array)
     listed = json.loads((folder / "model.json").read_text())["arrays"]
     listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -207,7 +207,7 @@ def test_repeated_features_are_refused(models, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.json", "idf.npy"])
-def test_pipes_and_endless_files_in_a_model_are_refused(models, tmp_path, name):
+def test_pipes_and_devices_in_a_model_are_rejected(models, tmp_path, name):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     (folder / name).unlink()
     os.mkfifo(folder / name)
@@ -217,13 +217,13 @@ def test_pipes_and_endless_files_in_a_model_are_refused(models, tmp_path, name):
     check_refused(Classifier.load, folder, f"{name}: is corrupt (not a regular file)")
 
 
-def test_a_huge_file_of_zeros_is_not_read_as_a_model(models, tmp_path):
+def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     os.truncate(folder / "model.json", 2 << 30)
     check_refused(Classifier.load, folder, "bytes where 1,073,741,824 are possible")
 
 
-def test_commands_end_in_one_line(models, tmp_path, capsys):
+def test_commands_report_damaged_models_in_one_line(models, tmp_path, capsys):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     with_number(folder, "idf", np.nan)
     docs = tmp_path / "docs"

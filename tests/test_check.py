@@ -1,4 +1,4 @@
-"""Each fault of a file of word vectors, planted alone, is found, counted and placed."""
+"""Each fault of a file of word vectors is found, counted and located."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_fault_is_the_one_reported(tmp_path, name):
+def test_each_fault_is_reported(tmp_path, name):
     content, kind, count, place = PLANTED[name]
     (tmp_path / "v").write_bytes(content)
     report = check_vectors(tmp_path / "v")
@@ -123,7 +123,7 @@ def test_all_kinds_of_faults_are_found_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_we_write_has_no_fault(tmp_path, format):
+def test_files_that_we_write_have_no_fault(tmp_path, format):
     matrix = np.random.default_rng(1).standard_normal((500, 3)).astype(np.float32)
     words = Words.from_words(f"wörd{i}" for i in range(500))
     path = tmp_path / ("v.npy" if format == "npy" else "v")

@@ -1,4 +1,4 @@
-"""Checkpoints: what is put back is all there was, and what is no checkpoint is an error."""
+"""Checkpoints restore the whole state, and invalid checkpoints are errors."""
 
 import dataclasses
 import json
@@ -69,7 +69,7 @@ def restored(found, training):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("model", MODELS)
-def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
+def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
     tmp_path, monkeypatch, objective, model
 ):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
@@ -101,7 +101,7 @@ def test_a_run_stopped_again_and_again_ends_as_the_straight_one(
 
 
 @pytest.mark.parametrize("threads", [2, 5])
-def test_no_token_is_lost_with_threads(tmp_path, monkeypatch, threads):
+def test_threads_lose_no_token(tmp_path, monkeypatch, threads):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     text = lines([20] * 6000 + [1] * 100)
     options = options_of({"objective": "dcme"}, epochs=1, threads=threads, sample=0.0)
@@ -130,7 +130,7 @@ def test_a_stop_before_or_after_an_epoch_loses_nothing():
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_deterministic_is_one_learner_whatever_the_threads(objective):
+def test_deterministic_is_the_same_for_any_threads(objective):
     text = lines([20] * 300)
     tables = set()
     for threads, deterministic in [(1, False), (1, True), (2, True), (7, True)]:
@@ -164,7 +164,7 @@ def test_two_generations_are_kept(kept):
         assert {file.name for file in one.iterdir()} == {*FILES, RECORD}
 
 
-def test_the_vectors_of_a_checkpoint_are_vectors(kept):
+def test_the_vectors_of_a_checkpoint_can_be_loaded(kept):
     training, folder, _ = kept
     found = saved(folder, training, 1)
     vectors = Vectors.load(found.folder / "vectors.npy")
@@ -173,7 +173,7 @@ def test_the_vectors_of_a_checkpoint_are_vectors(kept):
     assert run(["check", str(found.folder / "vectors.npy")]) == 0
 
 
-def test_a_killed_runs_left_over_is_removed_and_no_generation(tmp_path):
+def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
     left = tmp_path / "k" / ".x.part"
     left.mkdir(parents=True)
     (left / "state.bin").write_bytes(b"half")
@@ -182,13 +182,13 @@ def test_a_killed_runs_left_over_is_removed_and_no_generation(tmp_path):
     assert not left.exists()
 
 
-def test_one_run_at_a_time(kept):
+def test_two_runs_cannot_use_one_folder(kept):
     _, folder, _ = kept
     with pytest.raises(UsageError, match="is in use by another run"):
         CheckpointFolder(str(folder.path), resuming=True)
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_others(kept, monkeypatch):
+def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     training, folder, _ = kept
     saved(folder, training, 1)
 
@@ -262,7 +262,7 @@ def test_a_table_that_is_not_finite_is_refused(kept):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "[" * 100_000, '{"format": NaN}', "\0", "é"])
-def test_a_record_that_is_none(kept, text):
+def test_an_invalid_record_is_rejected(kept, text):
     training, folder, _ = kept
     path = saved(folder, training, 1).folder / RECORD
     path.write_text(text, encoding="latin-1")
@@ -284,7 +284,7 @@ def test_positions_outside_of_the_corpus_are_refused(kept):
         training.restore(read, record)
 
 
-def test_another_shape_is_refused(kept):
+def test_a_table_of_another_shape_is_rejected(kept):
     training, folder, text = kept
     found = saved(folder, training, 1)
     with pytest.raises(FormatError, match=r"vectors\.npy: is float32"):
@@ -293,7 +293,7 @@ def test_another_shape_is_refused(kept):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 
-def test_numbers_that_are_not_finite_are_not_kept(kept):
+def test_a_state_that_is_not_finite_is_not_saved(kept):
     training, *_ = kept
     training.input[0, 0] = np.nan
     with pytest.raises(DivergedError, match="a vector is not finite"):

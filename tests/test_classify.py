@@ -1,4 +1,4 @@
-"""The classifier: objectives, the exact optimum, scikit-learn's conventions, what it refuses."""
+"""The classifier: objectives, the exact optimum, scikit-learn's conventions, invalid input."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ OBJECTIVES = ["gd", "dcme", "nce", "ns"]
 
 
 def problem(classes, documents=400, features=60, seed=0, noise=0.0):
-    """Documents whose class has some features of its own."""
+    """Documents of classes that each have some features of their own."""
     random = np.random.default_rng(seed)
     labels = np.arange(documents) % classes
     means = random.random((classes, features)) < 4 / features
@@ -51,7 +51,7 @@ def test_one_thread_is_reproducible(objective):
     assert np.array_equal(one.coef_, other.coef_)
 
 
-def test_gd_and_lbfgs_meet_at_the_optimum():
+def test_gd_and_lbfgs_converge_to_the_same_optimum():
     rows, labels = problem(6, 120, 15, noise=0.2)
     l2 = 1e-2
     exact = MaxentClassifier(solver="lbfgs", l2=l2, epochs=1000, tolerance=1e-15, bias=1.0).fit(
@@ -75,7 +75,7 @@ def test_lbfgs_does_not_depend_on_threads():
     assert np.array_equal(one.coef_, three.coef_)
 
 
-def test_lbfgs_is_scikit_learns_logistic_regression():
+def test_lbfgs_equals_scikit_learns_logistic_regression():
     sklearn = pytest.importorskip("sklearn.linear_model")
     rows, labels = problem(5, 200, noise=0.2)
     l2 = 1e-3
@@ -94,7 +94,7 @@ def test_dcme_with_every_cluster_in_the_head_is_exact():
 
 
 def test_dcme_with_many_clusters_is_near_maximum_entropy():
-    """Theorem 4.2's limit: as many clusters as documents, each renewed at every visit."""
+    """Theorem 4.2's limit: as many clusters as documents, each updated at every visit."""
     rows, labels = problem(3, 12, 20)
     given = {"epochs": 300, "lr": 0.5, "threads": 1}
     exact = MaxentClassifier(objective="gd", batch=1, **given).fit(rows, labels)
@@ -108,8 +108,8 @@ def test_dcme_with_many_clusters_is_near_maximum_entropy():
     assert distance(12) < 0.05 < distance(1)
 
 
-def test_negative_sampling_allows_for_the_frequencies():
-    """It learns log p - log q; the model has p."""
+def test_negative_sampling_is_corrected_for_label_frequencies():
+    """NS learns log p - log q; the model corrects to log p."""
     labels = np.repeat([0, 1, 2], [600, 150, 50])
     rows = csr_matrix(np.ones((800, 1)))
     model = MaxentClassifier(objective="ns", epochs=60, noise_power=1.0, lr=0.5, threads=1).fit(
@@ -119,7 +119,7 @@ def test_negative_sampling_allows_for_the_frequencies():
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_l2_makes_weights_smaller(objective):
+def test_l2_reduces_weights(objective):
     rows, labels = problem(40)
     sizes = [
         np.square(MaxentClassifier(objective=objective, l2=l2).fit(rows, labels).coef_).sum()
@@ -128,7 +128,7 @@ def test_l2_makes_weights_smaller(objective):
     assert sizes[0] > 1.05 * sizes[1] > 1.05**2 * sizes[2]
 
 
-def test_probabilities_sum_to_one_even_for_wild_scores():
+def test_probabilities_sum_to_one_for_extreme_scores():
     rows, labels = problem(30)
     model = MaxentClassifier().fit(rows, labels)
     p = model.predict_proba(rows * 1e4)
@@ -155,7 +155,7 @@ def test_labels_of_any_kind_dense_rows_and_empty_ones():
     assert model.n_features_in_ == 60
 
 
-def test_partial_fit_goes_on():
+def test_partial_fit_continues_training():
     rows, labels = problem(20, 600)
     model = MaxentClassifier(lr=4.0)
     for _ in range(6):
@@ -173,7 +173,7 @@ def test_more_threads_than_documents():
     assert np.isfinite(model.coef_).all()
 
 
-def test_unsorted_and_doubled_entries():
+def test_unsorted_and_duplicate_entries():
     rows, labels = problem(5)
     coo = rows.tocoo()
     order = np.random.default_rng(2).permutation(coo.nnz)
@@ -196,12 +196,12 @@ def test_unsorted_and_doubled_entries():
         ([[1.0], [2]], [0.5, 1.5], "Unknown label type"),
     ],
 )
-def test_refusals(rows, labels, message):
+def test_invalid_arguments(rows, labels, message):
     with pytest.raises(ValueError, match=message):
         MaxentClassifier().fit(rows, labels)
 
 
-def test_refusals_of_a_model():
+def test_invalid_input_of_a_model():
     with pytest.raises(ValueError, match="not fitted"):
         MaxentClassifier().predict([[1.0]])
     rows, labels = problem(3)
@@ -214,7 +214,7 @@ def test_refusals_of_a_model():
         model.partial_fit(rows, labels, classes=[0, 1])
 
 
-def test_a_rate_that_is_too_high_is_told():
+def test_a_learning_rate_that_is_too_high_is_reported():
     rows, labels = problem(5)
     with pytest.raises(DivergedError, match="give a lower lr"):
         MaxentClassifier(lr=1e6).fit(rows * 1e-18, labels)
@@ -234,7 +234,7 @@ def test_best_epoch_is_kept_and_training_stops_early():
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
 
 
-def test_order_puts_similar_classes_side_by_side():
+def test_order_makes_similar_classes_adjacent():
     random = np.random.default_rng(5)
     topics = random.permutation(np.repeat(np.arange(4), 16))  # 64 classes of 4 topics
     labels = np.repeat(np.arange(64), 6).astype(np.int32)
@@ -270,8 +270,8 @@ def test_likelihood_of_dcme_is_near_that_of_exact_softmax():
     assert figures["dcme"] > figures["gd"] - 0.3
 
 
-def test_weights_of_very_many_features_have_whole_lines():
-    """Word vectors of large tables have shorter rows; those of a classifier do not."""
+def test_weights_of_many_features_are_padded():
+    """Rows of large tables of word vectors have less padding; those of a classifier do not."""
     weights = Weights(400_000, 20, 0.1)
     weights.set(np.ones((400_001, 20), dtype=np.float32))
     rows = csr_matrix(([1.0], ([0], [399_999])), shape=(1, 400_000), dtype=np.float32)
@@ -301,7 +301,7 @@ def test_the_objective_follows_the_number_of_classes(classes, options, objective
         assert found.class_clusters == clusters
 
 
-def test_auto_is_the_objective_that_it_chooses():
+def test_auto_equals_the_objective_that_it_chooses():
     rows, labels = problem(12, 200, 30)
     models = [
         MaxentClassifier(objective=objective, threads=1).fit(rows, labels)

@@ -15,18 +15,18 @@ def fitted(**options):
     return features, features.fit_transform(TEXTS).toarray()
 
 
-def test_counts_of_words_the_most_frequent_first():
+def test_features_are_word_counts_by_descending_frequency():
     features, rows = fitted()
     assert [features.name(i) for i in range(features.columns)] == ["b", "a", "c", "é"]
     assert rows.tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 2, 0], [2, 0, 0, 1]]
 
 
-def test_words_are_what_spaces_part():
+def test_tokens_are_separated_by_whitespace():
     features, _ = fitted(tokens="spaces")
     assert {features.name(i) for i in range(features.columns)} == {"a", "b", "c,", "C", "é"}
 
 
-def test_only_the_most_frequent_features():
+def test_max_features_keeps_the_most_frequent():
     features, rows = fitted(features=2)
     assert rows.shape == (4, 2)
     assert features.transform([b"c b unseen"]).toarray().tolist() == [[1, 0]]
@@ -62,13 +62,13 @@ def test_hashing_keeps_the_inner_products_on_average():
     assert np.array_equal(features.transform(TEXTS).toarray(), rows)
 
 
-def test_hashing_into_one_column_adds_and_subtracts():
+def test_hashed_features_have_signs():
     _, rows = fitted(hashing=1)
     assert rows.shape == (4, 1)
     assert abs(rows[0, 0]) in (1, 3)  # "a" twice and "b" once, with a sign each
 
 
-def test_unit_rows_with_empty_ones_at_both_ends():
+def test_unit_length_of_rows_some_of_them_empty():
     from scipy.sparse import csr_matrix
 
     rows = unit_rows(csr_matrix([[0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
@@ -76,12 +76,12 @@ def test_unit_rows_with_empty_ones_at_both_ends():
                                        [0, 1], [0, 0]]  # fmt: skip
 
 
-def test_no_words_at_all():
+def test_texts_without_words():
     with pytest.raises(CorpusError, match="no words"):
         TextFeatures(FeatureOptions()).fit_transform([b"", b" . "])
 
 
-def test_words_of_too_few_or_too_many_documents_are_dropped():
+def test_words_in_too_few_or_too_many_documents_are_dropped():
     documents = [b"the cat sat", b"the dog sat", b"the bird", b"the the fish sat"]
     options = FeatureOptions(min_df=2, max_df=0.8)
     features = TextFeatures(options)

@@ -1,4 +1,4 @@
-"""Measures of classification against their definitions."""
+"""Metrics of classification against their definitions."""
 
 import numpy as np
 import pytest
@@ -67,14 +67,14 @@ def test_multilabel_labels():
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
-def test_pieces_do_not_matter(multilabel):
+def test_measures_do_not_depend_on_the_pieces(multilabel):
     log_p = log_softmax(RANDOM.normal(size=(40, 9)))
     labels = [list(RANDOM.choice(9, 1 + multilabel * (i % 3), replace=False)) for i in range(40)]
     whole, parts = (measured(log_p, labels, multilabel, 0.2, pieces) for pieces in (1, 7))
     assert whole == pytest.approx(parts)
 
 
-def test_multilabel_labels_as_scikit_learn_has_them():
+def test_multilabel_measures_equal_scikit_learns():
     sklearn = pytest.importorskip("sklearn.metrics")
     log_p = log_softmax(RANDOM.normal(size=(60, 9)))
     labels = [list(RANDOM.choice(9, 1 + i % 3, replace=False)) for i in range(60)]
@@ -90,7 +90,7 @@ def test_multilabel_labels_as_scikit_learn_has_them():
         assert found[name] == pytest.approx(function(wanted, log_p)), name
 
 
-def test_best_threshold_beats_others():
+def test_the_best_threshold_has_the_highest_f1():
     log_p = log_softmax(2 * RANDOM.normal(size=(80, 6)))
     labels = [[int(row.argmax()), int(np.argsort(row)[-2])] for row in log_p]
     best = best_threshold(log_p, labels)

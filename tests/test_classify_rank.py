@@ -1,4 +1,4 @@
-"""Classifiers of low rank: what they learn, their folder, their state, what they refuse."""
+"""Classifiers of low rank: training, model folder, state, invalid input."""
 
 import json
 import pickle
@@ -107,7 +107,7 @@ def test_model_of_the_command_line(tmp_path, docs, capsys):
         assert np.array_equal(one, two)
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, docs):
+def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path, docs):
     train(docs, tmp_path / "whole")
     state = str(tmp_path / "ck")
     train(docs, tmp_path / "part", "--checkpoint", state, "--checkpoint-every", "1")

@@ -1,4 +1,4 @@
-"""The default learning rate is looked at on documents held out."""
+"""The default learning rate is checked on held-out documents."""
 
 import json
 
@@ -16,7 +16,7 @@ from dcme_w2v.cli.main import program
 
 
 def problem(wrong, count=2400, classes=12, seed=0):
-    """Rows of words, some of their class and most of all; a share of the labels is wrong."""
+    """Rows of words, few of their class and most common to all; some labels are wrong."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, classes, count)
     own = labels[:, None] * 8 + random.integers(0, 8, (count, 3))
@@ -48,7 +48,7 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
     assert f"--lr {noisy.options.lr:g}, by the log-likelihood of 240 documents" in noisy.line
 
 
-def test_the_rate_chosen_predicts_better(monkeypatch):
+def test_the_chosen_rate_predicts_better(monkeypatch):
     monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 1000)
     X, y = problem(0.6)
     unseen, truth = problem(0, seed=1)
@@ -77,7 +77,7 @@ def test_trials_take_less_than_a_third_of_the_training():
     ((-np.inf, -1.0, -2.0), -1),  # diverged
     ((-np.inf, -np.inf, -2.0), -2),
 ])  # fmt: skip
-def test_the_best_power_is_where_the_parabola_is_highest(means, power):
+def test_the_best_power_is_the_vertex_of_the_parabola(means, power):
     asked = []
 
     def trial(at):
@@ -104,7 +104,7 @@ def test_a_difference_within_the_error_keeps_the_default():
     ({"objective": "nce"}, False),
     ({"objective": "dcme", "dcme_update": "paper"}, False),
 ])  # fmt: skip
-def test_the_rate_is_chosen_only_where_it_is_open(monkeypatch, options, wanted):
+def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wanted):
     monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 2400)
     given, data = ClassifyOptions(**options), labelled(0)
     assert is_open(given, resolved(given, 12), data, 12) == wanted
@@ -113,14 +113,14 @@ def test_the_rate_is_chosen_only_where_it_is_open(monkeypatch, options, wanted):
     assert not is_open(given, resolved(given, 12), few, 12)
 
 
-def test_weights_and_several_labels_are_learned(monkeypatch):
+def test_the_rate_is_chosen_with_weights_and_with_several_labels(monkeypatch):
     data = labelled(0.6)
     several = [[one[0], (one[0] + 1) % 12] if i % 2 else one for i, one in enumerate(data.labels)]
     given = Labelled(data.matrix, several, np.linspace(0.5, 2, 2400, dtype=np.float32))
     assert np.isfinite(
         [one["log_likelihood"] for one in chosen_rate(given, 12, options_of()).trials]
     ).all()
-    wrong = labelled(0.6, seed=2)  # rows of hardly any weight change nothing
+    wrong = labelled(0.6, seed=2)  # rows of nearly zero weight change nothing
     both = Labelled(
         csr_matrix(vstack([data.matrix, wrong.matrix])), [*data.labels, *wrong.labels],
         np.repeat(np.float32([1, 1e-6]), 2400),

@@ -51,7 +51,7 @@ def train(docs, output, *flags):
 
 
 def keep(docs, tmp_path):
-    """Train to the end, with the last checkpoint in the folder k."""
+    """Train to the end; the last checkpoint is in the folder k."""
     kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "4")
     assert train(docs, tmp_path / "m", *kept) == 0
 
@@ -82,7 +82,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=" ".join)
-def test_a_signal_saves_and_resume_ends_as_the_undisturbed_run(
+def test_resume_after_a_signal_equals_the_uninterrupted_run(
     tmp_path, docs, capsys, monkeypatch, objective, number
 ):
     held = ("--holdout", "0.2", *objective)
@@ -104,7 +104,7 @@ def test_a_signal_saves_and_resume_ends_as_the_undisturbed_run(
     assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
 
 
-def test_checkpoints_of_any_cadence_change_nothing(tmp_path, docs, monkeypatch):
+def test_the_interval_of_checkpoints_does_not_change_the_result(tmp_path, docs, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     for every, last in (("1", 4), ("2", 2), ("9h", 0)):
         folder = tmp_path / f"k{every}"
@@ -118,7 +118,7 @@ def test_checkpoints_of_any_cadence_change_nothing(tmp_path, docs, monkeypatch):
     assert all(one == found[0] for one in found)
 
 
-def test_a_run_whose_patience_has_ended_is_over_when_resumed(tmp_path, docs, capsys):
+def test_a_run_that_stopped_early_is_complete_when_resumed(tmp_path, docs, capsys):
     held = ("--holdout", "0.3", "--patience", "1", "--lr", "300", "--epochs", "40")
     kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "1")
     assert train(docs, tmp_path / "a", *held, *kept) == 0
@@ -130,7 +130,7 @@ def test_a_run_whose_patience_has_ended_is_over_when_resumed(tmp_path, docs, cap
 
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
-def test_a_signal_without_checkpoints_saves_the_model_so_far(
+def test_a_signal_without_checkpoints_saves_the_current_model(
     tmp_path, docs, capsys, monkeypatch, solver
 ):
     output = tmp_path / "m"
@@ -173,14 +173,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("flags", "said"), REFUSED)
-def test_what_differs_from_the_checkpoint_is_refused(tmp_path, docs, capsys, flags, said):
+def test_options_that_differ_from_the_checkpoint_are_rejected(tmp_path, docs, capsys, flags, said):
     keep(docs, tmp_path)
     assert train(docs, tmp_path / "n", "--resume", tmp_path / "k", *flags) == 2
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
 
 
-def test_a_checkpoint_of_words_is_refused_and_the_other_way_round(tmp_path, docs, capsys):
+def test_checkpoints_of_the_other_command_are_rejected(tmp_path, docs, capsys):
     words, kept = write_corpus(tmp_path / "c.txt"), ("--checkpoint-every", "1")
     assert train_words(words, tmp_path / "v", "--checkpoint", str(tmp_path / "kw"), *kept) == 0
     assert train(docs, tmp_path / "m", "--checkpoint", tmp_path / "kc", *kept) == 0
@@ -190,7 +190,7 @@ def test_a_checkpoint_of_words_is_refused_and_the_other_way_round(tmp_path, docs
     assert "is a checkpoint of classes, not of words" in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_format_is_refused_in_one_line(tmp_path, docs, capsys):
+def test_a_checkpoint_of_another_format_is_one_line_of_error(tmp_path, docs, capsys):
     assert (
         train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "4") == 0
     )
@@ -220,7 +220,7 @@ def test_edited_notes_are_refused(tmp_path, docs, capsys, notes):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, docs, number):
+def test_a_signalled_process_ends_with_one_line(tmp_path, docs, number):
     log = tmp_path / "log"
     command = [sys.executable, "-m", "dcme_w2v", "classify", "train", docs, "--quiet"]
     command += ["--epochs", "1000000", "--output", str(tmp_path / "m"), "--log-json", str(log)]

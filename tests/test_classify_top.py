@@ -1,4 +1,4 @@
-"""The most probable classes are those of all probabilities in order, ties included."""
+"""The most probable classes equal the first of all sorted probabilities, ties included."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def rows(kind, count=150):
 
 @pytest.mark.parametrize("kernels", SETS)
 @pytest.mark.parametrize("kind", ["plain", "ties", "offset", "low rank"])
-def test_they_are_the_first_of_all_classes_in_order(monkeypatch, kind, kernels):
+def test_top_classes_are_the_first_of_all_classes_sorted(monkeypatch, kind, kernels):
     monkeypatch.setenv("DCME_W2V_KERNELS", kernels)
     classifier, X = model(linear(kind)), rows(kind)
     every = np.concatenate(list(classifier.log_probabilities(X, 2)))
@@ -92,7 +92,7 @@ def test_the_estimator_predicts_the_most_probable_class():
 
 
 @pytest.mark.parametrize(("classes", "shape"), [(9, (4, 2)), (8, (3, 2)), (1, (4, 2))])
-def test_arrays_of_other_sizes_are_an_error(classes, shape):
+def test_arrays_of_wrong_sizes_are_an_error(classes, shape):
     from dcme_w2v._core.classify import top_k
 
     with pytest.raises(ValueError, match="do not fit"):

@@ -1,4 +1,4 @@
-"""Weights of rows and of classes: what they mean for the optimum and for each objective's steps."""
+"""Weights of rows and of classes: their effect on the optimum and on each objective's steps."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def problem(rows=60, features=8, classes=3, seed=0):
     return csr_matrix(X), y, random.integers(0, 4, rows).astype(float)
 
 
-def test_a_weight_of_two_is_a_row_twice_at_the_optimum():
+def test_a_weight_of_two_equals_a_repeated_row():
     X, y, weights = problem()
     times = weights.astype(int)
     weighted = MaxentClassifier(**EXACT).fit(X, y, weights)
@@ -39,7 +39,7 @@ def test_a_weight_of_two_is_a_row_twice_at_the_optimum():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_loss_and_gradient_are_those_of_repeated_rows(threads):
+def test_loss_and_gradient_equal_those_of_repeated_rows(threads):
     X, y, weights = problem(rows=300, classes=20)
     model = Weights(8, 20, bias=0.5)
     model.set(np.random.default_rng(1).normal(size=(9, 20)).astype(np.float32))
@@ -56,7 +56,7 @@ def test_loss_and_gradient_are_those_of_repeated_rows(threads):
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
-def test_weights_are_those_of_scikit_learns_logistic_regression(class_weight):
+def test_weighted_fit_equals_scikit_learns_logistic_regression(class_weight):
     X, y, weights = problem()
     weights += 0.25
     of_rows = weights
@@ -73,7 +73,7 @@ def test_weights_are_those_of_scikit_learns_logistic_regression(class_weight):
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_weight_of_zero_is_no_row(objective, solver):
+def test_a_weight_of_zero_removes_a_row(objective, solver):
     X, y, weights = problem()
     kept = weights > 0
     model = MaxentClassifier(**objective, solver=solver, threads=1)
@@ -96,7 +96,7 @@ def test_a_weight_multiplies_the_learning_rate(objective, l2):
     assert np.abs(other.coef_ - plain.coef_).max() > 1e-3
 
 
-def test_full_gradient_steps_of_weighted_and_of_repeated_rows_are_the_same():
+def test_full_gradient_steps_equal_those_of_repeated_rows():
     X, y, weights = problem()
     times = weights.astype(int)
     given = {"objective": "gd", "lr": 0.01, "min_lr": 0.01, "epochs": 20, "threads": 1, "l2": 1e-2}
@@ -106,7 +106,7 @@ def test_full_gradient_steps_of_weighted_and_of_repeated_rows_are_the_same():
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-5)
 
 
-def test_partial_fit_of_weighted_rows():
+def test_partial_fit_uses_weights():
     X, y, weights = problem()
     given = {"objective": "gd", "batch": 500, "threads": 1}
     weighted = MaxentClassifier(**given, lr=0.01, class_weight={1: 2.0})
@@ -119,7 +119,7 @@ def test_partial_fit_of_weighted_rows():
         MaxentClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
 
 
-def test_score_weighs_rows():
+def test_score_uses_weights():
     X, y, weights = problem()
     model = MaxentClassifier().fit(X, y)
     right = model.predict(X) == y
@@ -136,14 +136,14 @@ def test_score_weighs_rows():
         (["x"] * 60, "numbers"),
     ],
 )
-def test_weights_that_are_refused(weights, message):
+def test_invalid_sample_weights(weights, message):
     X, y, _ = problem()
     with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
         MaxentClassifier().fit(X, y, weights)
 
 
 @pytest.mark.parametrize("weights", ["equal", {"x": 1.0}, {0: -1.0}])
-def test_class_weights_that_are_refused(weights):
+def test_invalid_class_weights(weights):
     X, y, _ = problem()
     with pytest.raises(ValueError, match=r"class_weight|not negative"):
         MaxentClassifier(class_weight=weights).fit(vstack([X, X]), np.concatenate([y, y]))

@@ -12,7 +12,7 @@ from dcme_w2v.errors import ResourceError
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Replace the command `check` by one that raises what the test says."""
+    """Replace the command `check` by one that raises a given exception."""
 
     def install(error):
         @click.command()
@@ -25,7 +25,7 @@ def failing(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ALL_COMMANDS)
-def test_every_command_has_help_and_names_the_nearest_flag(name, capsys):
+def test_every_command_has_help_and_suggests_the_nearest_flag(name, capsys):
     command = ALL_COMMANDS[name]
     assert run([*name.split()[1:], "--help"]) == 0
     assert command.help
@@ -37,14 +37,14 @@ def test_every_command_has_help_and_names_the_nearest_flag(name, capsys):
 
 
 @pytest.mark.parametrize("name", ALL_COMMANDS)
-def test_every_option_has_help_and_no_letter_stands_alone(name):
+def test_every_option_has_help_and_a_long_name(name):
     for param in ALL_COMMANDS[name].params:
         if isinstance(param, click.Option):
             assert param.help, param.name
             assert all(len(flag) > 2 or flag == "-k" for flag in param.opts), param.opts
 
 
-def test_the_contract_flags_of_train_are_there():
+def test_train_has_its_documented_flags():
     flags = {flag for param in ALL_COMMANDS["dcme-w2v train"].params for flag in param.opts}
     word2vec = ["train", "output", "debug", "size", "window", "sample", "hs", "negative",
                 "threads", "iter", "min-count", "alpha", "binary", "cbow",
@@ -95,14 +95,14 @@ def test_version(capsys):
     assert __version__ in capsys.readouterr().out
 
 
-def test_no_command_shows_the_help_as_talk_and_fails(capsys):
+def test_without_a_command_help_is_printed_to_stderr(capsys):
     assert run([]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert all(command in err for command in COMMANDS)
 
 
-def test_an_unknown_command_names_the_nearest(capsys):
+def test_an_unknown_command_suggests_the_nearest(capsys):
     assert run(["trian"]) == 2
     assert capsys.readouterr().err == "error: unknown command trian; did you mean train?\n"
 
@@ -129,7 +129,7 @@ def test_an_error_is_one_line_and_a_traceback_only_with_debug(failing, capsys, e
     assert err.endswith(line)
 
 
-def test_main_exits_with_the_code(monkeypatch):
+def test_main_exits_with_the_exit_code(monkeypatch):
     monkeypatch.setattr(main, "run", lambda arguments: 7)
     with pytest.raises(SystemExit) as caught:
         main.main(["check"])

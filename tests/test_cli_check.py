@@ -10,7 +10,7 @@ from dcme_w2v.words.check import ROW_COUNT, TRAILING, UNREADABLE
 from dcme_w2v.words.vectors_reader import FAULT_NAMES
 
 
-def test_a_healthy_file_is_ok(tmp_path, capsys):
+def test_a_file_without_faults_is_ok(tmp_path, capsys):
     (tmp_path / "v").write_bytes(b"2 3\na 1 2 3\nb 4 5 6\n")
     assert run(["check", str(tmp_path / "v")]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -21,7 +21,7 @@ def test_a_healthy_file_is_ok(tmp_path, capsys):
     ]
 
 
-def test_faults_are_listed_and_fail(tmp_path, capsys):
+def test_faults_are_listed_and_set_the_exit_code(tmp_path, capsys):
     (tmp_path / "v").write_bytes(b"4 1\na 1\na 2\na nan\n")
     assert run(["check", str(tmp_path / "v")]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -32,7 +32,7 @@ def test_faults_are_listed_and_fail(tmp_path, capsys):
     assert "OK" not in lines
 
 
-def test_json_has_the_same_report(tmp_path):
+def test_json_equals_the_report(tmp_path):
     (tmp_path / "v").write_bytes(b"1 1\na x\n")
     result = CliRunner().invoke(program, ["check", str(tmp_path / "v"), "--json"])
     report = json.loads(result.stdout)
@@ -42,7 +42,7 @@ def test_json_has_the_same_report(tmp_path):
     assert [(fault["kind"], fault["count"]) for fault in report["faults"]] == [("not a number", 1)]
 
 
-def test_a_missing_file_is_an_error_of_one_line(tmp_path, capsys):
+def test_a_missing_file_is_one_line_of_error(tmp_path, capsys):
     assert run(["check", str(tmp_path / "none")]) == 1
     output = capsys.readouterr()
     assert (

@@ -72,7 +72,7 @@ def test_predictions_keep_the_order_of_a_long_stream(model):
 
 
 @pytest.mark.parametrize("objective", ["gd", "dcme", "nce", "ns"])
-def test_a_saved_model_predicts_as_the_trained_one(tmp_path, docs, objective):
+def test_a_saved_model_predicts_the_same(tmp_path, docs, objective):
     from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
     from dcme_w2v.classify.pipeline import TrainJob, predict, train
 
@@ -166,7 +166,7 @@ def test_svmlight_and_npz(tmp_path):
         assert first.startswith("one\t")
 
 
-def test_documents_that_teach_nothing_are_counted_and_lost_nothing(tmp_path):
+def test_documents_without_features_are_counted(tmp_path):
     path, model = tmp_path / "d.tsv", str(tmp_path / "m")
     path.write_text(lines() + "no label here\nanimals\t\ntools\t...\n")
     result = invoke("train", str(path), "--output", model)
@@ -204,7 +204,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("text, options, code, message", FAILURES)
-def test_failures_are_one_line_and_leave_nothing(tmp_path, capfd, text, options, code, message):
+def test_failures_are_one_line_and_leave_no_file(tmp_path, capfd, text, options, code, message):
     path = tmp_path / "d.tsv"
     path.write_text(text)
     arguments = ["train", str(path), "--output", str(tmp_path / "m"), "--quiet"]
@@ -227,7 +227,7 @@ VECTORS = [
 
 
 @pytest.mark.parametrize("text, message", VECTORS)
-def test_vectors_that_are_wrong(tmp_path, capfd, text, message):
+def test_invalid_vectors(tmp_path, capfd, text, message):
     path = tmp_path / "d.svm"
     path.write_text(text)
     assert run(["classify", "train", str(path), "--output", str(tmp_path / "m"), "--quiet"]) == 1
@@ -247,7 +247,7 @@ def test_a_matrix_with_nan_and_labels_that_do_not_fit(tmp_path, capfd):
     assert "1 lines" in capfd.readouterr().err
 
 
-def test_models_that_are_wrong(tmp_path, capfd, docs, model):
+def test_invalid_models(tmp_path, capfd, docs, model):
     assert run(["classify", "explain", model, "tool"]) == 2
     assert "did you mean tools?" in capfd.readouterr().err
     assert run(["classify", "test", str(tmp_path), docs]) == 1
@@ -268,7 +268,7 @@ def test_help_of_every_command():
 
 
 @pytest.mark.parametrize("line", [["test", "docs"], ["predict", "docs"], ["explain", "label"]])
-def test_a_model_that_predicts_no_classes(line, tmp_path, capsys):
+def test_a_model_of_another_kind(line, tmp_path, capsys):
     save_model(tmp_path / "m", "thing", 1, {}, {})
     code = run(["classify", line[0], str(tmp_path / "m"), line[1]])
     assert "kind 'thing'; give one of classifier" in refused(capsys, code)

@@ -63,19 +63,19 @@ def test_options_of_every_command_are_completed(complete, shell):
     ["", "dcme-w2v", 'dcme-w2v "', "dcme-w2v --bogus ", "dcme-w2v nothing ", "dcme-w2v train -- ",
      "dcme-w2v train --dim x --", "dcme-w2v check --json ", "dcme-w2v classify nothing --"],
 )  # fmt: skip
-def test_lines_that_are_wrong_so_far_are_no_failure(complete, line):
+def test_completion_of_invalid_lines_does_not_fail(complete, line):
     complete(line)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_is_given_its_function(monkeypatch, capfd, shell):
+def test_each_shell_gets_its_completion_function(monkeypatch, capfd, shell):
     monkeypatch.setenv("_DCME_W2V_COMPLETE", f"{shell}_source")
     with pytest.raises(SystemExit) as end:
         run([])
     assert end.value.code == 0 and "_DCME_W2V_COMPLETE" in capfd.readouterr().out
 
 
-def test_variables_that_no_shell_sets_are_one_line(monkeypatch, capsys):
+def test_invalid_completion_variables_are_one_line_of_error(monkeypatch, capsys):
     monkeypatch.setenv("_DCME_W2V_COMPLETE", "bash_complete")
     for variables in ({}, {"COMP_WORDS": "dcme-w2v"}, {"COMP_WORDS": "x", "COMP_CWORD": "x"}):
         for name, value in variables.items():

@@ -1,4 +1,4 @@
-"""`dcme-w2v convert`: any format to any other, and what it refuses."""
+"""`dcme-w2v convert`: any format to any other, and invalid input."""
 
 import gzip
 
@@ -34,13 +34,13 @@ def test_any_format_becomes_any_other(tmp_path, matrix, source, target, capsys):
     assert list(loaded.words) == list(words) and (loaded.vectors == matrix).all()
 
 
-def test_the_option_overrules_the_suffix(tmp_path):
+def test_the_format_option_overrides_the_suffix(tmp_path):
     (tmp_path / "v").write_bytes(b"1 1\na 2\n")
     assert run(["convert", str(tmp_path / "v"), str(tmp_path / "w.txt"), "--format", "binary"]) == 0
     assert (tmp_path / "w.txt").read_bytes() == b"1 1\na \0\0\0\x40\n"
 
 
-def test_counts_stay_from_npy_to_npy(tmp_path):
+def test_counts_are_kept_from_npy_to_npy(tmp_path):
     save_vectors(
         tmp_path / "v.npy",
         Words.from_words(["a"]),
@@ -51,7 +51,7 @@ def test_counts_stay_from_npy_to_npy(tmp_path):
     assert (tmp_path / "w.vocab").read_bytes() == b"a 7\n"
 
 
-def test_packed_input_and_standard_output(tmp_path):
+def test_compressed_input_and_standard_output(tmp_path):
     (tmp_path / "v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
     result = CliRunner().invoke(program, ["convert", str(tmp_path / "v.gz"), "-"])
     assert result.exit_code == 0
@@ -65,7 +65,7 @@ def test_standard_input(tmp_path):
     assert target.read_bytes() == b"1 1\na \0\0\0\x40\n"
 
 
-def test_a_damaged_file_leaves_the_target_alone(tmp_path, capsys):
+def test_a_damaged_file_does_not_change_the_target(tmp_path, capsys):
     (tmp_path / "v").write_bytes(b"2 1\na 1\na 2\n")
     (tmp_path / "w").write_bytes(b"old")
     assert run(["convert", str(tmp_path / "v"), str(tmp_path / "w")]) == 1

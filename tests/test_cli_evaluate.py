@@ -1,4 +1,4 @@
-"""The evaluation commands: what they print, what they say on stderr, their exit codes."""
+"""The evaluation commands: output, messages on stderr, exit codes."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_analogies_as_a_table(vectors, questions, capsys):
     assert rows[-1][1:4] == ["2", "3", "4"]
 
 
-def test_restrict_limits_who_may_be_asked(vectors, questions, capsys):
+def test_restrict_limits_the_vocabulary(vectors, questions, capsys):
     assert run(["eval", "analogies", vectors, questions, "--restrict", "4", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["covered"], result["restrict"]) == (1, 4)
@@ -84,7 +84,7 @@ def test_similarity(vectors, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0] == "spearman 1.0000"
 
 
-def test_neighbors_are_data_on_stdout_and_missing_words_are_reported_on_stderr(vectors, capsys):
+def test_neighbors_go_to_stdout_and_missing_words_to_stderr(vectors, capsys):
     assert run(["neighbors", vectors, "rome", "atlantis", "king", "-k", "2"]) == 0
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
@@ -104,7 +104,7 @@ def test_neighbors_as_json(vectors, capsys):
     assert [near["word"] for near in result["neighbors"]["rome"]] == ["paris"]
 
 
-def test_no_known_word_is_a_failure(vectors, capsys):
+def test_no_known_word_is_an_error(vectors, capsys):
     assert run(["neighbors", vectors, "atlantis", "Rome"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -113,7 +113,7 @@ def test_no_known_word_is_a_failure(vectors, capsys):
     assert err.count("\n") == 1
 
 
-def test_a_reader_who_has_seen_enough_is_no_failure(vectors):
+def test_a_closed_pipe_is_no_error(vectors):
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "dcme_w2v", "neighbors", vectors, "king"]
@@ -151,6 +151,6 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments, vectors, questions, capsy
 
 
 @pytest.mark.parametrize("command", ["analogies", "similarity"])
-def test_a_file_that_is_not_there(command, vectors, capsys):
+def test_a_missing_file(command, vectors, capsys):
     assert run(["eval", command, vectors, "nowhere.txt"]) == 1
     assert "nowhere.txt: cannot be opened: No such file" in capsys.readouterr().err

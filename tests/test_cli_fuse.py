@@ -1,4 +1,4 @@
-"""The commands of fuse: files, streams, statistics in parts, exit codes, errors of one line."""
+"""The commands of fuse: files, streams, statistics in parts, exit codes, one-line errors."""
 
 import json
 
@@ -57,7 +57,7 @@ def arrays_of(model):
     return {path.name: path.read_bytes() for path in model.glob("*.npy")}
 
 
-def test_a_model_is_tested_predicts_and_explains_as_any_other(here):
+def test_a_fused_model_tests_predicts_and_explains(here):
     for options in (
         "",
         "--final tied",
@@ -79,7 +79,7 @@ def test_labels_of_unlabelled_documents_are_ignored(here):
     assert arrays_of(here / "texts.txt.m") == arrays_of(here / "named.tsv.m")
 
 
-def test_unlabelled_lines_among_the_labelled_serve_as_well(here):
+def test_lines_without_labels_in_the_labelled_file_are_used(here):
     (here / "all.tsv").write_text((here / "labelled.tsv").read_text() + "cup water\nroad seat\n")
     shown = invoke("fuse fit all.tsv --output m").stderr
     assert "8 labelled documents of 2 classes, 2 unlabelled" in shown
@@ -93,7 +93,7 @@ def test_several_files_after_one_flag_and_standard_input(here):
     assert arrays_of(here / "m") == arrays_of(here / "n")
 
 
-def test_shards_give_the_model_that_all_documents_give(here):
+def test_shards_give_the_same_model_as_all_documents(here):
     fit = "fuse fit labelled.tsv --reference model0 --final tied --rounds 1 --quiet"
     invoke(f"{fit} --unlabelled texts.txt --output whole --statistics whole.npz")
     for number in range(3):
@@ -105,7 +105,7 @@ def test_shards_give_the_model_that_all_documents_give(here):
     assert (here / "all.npz").read_bytes() == (here / "whole.npz").read_bytes()
 
 
-def test_statistics_count_what_they_read(here):
+def test_statistics_report_what_they_read(here):
     (here / "some.txt").write_text("cup leaf\nunheard of\n\n")
     found = json.loads(invoke("fuse statistics model0 some.txt --output p.npz --json").stdout)
     assert found == {"documents": 3, "without_features": 2}
@@ -166,7 +166,7 @@ def test_hashed_features_have_no_signs(here):
     assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
 
 
-def test_hash_values_beyond_memory_are_those_that_occur(here, monkeypatch):
+def test_only_hash_values_that_occur_take_memory(here, monkeypatch):
     monkeypatch.setattr("dcme_w2v.fused.fit.SCREENED", 5)
     fit = "fuse fit labelled.tsv --unlabelled texts.txt --hashing 2^30 --keep 20 --final tied"
     shown = invoke(f"{fit} --output m").stderr

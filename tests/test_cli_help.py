@@ -1,4 +1,4 @@
-"""Help in groups with examples, other programs' names, completion, and standard input."""
+"""Help in groups with examples, hints for names of other programs, completion, standard input."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def test_commands_of_other_programs_run(alias, capsys):
 
 
 @pytest.mark.parametrize("name", COMMAND_HINTS)
-def test_other_commands_of_other_programs_have_an_answer(name, capsys):
+def test_commands_of_other_programs_get_a_hint(name, capsys):
     assert run([name, "x"]) == 2
     assert COMMAND_HINTS[name] in capsys.readouterr().err
 
@@ -87,7 +87,7 @@ def test_other_commands_of_other_programs_have_an_answer(name, capsys):
         (["--zzz"], "see dcme-w2v train --help"),
     ],
 )
-def test_options_of_other_programs_have_an_answer(arguments, answer, capsys):
+def test_options_of_other_programs_get_a_hint(arguments, answer, capsys):
     assert run(["train", "text", "--output", "v", *arguments]) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"error: unknown option {arguments[0]}; ")
@@ -118,7 +118,7 @@ def test_a_shell_completes_commands_choices_and_files(arguments, incomplete, off
 
 
 def standard_input(monkeypatch, text):
-    """Give the program a text as standard input, which is not a terminal."""
+    """Pass a text to the program as standard input, which is not a terminal."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
@@ -152,7 +152,7 @@ def test_test_sets_are_read_from_standard_input(command, text, found, vectors, m
     assert found in capsys.readouterr().out
 
 
-def test_a_command_line_of_word2phrase_works(tmp_path):
+def test_word2phrase_command_lines_work(tmp_path):
     text, joined = tmp_path / "text", tmp_path / "joined"
     text.write_text("new york is big\nin new york it rains\n" * 20)
     line = f"-train {text} -output {joined} -threshold 0.5 -min-count 2 -debug 0".split()

@@ -73,7 +73,7 @@ def test_the_command_that_made_vectors_a_checkpoint_and_a_model(tmp_path, capsys
     assert facts["last_epoch"]["epoch"] == 2 and facts["ended"] is True
 
 
-def test_a_command_as_the_shell_reads_it():
+def test_the_command_is_quoted_for_the_shell():
     assert command_of(["/a/dcme-w2v", "train", "a b"]) == "dcme-w2v train 'a b'"
     assert command_of(["/a/dcme_w2v/__main__.py", "check"]) == "dcme-w2v check"
     assert command_of(["mine.py", "1"]) == "mine.py 1"
@@ -108,7 +108,7 @@ def test_a_header_of_vectors_is_not_a_vocabulary(tmp_path):
     assert describe(tmp_path / "v")["kind"] == "word vectors"
 
 
-def test_a_log_that_was_cut_short_and_one_that_is_damaged(tmp_path, capsys):
+def test_truncated_and_damaged_logs(tmp_path, capsys):
     path = tmp_path / "log"
     line = '{"event": "epoch", "seconds": 1, "epoch": 1, "loss": 2.0}\n'
     path.write_text(line + line[:20])
@@ -144,7 +144,7 @@ def test_files_of_other_programs_are_named(content, named, tmp_path, capsys):
         assert named in refused(capsys, run([*command, str(path), *words]))
 
 
-def test_what_is_not_ours(tmp_path, capsys):
+def test_unknown_files_are_errors(tmp_path, capsys):
     assert "is neither a model" in refused(capsys, run(["info", str(tmp_path)]))
     assert "No such file" in refused(capsys, run(["info", str(tmp_path / "nowhere")]))
     assert "is a stream" in refused(capsys, run(["info", "-"]))
@@ -158,7 +158,7 @@ def test_what_is_not_ours(tmp_path, capsys):
     assert "a.npy: there is no such file" in refused(capsys, run(["info", str(tmp_path)]))
 
 
-def test_a_manifest_that_somebody_edited(tmp_path, capsys):
+def test_a_hand_edited_manifest(tmp_path, capsys):
     vectors = save(tmp_path / "v.txt", WORDS, ROWS)
     (tmp_path / "v.txt.json").write_text("{")
     assert "v.txt.json: is not JSON" in refused(capsys, run(["info", str(vectors)]))
@@ -166,7 +166,7 @@ def test_a_manifest_that_somebody_edited(tmp_path, capsys):
     assert "made_by" not in told(capsys, vectors)
 
 
-def test_train_fills_the_manifest_that_info_reads(tmp_path, capsys):
+def test_info_reads_the_manifest_of_train(tmp_path, capsys):
     corpus = write_corpus(tmp_path / "c.txt")
     assert train(corpus, tmp_path / "v.bin", "--epochs", "1") == 0
     assert told(capsys, tmp_path / "v.bin")["tokens"]["corpus"] > 0

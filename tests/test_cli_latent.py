@@ -238,7 +238,7 @@ def test_refused(tmp_path, docs, plain, capsys, arguments, code, message):
     assert not out.exists()
 
 
-def test_other_kinds_of_models_are_refused(tmp_path, docs, model, capsys):
+def test_other_kinds_of_models_are_rejected(tmp_path, docs, model, capsys):
     maxent = tmp_path / "k"
     assert code_of("classify", "train", docs, "--output", maxent, "--quiet") == 0
     capsys.readouterr()

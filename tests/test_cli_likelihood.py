@@ -34,7 +34,7 @@ def scored(capsys, *arguments):
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
-def test_the_saved_model_scores_as_training_did(tmp_path, capsys, objective):
+def test_the_saved_model_has_the_likelihood_of_training(tmp_path, capsys, objective):
     output = trained(tmp_path, "--objective", objective)
     found, reported = scored(capsys, output, tmp_path / "held.txt"), manifest(output)
     names = {name for name in found if name != "words"}
@@ -43,7 +43,7 @@ def test_the_saved_model_scores_as_training_did(tmp_path, capsys, objective):
         assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
 
 
-def test_other_files_and_windows_may_be_named(tmp_path, model, capsys):
+def test_other_files_and_windows_can_be_given(tmp_path, model, capsys):
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     for name in ("v.txt", "context.npy"):
@@ -103,7 +103,7 @@ def test_noise_is_read_from_counts(tmp_path, capsys):
         ("v.npy", "c.txt", "v.vocab"),
     ],
 )
-def test_counts_are_where_likelihood_needs_them(tmp_path, capsys, name, context, counts):
+def test_counts_are_saved_for_likelihood(tmp_path, capsys, name, context, counts):
     corpus, held = (write_corpus(tmp_path / f"{part}.txt", seed=2) for part in ("corpus", "held"))
     output = tmp_path / name
     flags = ("--objective", "dcme", "--holdout", held, "--output-context", str(tmp_path / context))
@@ -118,7 +118,7 @@ def test_counts_are_where_likelihood_needs_them(tmp_path, capsys, name, context,
         assert "give the file of --save-vocab" in capsys.readouterr().err
 
 
-def test_what_is_missing_is_said(tmp_path, model, capsys):
+def test_missing_files_are_named(tmp_path, model, capsys):
     held = str(tmp_path / "held.txt")
     command = ["eval", "likelihood", str(model)]
     Vectors.load(model, limit=5).save(tmp_path / "few.txt")
@@ -138,6 +138,6 @@ def test_what_is_missing_is_said(tmp_path, model, capsys):
     assert "is not a manifest" in capsys.readouterr().err
 
 
-def test_people_read_lines(tmp_path, model, capsys):
+def test_text_output(tmp_path, model, capsys):
     assert run(["eval", "likelihood", str(model), str(tmp_path / "held.txt")]) == 0
     assert "log mean probability: -" in capsys.readouterr().out

@@ -193,7 +193,7 @@ def test_rows_of_any_size_are_drawn(tmp_path):
         (["plot", "equal.npz", "--output", "p"], 2, "all rows are equal"),
     ],
 )  # fmt: skip
-def test_complaints(folder, capsys, arguments, code, message):
+def test_errors_are_one_line(folder, capsys, arguments, code, message):
     (folder / "one").write_bytes(b"w1\n")
     np.save(folder / "v.npy", np.ones((5, 4), dtype=np.float32))
     sparse.save_npz(folder / "equal.npz", sparse.csr_matrix(np.ones((5, 4))))

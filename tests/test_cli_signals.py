@@ -1,4 +1,4 @@
-"""Signals: the first is received, the second is the system's, ignored ones stay ignored."""
+"""Signals: the first is handled, the second has the default action, ignored ones stay ignored."""
 
 import shutil
 import signal
@@ -11,7 +11,7 @@ import pytest
 from dcme_w2v.cli.signals import SIGNALS, raise_on_signals, recording_signals
 
 
-def test_the_second_signal_is_left_to_the_system():
+def test_the_second_signal_has_the_default_action():
     before = [signal.getsignal(one) for one in SIGNALS]
     with recording_signals() as received:
         assert received.number is None
@@ -23,7 +23,7 @@ def test_the_second_signal_is_left_to_the_system():
     assert [signal.getsignal(one) for one in SIGNALS] == before
 
 
-def test_signals_that_follow_a_hangup_are_no_second_signal():
+def test_signals_right_after_a_hangup_are_ignored():
     with recording_signals() as received:
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
@@ -61,7 +61,7 @@ def test_nohup_is_respected():
     assert ended.stdout == b"None\n"
 
 
-def test_a_signal_that_is_to_be_ignored_is():
+def test_ignored_signals_stay_ignored():
     others = [signal.getsignal(one) for one in SIGNALS[1:]]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -76,7 +76,7 @@ def test_a_signal_that_is_to_be_ignored_is():
             signal.signal(number, handler)
 
 
-def test_no_signal_is_noted_outside_of_the_main_thread():
+def test_no_handlers_outside_of_the_main_thread():
     found = []
 
     def run():

@@ -23,7 +23,7 @@ def corpus(tmp_path):
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme", "hs"])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_learns_which_words_belong_together(tmp_path, corpus, model, objective):
+def test_words_of_a_topic_become_similar(tmp_path, corpus, model, objective):
     output = tmp_path / "v.txt"
     flags = ("--epochs", "30", "--sample", "0", "--lr", "0.1", "--threads", "1")
     assert train(corpus, output, "--model", model, "--objective", objective, *flags) == 0
@@ -42,7 +42,7 @@ def test_learns_which_words_belong_together(tmp_path, corpus, model, objective):
 
 @pytest.mark.parametrize("threads", range(1, 9))
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", " "])
-def test_every_token_is_accounted_for(tmp_path, threads, end):
+def test_token_counts_add_up(tmp_path, threads, end):
     corpus = tmp_path / "corpus.txt"
     write_corpus(corpus, seed=threads, end=end)
     output = tmp_path / "v.bin"
@@ -54,7 +54,7 @@ def test_every_token_is_accounted_for(tmp_path, threads, end):
     assert all(tokens[part] > 0 for part in PARTS[:3])
 
 
-def test_same_seed_same_bytes(tmp_path, corpus):
+def test_the_same_seed_gives_the_same_bytes(tmp_path, corpus):
     written = {}
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         output = tmp_path / f"{name}.bin"
@@ -63,7 +63,7 @@ def test_same_seed_same_bytes(tmp_path, corpus):
     assert written["a"] == written["b"] != written["c"]
 
 
-def test_a_preset_is_other_defaults_and_what_is_given_holds(tmp_path, corpus):
+def test_explicit_options_override_a_preset(tmp_path, corpus):
     used = {}
     for name, flags in (("plain", []), ("given", ["--window", "5", "-sample", "0.01"])):
         output = tmp_path / f"{name}.bin"
@@ -76,13 +76,13 @@ def test_a_preset_is_other_defaults_and_what_is_given_holds(tmp_path, corpus):
 
 
 @pytest.mark.parametrize(("objective", "words"), [("ns", 10), ("nce", 5), ("dcme", 10)])
-def test_noise_words_left_open_are_the_objectives_own(tmp_path, corpus, objective, words):
+def test_the_default_of_negative_depends_on_the_objective(tmp_path, corpus, objective, words):
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--objective", objective, "--epochs", "1") == 0
     assert manifest(output)["options"]["negative"] == words
 
 
-def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):
+def test_stdin_can_be_trained_for_several_epochs(tmp_path, corpus, monkeypatch):
     direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
     assert train(corpus, direct, "--threads", "1") == 0
     text = io.BytesIO(Path(corpus).read_bytes())
@@ -92,7 +92,7 @@ def test_stdin_is_trained_for_five_epochs(tmp_path, corpus, monkeypatch):
     assert piped.read_bytes() == direct.read_bytes()
 
 
-def test_files_of_a_run(tmp_path, corpus):
+def test_a_run_writes_its_files(tmp_path, corpus):
     output, context = tmp_path / "v.npy", tmp_path / "c.txt"
     vocabulary, log = tmp_path / "words.txt", tmp_path / "log.json"
     flags = ["--output-context", str(context), "--save-vocab", str(vocabulary)]
@@ -116,7 +116,7 @@ def test_files_of_a_run(tmp_path, corpus):
     }  # fmt: skip
 
 
-def test_gensim_loads_what_was_trained(tmp_path, corpus):
+def test_gensim_loads_trained_vectors(tmp_path, corpus):
     models = pytest.importorskip("gensim.models")
     for name, binary in (("v.txt", False), ("v.bin", True)):
         output = tmp_path / name
@@ -139,7 +139,7 @@ def test_read_vocab_and_init(tmp_path, corpus):
         assert np.allclose(after[word], row, atol=1e-6)
 
 
-def test_dry_run_tells_and_writes_nothing(tmp_path, corpus, capsys):
+def test_dry_run_reports_and_writes_nothing(tmp_path, corpus, capsys):
     assert run(["train", corpus, "--dry-run"]) == 0
     assert "vocabulary: 43" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
@@ -193,7 +193,7 @@ def test_errors_are_one_line(tmp_path, corpus, capsys, flags, code, said):
     assert output.read_bytes() == b"old"
 
 
-def test_kernels_of_the_environment(tmp_path, corpus, monkeypatch, capsys):
+def test_kernels_are_selected_by_the_environment(tmp_path, corpus, monkeypatch, capsys):
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     assert train(corpus, tmp_path / "v.bin") == 0
     assert manifest(tmp_path / "v.bin")["kernels"] == "scalar"
@@ -202,7 +202,7 @@ def test_kernels_of_the_environment(tmp_path, corpus, monkeypatch, capsys):
     assert "scalar" in capsys.readouterr().err
 
 
-def test_output_is_tested_before_the_work(tmp_path, corpus, capsys):
+def test_outputs_are_checked_before_training(tmp_path, corpus, capsys):
     assert train(corpus, tmp_path / "nowhere" / "v.bin") == 2
     assert str(tmp_path / "nowhere") in capsys.readouterr().err
     assert train(corpus, corpus) == 2
@@ -210,7 +210,7 @@ def test_output_is_tested_before_the_work(tmp_path, corpus, capsys):
 
 
 @pytest.mark.parametrize("text", ["", "\n\n \n", "a b c\n", "one\n" * 20])
-def test_nothing_to_train_on(tmp_path, capsys, text):
+def test_a_corpus_without_words(tmp_path, capsys, text):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text(text)
     assert train(str(corpus), tmp_path / "v.bin") == 1

@@ -1,4 +1,4 @@
-"""The command vocab: what is on stdout, on stderr, in the file, and the exit codes."""
+"""The command vocab: stdout, stderr, the file and exit codes."""
 
 import json
 

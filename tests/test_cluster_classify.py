@@ -1,4 +1,4 @@
-"""Classifiers on a cluster: the same bytes on any workers, and what each method promises."""
+"""Classifiers on a cluster: the same bytes for any workers, and properties of each method."""
 
 import contextlib
 import hashlib
@@ -61,7 +61,7 @@ def digest(folder):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_shard_is_one_machine(method, docs, tmp_path):
+def test_one_shard_equals_one_machine(method, docs, tmp_path):
     if method == "iterate":  # dcme's clusters start again in every round; gd has none
         flags = ["--objective", "gd", "--epochs", "3"]
         on_cluster = [*flags, "--distribute", "iterate"]
@@ -78,7 +78,7 @@ def test_one_shard_is_one_machine(method, docs, tmp_path):
         assert np.array_equal(found, expected)
 
 
-def test_workers_give_the_bytes_of_one_process(docs, tmp_path):
+def test_workers_give_the_same_bytes_as_one_process(docs, tmp_path):
     pytest.importorskip("distributed")
     for method in ("gradient", "iterate"):
         flags = METHODS[method]
@@ -90,7 +90,7 @@ def test_workers_give_the_bytes_of_one_process(docs, tmp_path):
         assert found.record["cluster"]["shards"] == 3
 
 
-def test_gradient_is_full_training(docs, tmp_path):
+def test_gradient_equals_full_training(docs, tmp_path):
     one = train(docs, tmp_path / "one", "--solver", "lbfgs")
     flags = [*METHODS["gradient"], "--cluster", "local:0", "--shards", "4"]
     other = train(docs, tmp_path / "four", *flags)
@@ -99,7 +99,7 @@ def test_gradient_is_full_training(docs, tmp_path):
 
 
 def test_rows_are_weighted_by_their_documents():
-    """A feature of one shard keeps that shard's weights; one of two, the mean by documents."""
+    """A feature of one shard keeps its weights there; one of two has the mean by documents."""
     X = csr_matrix(np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0], [0, 1, 0]]))
     y = [0, 0, 1, 1, 0, 1]
     dealt = shards_of(6, 2, 1)
@@ -117,14 +117,14 @@ def test_rows_are_weighted_by_their_documents():
     assert pytest.approx(expected / total, rel=1e-5) == model.coef_.T
 
 
-def test_documents_are_dealt_out_evenly_whatever_the_seed():
+def test_documents_are_divided_evenly_for_any_seed():
     for seed in (0, 1, 2**63 - 1):
         counts = np.bincount(shards_of(8000, 8, seed), minlength=8)
         assert counts.min() > 850 and counts.max() < 1150
     assert not np.array_equal(shards_of(100, 8, 1), shards_of(100, 8, 2))
 
 
-def test_the_score_factor_makes_held_out_labels_most_probable(docs, tmp_path):
+def test_the_score_factor_maximises_held_out_likelihood(docs, tmp_path):
     flags = ("--solver", "lbfgs", "--cluster", "local:0", "--shards", "4", "--holdout", "0.3")
     model = train(docs, tmp_path / "m", *flags)
     factor = model.record["cluster"]["score_factor"]
@@ -135,7 +135,7 @@ def test_the_score_factor_makes_held_out_labels_most_probable(docs, tmp_path):
     holdout = Labelled(matrix, [[0], [1], [-1]])
     before = weights.scores(core_documents(matrix), 0, 3, 1)
     found = scale_scores(weights, holdout)
-    assert found == pytest.approx(8, rel=0.01)  # both labels are right: as sure as is allowed
+    assert found == pytest.approx(8, rel=0.01)  # both labels are right: the maximum factor
     assert weights.scores(core_documents(matrix), 0, 3, 1) == pytest.approx(
         found * before, rel=1e-5
     )
@@ -202,7 +202,7 @@ def test_options_that_exclude_each_other(flags, message, docs, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_the_engine_one_line_says_what_to_install(docs, tmp_path, monkeypatch, capsys):
+def test_a_missing_engine_names_the_package_to_install(docs, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
     flags = ["--cluster", "local:2"]
@@ -217,15 +217,15 @@ def test_an_estimator_checks_its_cluster():
         MaxentClassifier(distribute="all", cluster="local:0").fit([[1.0], [0.0]], [0, 1])
 
 
-def test_weights_of_rows_count(docs):
+def test_sample_weights_are_used(docs):
     X, y = [[1.0, 0.0], [0.0, 1.0]] * 10, [0, 1] * 10
     once = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X, y, [2.0] * 20)
     twice = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X + X, y + y)
     assert once.coef_ == pytest.approx(twice.coef_, abs=1e-3)
 
 
-def test_an_interrupted_run_keeps_the_model_so_far(docs, tmp_path):
-    """After two rounds; a run that is stopped before the first has nothing to keep."""
+def test_an_interrupted_run_keeps_the_current_model(docs, tmp_path):
+    """After two rounds: a run that is stopped before the first has no model to keep."""
     folder, received = tmp_path / "m", ReceivedSignal()
 
     class Stopping(Quiet):

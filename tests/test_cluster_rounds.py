@@ -1,4 +1,4 @@
-"""The engine of distributed training: rounds give the same bytes whatever happens to workers."""
+"""The engine of distributed training: rounds give the same bytes if workers fail."""
 
 import contextlib
 import hashlib
@@ -27,7 +27,7 @@ BLOCKS = blocks_of(SHAPES, 1)
 
 
 class Hearing(Quiet):
-    """Keeps what was said."""
+    """Records messages."""
 
     def __init__(self):
         self.lines = []
@@ -58,7 +58,7 @@ def serial():
 
 
 class Reopened:
-    """A cluster of two workers for all tests, opened again where one has lost a worker for good."""
+    """A cluster of two workers for all tests, reopened after a test that loses a worker."""
 
     def __init__(self):
         self.stack, self.cluster = contextlib.ExitStack(), None
@@ -88,15 +88,15 @@ def cluster(reopened):
 
 
 def waiting(folder, count=1):
-    """Wait until so many tasks have come to the fault, and return the process of the first."""
+    """Wait until `count` tasks have reached the fault; return the process of the first."""
     for _ in range(600):
         if len(found := sorted(Path(folder).glob("*-*"))) >= count:
             return int(found[0].name.split("-")[1])
         time.sleep(0.05)
-    raise AssertionError("no task has come to its fault")
+    raise AssertionError("no task has reached the fault")
 
 
-def test_workers_give_the_bytes_of_one_process(cluster, straight, tmp_path):
+def test_workers_give_the_same_bytes_as_one_process(cluster, straight, tmp_path):
     records = []
     tables = run_rounds(
         cluster, work(tmp_path), ROUNDS, end_round=lambda record, _: records.append(record)
@@ -122,16 +122,16 @@ def test_a_killed_worker_is_replaced(cluster, straight, tmp_path):
     assert any("is gone" in line and "done again" in line for line in cluster.reporter.lines)
 
 
-def test_a_shard_that_ends_every_worker(cluster, tmp_path):
+def test_a_shard_that_kills_every_worker(cluster, tmp_path):
     with pytest.raises(ClusterError, match=r"shard 2 of round 2 \(part-2.txt\) ended 4 workers"):
         run_rounds(cluster, work(tmp_path, "exit"), ROUNDS)
 
 
-def test_a_slow_worker_gets_a_twin(cluster, straight, tmp_path):
+def test_the_task_of_a_slow_worker_is_started_twice(cluster, straight, tmp_path):
     def stop():
         process = waiting(tmp_path)
         os.kill(process, signal.SIGSTOP)
-        waiting(tmp_path, 2)  # the twin: without it, this and the run would never end
+        waiting(tmp_path, 2)  # the second copy of the task: without it, the run would never end
         time.sleep(0.5)
         os.kill(process, signal.SIGCONT)
         (tmp_path / "go").touch()
@@ -142,7 +142,7 @@ def test_a_slow_worker_gets_a_twin(cluster, straight, tmp_path):
     thread.join()
 
 
-def test_the_value_of_a_lost_worker_is_computed_again(cluster, straight, tmp_path):
+def test_results_of_a_lost_worker_are_recomputed(cluster, straight, tmp_path):
     def kill(record, tables):
         if record.round == 2:
             for handle in tables.handles[:1]:
@@ -153,14 +153,14 @@ def test_the_value_of_a_lost_worker_is_computed_again(cluster, straight, tmp_pat
     assert digest(run_rounds(cluster, work(tmp_path), ROUNDS, end_round=kill)) == straight
 
 
-def test_what_a_task_raises_names_shard_and_worker(cluster, tmp_path):
+def test_errors_of_a_task_name_shard_and_worker(cluster, tmp_path):
     with pytest.raises(DivergedError, match=r"shard 2 of round 2 \(part-2.txt\), worker 127"):
         run_rounds(cluster, work(tmp_path, "diverged"), ROUNDS)
     with pytest.raises(ClusterError, match=r"FileNotFoundError.*shard 2 \(part-2.txt\), worker"):
         run_rounds(cluster, work(tmp_path, "missing"), ROUNDS)
 
 
-def test_watch_ends_the_wait(cluster, tmp_path):
+def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):
     class Stopped(Exception):
         pass
 
@@ -221,12 +221,12 @@ def test_a_damaged_block_is_named(serial, tmp_path):
 @pytest.mark.parametrize(
     "address", ["local", "local:", "local:-1", "local:99999", "http://x:1", "nowhere.json", "tcp:"]
 )
-def test_an_address_that_is_none(address):
+def test_an_invalid_address(address):
     with pytest.raises(UsageError, match="cluster"), open_cluster(address):
         pass
 
 
-def test_a_scheduler_file_that_is_none(tmp_path):
+def test_an_invalid_scheduler_file(tmp_path):
     file = tmp_path / "scheduler.json"
     for content in ("", "{}", "[1]", "\xff"):
         file.write_text(content, encoding="latin-1")
@@ -234,7 +234,7 @@ def test_a_scheduler_file_that_is_none(tmp_path):
             pass
 
 
-def test_no_scheduler_answers(monkeypatch):
+def test_an_unreachable_scheduler(monkeypatch):
     engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
     with (
@@ -257,7 +257,7 @@ def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
         cluster.check_versions()
 
 
-def test_engine_not_installed(monkeypatch):
+def test_a_missing_engine(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
     with pytest.raises(UsageError, match=r"install 'dcme-w2v\[cluster\]'"), open_cluster("local:2"):
@@ -275,7 +275,7 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_with_a_program_that_is_killed(tmp_path):
+def test_workers_end_when_the_program_is_killed(tmp_path):
     pytest.importorskip("distributed")
     script = tmp_path / "program.py"
     script.write_text(KILLED)

@@ -1,4 +1,4 @@
-"""`dcme-w2v train --cluster` in this process: the same vectors, accounts, checkpoints, errors."""
+"""`dcme-w2v train --cluster` in this process: vectors, token counts, checkpoints, errors."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def bytes_of(name):
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 @pytest.mark.parametrize("objective", ["ns", "nce"])
-def test_one_shard_is_one_machine_to_the_byte(corpus, tmp_path, model, objective):
+def test_one_shard_gives_the_same_bytes_as_one_machine(corpus, tmp_path, model, objective):
     kind = ["--model", model, "--objective", objective, "--output-context"]
     straight = ["--threads", "1", "--epochs", "2", "--sample", "0.01"]
     assert train(corpus, "one.bin", *straight, *kind, "one-context.bin") == 0
@@ -48,7 +48,7 @@ def test_one_shard_is_one_machine_to_the_byte(corpus, tmp_path, model, objective
 
 
 @pytest.mark.parametrize("flags", [[], ["--rounds", "1"], ["--mix", "mean"]])
-def test_the_account_of_tokens_adds_up_over_the_shards(corpus, tmp_path, flags):
+def test_token_counts_of_shards_add_up(corpus, tmp_path, flags):
     assert train(corpus, "v.bin", *ON, "--shards", "3", "--min-count", "3", *flags) == 0
     found = manifest(tmp_path / "v.bin")
     tokens = found["tokens"]
@@ -59,8 +59,8 @@ def test_the_account_of_tokens_adds_up_over_the_shards(corpus, tmp_path, flags):
     assert cluster["mix"] == ("mean" if "mean" in flags else "curvature")
 
 
-def test_vectors_of_shards_are_like_those_of_one_machine(corpus):
-    """Words of a topic are nearer to one another than to those of the other topic."""
+def test_vectors_of_shards_are_similar_to_those_of_one_machine(corpus):
+    """Words of one topic are more similar to each other than to those of the other."""
     line = ["--shards", "4", "--epochs", "10", "--seed", "3"]
     assert train(corpus, "v.npy", "--cluster", "local:0", *line) == 0
     vectors = dw.Vectors.load("v.npy")
@@ -105,7 +105,7 @@ def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(corpus, capsy
     assert "was trained on another corpus" in refused(capsys, code)
 
 
-def test_an_edited_checkpoint_is_one_line(corpus, capsys):
+def test_an_edited_checkpoint_is_one_line_of_error(corpus, capsys):
     line = [*ON, "--shards", "2"]
     assert train(corpus, "v.bin", *line, "--checkpoint", "state") == 0
     record = Path("state/000008/checkpoint.json")
@@ -122,7 +122,7 @@ def test_an_edited_checkpoint_is_one_line(corpus, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:lr=.* is unusual")
-def test_a_shard_that_diverges_is_named_and_the_last_round_is_kept(corpus, capsys):
+def test_a_diverging_shard_is_named_and_the_last_round_is_kept(corpus, capsys):
     line = [*ON, "--shards", "2", "--lr", "1000", "--input-rate", "1000", "--checkpoint", "state"]
     code = train(corpus, "v.bin", *line)
     err = refused(capsys, code)
@@ -139,11 +139,11 @@ def test_a_shard_that_diverges_is_named_and_the_last_round_is_kept(corpus, capsy
         (["--init", "c.txt"], "--init: is not supported with --cluster"),
     ],
 )
-def test_what_a_cluster_cannot_do_is_named_before_anything_is_read(corpus, flags, said, capsys):
+def test_unsupported_options_are_errors_before_reading(corpus, flags, said, capsys):
     assert said in refused(capsys, train(corpus, "v.bin", *ON, *flags))
 
 
-def test_shards_without_a_cluster_and_standard_input_are_refused(corpus, capsys):
+def test_shards_without_a_cluster_and_standard_input_are_errors(corpus, capsys):
     assert "--shards 2" in refused(capsys, train(corpus, "v.bin", "--shards", "2"))
     assert "cannot read standard input" in refused(capsys, train("-", "v.bin", *ON))
 
@@ -156,7 +156,7 @@ def test_python_trains_on_a_cluster_too(corpus):
         dw.train([["a", "b"]] * 9, **options)
 
 
-def test_a_vocabulary_that_is_given(corpus):
+def test_a_given_vocabulary(corpus):
     assert run(["vocab", corpus, "--output", "voc", "--min-count", "3"]) == 0
     line = [*ON, "--shards", "2", "--read-vocab", "voc", "--output-tables", "t"]
     assert train(corpus, "v.bin", *line) == 0
@@ -172,7 +172,7 @@ def test_the_log_has_the_rounds(corpus):
     assert {"loss", "lr", "slowest", "median", "bytes", "seconds"} <= rounds[0].keys()
 
 
-def test_a_dry_run_says_from_how_many_tokens_a_cluster_pays(corpus, capsys):
+def test_a_dry_run_reports_when_a_cluster_is_worthwhile(corpus, capsys):
     line = ["train", corpus, "--dry-run", "--json", "--epochs", "2", "--quiet"]
     found = {}
     for workers in (2, 8):
@@ -202,8 +202,8 @@ def test_any_number_of_workers_writes_the_same_bytes(corpus, tmp_path):
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )
-def test_a_run_that_is_ended_resumes_to_the_same_bytes(corpus, number):
-    """The signal goes to the program and its workers, as from a terminal or a batch system."""
+def test_a_stopped_run_resumes_to_the_same_bytes(corpus, number):
+    """The program and its workers get the signal, as from a terminal or a batch system."""
     pytest.importorskip("distributed")
     line = ["--epochs", "10", "--sample", "0.01", "--shards", "2"]
     assert train(corpus, "straight.bin", *line, "--cluster", "local:0") == 0

@@ -1,4 +1,4 @@
-"""Words counted on a cluster: the same file as of one machine."""
+"""Words counted on a cluster: the file equals that of one machine."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from dcme_w2v.cli.main import run
 
 @pytest.fixture
 def corpora(tmp_path):
-    """Text with ties, a word that one part lacks, and a compressed file."""
+    """Text with ties, a word missing in one part, and a compressed file."""
     write_corpus(tmp_path / "a.txt")
     (tmp_path / "b.txt").write_bytes("one two zwölf\ntie tie2 tie3\nlast".encode())
     (tmp_path / "c.gz").write_bytes(gzip.compress(b"tie3 tie4\nlast words\n" * 5))
@@ -25,7 +25,7 @@ def vocab(corpora, output, *flags):
 
 @pytest.mark.parametrize("limits", [["--min-count", "1"], ["--min-count", "2", "--max-vocab", "9"]])
 @pytest.mark.parametrize("shards", ["1", "2", "7"])
-def test_the_bytes_are_those_of_one_machine(limits, shards, corpora, tmp_path, capsys):
+def test_the_file_equals_that_of_one_machine(limits, shards, corpora, tmp_path, capsys):
     one = vocab(corpora, tmp_path / "one", *limits, "--json")
     expected = json.loads(capsys.readouterr().out)
     flags = ["--cluster", "local:0", "--shards", shards, *limits, "--json"]
@@ -35,7 +35,7 @@ def test_the_bytes_are_those_of_one_machine(limits, shards, corpora, tmp_path, c
         assert found[name] == expected[name]
 
 
-def test_the_bytes_of_workers(corpora, tmp_path):
+def test_the_file_of_workers_equals_that_of_one_machine(corpora, tmp_path):
     pytest.importorskip("distributed")
     one = vocab(corpora, tmp_path / "one")
     assert vocab(corpora, tmp_path / "v", "--cluster", "local:2", "--shards", "4") == one
@@ -50,7 +50,7 @@ def test_the_bytes_of_workers(corpora, tmp_path):
         (["--cluster", "local:0", "--shards", "100000"], "fewer --shards"),
     ],
 )
-def test_what_cannot_be_counted_on_a_cluster(flags, message, corpora, tmp_path, capsys):
+def test_unsupported_input_of_a_cluster(flags, message, corpora, tmp_path, capsys):
     assert run(["vocab", *corpora, "--output", str(tmp_path / "v"), *flags]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "v").exists()

@@ -23,7 +23,7 @@ MODELS = [
 
 
 def trained(plan, mix="curvature", count=1, **more):
-    """Train all shards in all rounds; return the tables, and what was done by round and shard."""
+    """Train all shards in all rounds; return the tables, and the progress by round and shard."""
     ids, counts = corpus(**more)
     shards = [cluster.part_of(ids, k, plan.shards) for k in range(plan.shards)]
     totals, cuts = plan.totals(counts), mixing.blocks(len(counts), count)
@@ -63,7 +63,7 @@ def on_one_machine(options, **more):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda one: "-".join(one.values()))
-def test_one_shard_and_a_round_an_epoch_is_one_machine_to_the_bit(model):
+def test_one_shard_and_one_round_per_epoch_is_bit_identical_to_one_machine(model):
     options = options_of(model, epochs=3)
     tables, done = trained(Plan(options, 1, 3), count=5)
     straight, last = on_one_machine(options)
@@ -73,7 +73,7 @@ def test_one_shard_and_a_round_an_epoch_is_one_machine_to_the_bit(model):
 
 
 @pytest.mark.parametrize(("epochs", "rounds"), [(2, 2), (2, 6), (4, 2), (3, 1)])
-def test_every_token_is_dealt_with_once_an_epoch(epochs, rounds):
+def test_every_token_is_processed_once_per_epoch(epochs, rounds):
     ids, _ = corpus()
     _, done = trained(Plan(options_of({}, epochs=epochs), 3, rounds))
     kinds = ("trained", "subsampled", "without_context")
@@ -90,7 +90,7 @@ def test_the_number_of_blocks_does_not_change_the_result():
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
-def test_parts_are_whole_sentences(parts):
+def test_parts_consist_of_whole_sentences(parts):
     ids, _ = corpus()
     found = [cluster.part_of(ids, part, parts) for part in range(parts)]
     np.testing.assert_array_equal(np.concatenate(found), ids)
@@ -104,7 +104,7 @@ def test_a_sentence_without_an_end_is_not_cut():
     assert [len(cluster.part_of(ids, part, 3)) for part in range(3)] == [200_000, 0, 0]
 
 
-def test_shards_and_rounds_have_random_numbers_of_their_own():
+def test_shards_and_rounds_have_different_random_numbers():
     ids, counts = corpus()
     plan = Plan(options_of({}, epochs=3, sample=1e-3), 2, 3)
     start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
@@ -118,7 +118,7 @@ def test_shards_and_rounds_have_random_numbers_of_their_own():
     assert len({cluster.seed_of(seed, k) for seed in range(20) for k in range(20)}) == 400
 
 
-def test_the_initial_rows_of_blocks_are_those_of_one_machine():
+def test_initial_rows_equal_those_of_one_machine():
     options = options_of({})
     ids, counts = corpus()
     whole = Trainer(ids, counts, options).input
@@ -126,7 +126,7 @@ def test_the_initial_rows_of_blocks_are_those_of_one_machine():
         np.testing.assert_array_equal(cluster.initial_rows("input", cut, options), whole[cut])
 
 
-def test_subsampling_is_foreseen():
+def test_subsampling_is_estimated():
     options = options_of({}, epochs=4, sample=3e-3)
     _, counts = corpus(tokens=30_000)
     plan = Plan(options, 1, 4)
@@ -137,8 +137,8 @@ def test_subsampling_is_foreseen():
     assert kept.sum() == pytest.approx(plan.totals(counts).kept)
 
 
-def test_a_round_ends_nearer_to_one_machine_than_the_mean():
-    """Each shard learns a share: the mean is too short."""
+def test_mixing_is_closer_to_one_machine_than_the_mean():
+    """Each shard makes a part of the updates: their mean is too small a step."""
     options = options_of({}, epochs=2, lr=0.02, negative=5)
     straight, _ = on_one_machine(options, tokens=20_000)
     length = [np.linalg.norm(table) for table in straight]
@@ -148,12 +148,12 @@ def test_a_round_ends_nearer_to_one_machine_than_the_mean():
             assert low * length[i] < np.linalg.norm(tables[i]) < high * length[i]
 
 
-def test_a_word_that_one_shard_lacks_is_learned_by_the_others():
+def test_a_word_missing_in_one_shard_is_learned_by_the_others():
     ids, counts = corpus()
     word = len(counts) // 2
     plan = Plan(options_of({}, epochs=1, sample=0.0), 2, 1)
     without = ids.copy()
-    without[(ids & (LAST - 1)) == word] = 0  # another word in its place, also at line ends
+    without[(ids & (LAST - 1)) == word] = 0  # another word is in its place, also at line ends
     start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
     has, _ = plan.learn(0, 0, ids, counts, start)
     lacks, _ = plan.learn(1, 0, without, counts, start)
@@ -178,7 +178,7 @@ def test_a_shard_that_diverges_fails():
 
 
 @pytest.mark.parametrize("objective", ["dcme", "hs"])
-def test_objectives_that_cannot_be_mixed_are_named(objective):
+def test_unsupported_objectives_are_errors(objective):
     with pytest.raises(UsageError, match=f"objective={objective}: is not supported with cluster"):
         cluster.check_mixed(options_of({"objective": objective}))
 

@@ -1,4 +1,4 @@
-"""Outputs with the suffix of a compressed file are compressed; unrelated files are not replaced."""
+"""Outputs are compressed by their suffix; unrelated files are not replaced."""
 
 import bz2
 import gzip
@@ -40,7 +40,7 @@ def test_a_file_is_compressed_by_its_name(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, suffix):
+def test_a_failed_write_keeps_the_old_file(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(b"old")
     with pytest.raises(ZeroDivisionError), atomic_write(path) as file:
@@ -51,7 +51,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_a_pipe_gets_a_whole_stream_or_one_without_its_end(tmp_path, suffix):
+def test_a_failed_stream_has_no_end_mark(tmp_path, suffix):
     path, read = tmp_path / f"pipe{suffix}", []
     os.mkfifo(path)
     for failing in (False, True):
@@ -128,7 +128,7 @@ def test_other_outputs_are_refused_by_name(tmp_path, capsys):
         assert str(tmp_path / "x.") in refused(capsys, code) and code == 2
 
 
-def test_zstandard_that_is_not_installed_is_found_before_any_work(tmp_path, monkeypatch):
+def test_missing_zstandard_is_an_error_before_any_work(tmp_path, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "zstandard" else found(name)
@@ -142,7 +142,7 @@ def test_zstandard_that_is_not_installed_is_found_before_any_work(tmp_path, monk
     ("name", "magic"),
     [("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.svg", b"<?xml"), ("x", b"\x89PNG")],
 )
-def test_a_picture_is_what_its_name_says(tmp_path, name, magic):
+def test_the_suffix_determines_the_format_of_a_picture(tmp_path, name, magic):
     pytest.importorskip("matplotlib")
     draw(str(tmp_path / name), np.eye(2), None, size=1)
     assert (tmp_path / name).read_bytes().startswith(magic)

@@ -14,17 +14,17 @@ NOISE = random.Random(1).randbytes(200_000)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a"])
-def test_packing_is_told_by_first_bytes_not_by_name(tmp_path, pack, name):
+def test_compression_is_detected_from_content_not_from_the_name(tmp_path, pack, name):
     assert read_whole(write(tmp_path / name, pack(TEXT))) == TEXT
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
-def test_plain_text_under_any_name(tmp_path, name):
+def test_uncompressed_text_under_any_name(tmp_path, name):
     assert read_whole(write(tmp_path / name, TEXT)) == TEXT
 
 
 @pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
-def test_text_that_starts_like_a_packing(tmp_path, start):
+def test_text_that_starts_like_compressed_data(tmp_path, start):
     assert read_whole(write(tmp_path / "a", start)) == start
 
 
@@ -35,7 +35,7 @@ def test_all_members_are_read(tmp_path, pack, parts):
     assert read_whole(path) == b"".join(texts)
 
 
-def test_padding_of_zeros_is_no_member(tmp_path, pack):
+def test_zero_padding_is_ignored(tmp_path, pack):
     data = pack(TEXT) + bytes(8) + pack(TEXT) + bytes(100_000)
     assert read_whole(write(tmp_path / "a", data)) == 2 * TEXT
 
@@ -44,12 +44,12 @@ def test_empty_member(tmp_path, pack):
     assert read_whole(write(tmp_path / "a", pack(b"") + pack(TEXT) + pack(b""))) == TEXT
 
 
-def test_zstd_frame_to_be_skipped(tmp_path):
+def test_skippable_zstd_frames(tmp_path):
     data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + COMPRESSORS["zst"](TEXT)
     assert read_whole(write(tmp_path / "a", data)) == TEXT
 
 
-def test_much_from_few_bytes(tmp_path, pack):
+def test_high_compression_ratio(tmp_path, pack):
     text = b"word " * 1_000_000
     assert read_whole(write(tmp_path / "a", pack(text))) == text
 
@@ -76,7 +76,7 @@ def test_damaged_file_is_an_error(tmp_path, pack):
         read_whole(write(tmp_path / "a", bytes(packed)))
 
 
-def test_rubbish_behind_a_member_is_an_error(tmp_path, pack):
+def test_trailing_garbage_is_an_error(tmp_path, pack):
     path = write(tmp_path / "a", pack(TEXT) + b"and then some more text")
     with pytest.raises(CorpusError, match="is corrupt before byte"):
         read_whole(path)

@@ -32,7 +32,7 @@ def included_folders(folder):
     return found - {folder.name}
 
 
-def test_no_folder_of_the_core_includes_itself_by_way_of_others():
+def test_no_include_circle():
     folders = [CSRC, *filter(Path.is_dir, CSRC.iterdir())]
     graph = {folder.name: included_folders(folder) for folder in folders}
     assert "objectives" in graph["train"]

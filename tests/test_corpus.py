@@ -1,4 +1,4 @@
-"""Files, folders, packings and blocks: what comes out of a corpus is what is in it."""
+"""Files, folders, compression and blocks: a corpus yields exactly the content of its files."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
 
 
-def test_folder_stands_for_its_files_sorted_without_hidden_ones(tmp_path):
+def test_a_folder_gives_its_files_sorted_without_hidden_ones(tmp_path):
     wanted = [write(tmp_path / name, b"x") for name in ("b/a.txt", "b/c/d", "b.txt", "a")]
     for name in (".hidden", ".git/config", "b/.x"):
         write(tmp_path / name, b"x")
@@ -69,7 +69,7 @@ def test_reading_error_names_the_file():
         read_whole("/proc/self/mem")
 
 
-def test_standard_input_packed(monkeypatch):
+def test_compressed_standard_input(monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT)))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert read_whole("-") == TEXT
@@ -112,7 +112,7 @@ def test_missing_extra_of_smart_open(monkeypatch, address, extra):
         read_whole(address)
 
 
-def test_address_that_fails(monkeypatch):
+def test_failing_address(monkeypatch):
     class Broken(io.RawIOBase):
         def readinto(self, buffer):
             raise RuntimeError("connection reset")
@@ -126,7 +126,7 @@ def test_address_that_fails(monkeypatch):
     text=st.lists(st.sampled_from([b"a", b"word", b" ", b"\t", b"\n", b"\r\n", b"\v", b"x" * 99])),
     block_bytes=st.integers(1, 64),
 )
-def test_blocks_are_the_file_cut_outside_of_words(tmp_path_factory, text, block_bytes):
+def test_blocks_never_cut_a_word(tmp_path_factory, text, block_bytes):
     data = b"".join(text)
     path = write(tmp_path_factory.getbasetemp() / "blocks", data)
     blocks = list(Corpus([path], block_bytes))
@@ -144,7 +144,7 @@ def test_byte_order_mark_is_dropped_but_counted(tmp_path):
     assert block.offset == 3
 
 
-def test_bytes_read_are_those_of_the_stored_files(tmp_path, pack):
+def test_bytes_read_are_counted_in_the_stored_files(tmp_path, pack):
     corpus = Corpus([write(tmp_path / "a", pack(TEXT)), write(tmp_path / "b", TEXT)])
     packed = len(pack(TEXT))
     assert [(block.file, block.bytes_read) for block in corpus] == [
@@ -169,7 +169,7 @@ def mixed(tmp_path):
     return folder
 
 
-def test_what_is_no_text_in_a_folder_is_skipped_and_counted(mixed):
+def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
     message = "3 binary files, 1 dangling link, 1 special file skipped; strict makes them errors"
     with pytest.warns(DcmeWarning, match=message) as caught:
         found = expand([str(mixed)])
@@ -180,12 +180,12 @@ def test_what_is_no_text_in_a_folder_is_skipped_and_counted(mixed):
         expand([str(mixed)])
 
 
-def test_binary_files_in_a_folder_can_be_wanted(mixed):
+def test_binary_files_in_a_folder_can_be_read(mixed):
     with pytest.warns(DcmeWarning, match="1 binary file, 1 dangling link, 1 special file"):
         assert len(expand([str(mixed)], binary=True)) == 4
 
 
-def test_strict_fails_on_what_would_be_skipped(mixed, capsys):
+def test_strict_fails_on_skipped_files(mixed, capsys):
     out = str(mixed.parent / "out")
     commands = (
         ["vocab", str(mixed), "--min-count", "1", "--output", out],
@@ -203,7 +203,7 @@ def test_strict_fails_on_what_would_be_skipped(mixed, capsys):
 
 
 @pytest.mark.parametrize("name", ["zeros", "letters"])
-def test_an_endless_word_stops_early(tmp_path, monkeypatch, name):
+def test_an_endless_word_is_an_error(tmp_path, monkeypatch, name):
     monkeypatch.setattr(corpus_module, "LINE_BYTES", 1 << 12)
     path = tmp_path / name
     path.write_bytes((b"\0" if name == "zeros" else b"x") * 100_000)
@@ -214,14 +214,14 @@ def test_an_endless_word_stops_early(tmp_path, monkeypatch, name):
         list(Corpus([str(path)], block_bytes=1 << 10))
 
 
-def test_an_archive_is_to_be_unpacked(tmp_path):
+def test_an_archive_is_an_error(tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes(b"PK\x03\x04....")
     with pytest.raises(CorpusError, match="is a zip archive; unpack it"):
         list(Corpus([str(path)]))
 
 
-def test_one_string_is_one_path_and_not_its_letters(tmp_path, monkeypatch):
+def test_a_string_is_one_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for letter in "text":
         (tmp_path / letter).write_text("a letter\n")

@@ -1,4 +1,4 @@
-"""DCME at default settings on real text: never NaN, never below the unigram. Takes minutes."""
+"""DCME with defaults on real text: never NaN, better than the unigram model. Takes minutes."""
 
 import dataclasses
 import lzma
@@ -25,7 +25,7 @@ HELD_EVERY = 50
 
 
 def plain_text(packed, folder):
-    """The texts of a file of labelled documents, or of a plain one, a line each."""
+    """The texts of a file of labelled documents or of a plain one, one per line."""
     target = folder / "corpus.txt"
     with lzma.open(packed, "rt", encoding="utf-8", errors="replace") as source:
         text = source.read().replace("\0", "")
@@ -38,7 +38,7 @@ def plain_text(packed, folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 @pytest.mark.parametrize("options", [{}, {"window": 10, "window_mode": "fixed", "sample": 0.0}])
-def test_better_than_the_unigram(name, options, tmp_path):
+def test_dcme_is_better_than_the_unigram(name, options, tmp_path):
     if not (DATA / name).exists():
         pytest.skip(f"needs {DATA / name}")
     with encode([plain_text(DATA / name, tmp_path)], VocabularyOptions()) as corpus:

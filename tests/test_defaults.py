@@ -9,14 +9,14 @@ from dcme_w2v.words.defaults import resolved
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_what_training_then_uses(name):
+def test_training_uses_the_values_of_a_preset(name):
     preset = {key: value for key, value in PRESETS[name].items() if key != "vectors"}
     used = dataclasses.asdict(resolved(TrainOptions(**preset)))
     assert preset.items() <= used.items()
     assert used != dataclasses.asdict(resolved(TrainOptions()))
 
 
-def test_cbow_learns_at_a_higher_rate_with_many_noise_words_or_few_targets():
+def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
     def rate(**given):
         return resolved(TrainOptions(**given)).lr
 
@@ -27,7 +27,7 @@ def test_cbow_learns_at_a_higher_rate_with_many_noise_words_or_few_targets():
     assert rate(negative=20, model="skipgram") == rate(model="skipgram")
 
 
-def test_a_small_vocabulary_keeps_more_of_its_tokens():
+def test_default_sample_depends_on_the_vocabulary_size():
     def sample(words, **given):
         return resolved(TrainOptions(**given), words).sample
 

@@ -1,4 +1,4 @@
-"""The documentation cannot drift: its examples run, its flags, files and results exist."""
+"""The documentation is up to date: its examples run, its flags, files and results exist."""
 
 import itertools
 import json
@@ -25,13 +25,13 @@ WORD2VEC = ["train", "output", "size", "window", "sample", "hs", "negative", "th
             "min-count", "alpha", "classes", "debug", "binary", "save-vocab", "read-vocab",
             "cbow"]  # fmt: skip
 
-# What the pages of other programs call their options, for which there is no flag of ours.
+# Options of other programs on their pages, which are not flags of ours.
 THEIRS = ("docs/coming-from/",)
 
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """A folder with the files that the pages name: texts, documents, questions and pairs."""
+    """A folder with the files used by the pages: texts, documents, questions and pairs."""
     folder = tmp_path_factory.mktemp("pages")
     words = [f"word{i}" for i in range(40)] + ["king", "queen", "man", "woman", "paris", "array"]
     words += ["file", "files", "numpy"]
@@ -95,14 +95,14 @@ def test_every_flag_of_word2vec_is_on_its_page():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_what_the_page_says(name):
+def test_the_page_has_the_values_of_each_preset(name):
     flags = [f"{flag_of(option)} {value}" for option, value in PRESETS[name].items()]
     row = f"| `{name}` | `{' '.join(flags).replace('--sample 0.0 ', '--sample 0 ')}` |"
     assert row in PAGES["docs/howto/evaluating.md"]
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_table_of_results_is_whole_and_on_a_page(name):
+def test_every_table_of_results_is_valid_and_on_a_page(name):
     script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
     table = script["load"](name)
     script["markdown_table"](table)
@@ -113,7 +113,7 @@ def test_every_table_of_results_is_whole_and_on_a_page(name):
     assert any(f"```{{results}} {name}\n" in text for text in PAGES.values())
 
 
-def test_a_script_records_where_its_results_come_from(tmp_path, monkeypatch):
+def test_results_record_their_origin(tmp_path, monkeypatch):
     script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
     monkeypatch.setattr(sys, "argv", ["scripts/bench.py", "--runs", "2"])
     path = tmp_path / "table.json"
@@ -125,7 +125,7 @@ def test_a_script_records_where_its_results_come_from(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_to_files_lead_somewhere(page):
+def test_links_lead_to_files(page):
     folder = Path(ROOT / page).parent
     for target in re.findall(r"\]\(([^):#]+)\)", PAGES[page]):
         assert (folder / target).exists(), target

@@ -1,4 +1,4 @@
-"""The examples of the API's page and of docstrings print what they say."""
+"""The examples of the API's page and of docstrings print what they show."""
 
 import doctest
 import importlib
@@ -26,7 +26,7 @@ def corpus(tmp_path, monkeypatch):
 
 
 def failures_of(examples, name, names):
-    """Run examples, which have to be some, and return what doctest says of those that fail."""
+    """Run examples, at least one, and return doctest's report of failures."""
     said = []
     test = doctest.DocTestParser().get_doctest(examples, names, name, None, None)
     assert test.examples
@@ -35,14 +35,14 @@ def failures_of(examples, name, names):
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-def test_the_page_prints_what_it_says(corpus):
+def test_examples_of_the_page_print_what_they_show(corpus):
     pytest.importorskip("sklearn")
     blocks = re.findall(r"^```pycon\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     assert failures_of("\n".join(blocks), PAGE.name, {}) == ""
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings_print_what_they_say(name, corpus):
+def test_examples_of_docstrings_print_what_they_show(name, corpus):
     if name.startswith("dcme_w2v.documents"):
         pytest.importorskip("sklearn")
     module = importlib.import_module(name)
@@ -61,7 +61,7 @@ def test_every_public_name_and_error_is_on_the_page():
         assert name in TEXT, name
 
 
-def test_the_table_of_gensims_names_has_our_options():
+def test_the_table_of_gensims_names_has_existing_options():
     from dcme_w2v.words.train import FIELDS, GENSIM_NAMES
 
     for name, ours in GENSIM_NAMES.items():

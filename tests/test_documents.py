@@ -1,4 +1,4 @@
-"""Reading DOCS: lines with labels in their forms, from any source."""
+"""Reading DOCS: labelled lines in each form, from any source."""
 
 import gzip
 import io
@@ -34,13 +34,13 @@ def write(path, data):
         (b"a\x0bb\x0cc", (), [b"a", b"b", b"c"]),
     ],
 )
-def test_each_line_is_told_by_its_start(tmp_path, line, labels, words):
+def test_labels_are_detected_for_each_line(tmp_path, line, labels, words):
     (document,) = read(write(tmp_path / "d", line + b"\n"))
     assert document.labels == labels
     assert document.words == words
 
 
-def test_a_form_that_is_asked_for_is_not_guessed(tmp_path):
+def test_an_explicit_form_is_not_guessed(tmp_path):
     path = write(tmp_path / "d", b"__label__x\ta b\n")
     assert read(path, form="text")[0].words == [b"__label__x", b"a", b"b"]
     assert read(path, form="tab")[0].labels == ("__label__x",)
@@ -48,7 +48,7 @@ def test_a_form_that_is_asked_for_is_not_guessed(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n"])
-def test_empty_lines_keep_their_place(tmp_path, ending):
+def test_empty_lines_are_documents(tmp_path, ending):
     path = write(tmp_path / "d", b"\n\na\n\r\nb" + ending)
     assert [document.words for document in read(path)] == [[], [], [b"a"], [], [b"b"]]
 
@@ -71,7 +71,7 @@ def test_standard_input(monkeypatch):
     assert not Stream.buffer.closed
 
 
-def test_words_that_are_not_utf8(tmp_path):
+def test_tokens_that_are_not_utf8(tmp_path):
     path = write(tmp_path / "d", b"ok\nx\ta b\xff \xc3\xa9\n")
     with pytest.raises(CorpusError, match=r"/d: byte 5 of line 2 is not UTF-8"):
         read(path)
@@ -81,7 +81,7 @@ def test_words_that_are_not_utf8(tmp_path):
     assert replaced[1].labels == skipped[1].labels == ("x",)
 
 
-def test_lines_are_read_when_asked_for(tmp_path):
+def test_lines_are_read_lazily(tmp_path):
     documents = read_documents([str(write(tmp_path / "d", b"a\n\xff\n"))])
     assert next(documents).words == [b"a"]
     with pytest.raises(CorpusError, match="line 2"):
@@ -97,7 +97,7 @@ def test_lines_are_read_when_asked_for(tmp_path):
         (b"a", {"encoding_errors": "no"}, UsageError, "encoding_errors=no: must be one of strict"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, data, options, error, message):
+def test_unreadable_input(tmp_path, data, options, error, message):
     path = write(tmp_path / "d", data)
     with pytest.raises(error, match=message):
         read(path, **options)

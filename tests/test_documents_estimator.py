@@ -1,4 +1,4 @@
-"""The transformer SCDV; what scikit-learn expects of it is in test_sklearn.py."""
+"""The transformer SCDV; scikit-learn's conventions are tested in test_sklearn.py."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from dcme_w2v.errors import UsageError
 STRINGS = [text.decode() for text in make_texts()]
 
 
-def test_it_gives_what_the_model_gives():
+def test_the_estimator_equals_the_model():
     rows = SCDV(word_vectors(), clusters=5, iterations=20).fit(STRINGS).transform(STRINGS[:9])
     wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
     assert (rows != wanted).nnz == 0
@@ -40,7 +40,7 @@ def test_in_a_pipeline_and_a_grid():
     assert len(names) == 21
 
 
-def test_complaints():
+def test_errors_are_one_line():
     with pytest.raises(NotFittedError):
         SCDV(word_vectors()).transform(STRINGS)
     with pytest.raises(ValueError, match="needs word vectors"):

@@ -1,4 +1,4 @@
-"""Encoding against a few lines of plain Python, for any text, block size and number of threads."""
+"""Encoding against plain Python, for any text, block size and number of threads."""
 
 import io
 import resource
@@ -97,7 +97,7 @@ def check(texts, options, block_bytes, threads):
 @example(texts=[b"a ", b"b"], min_count=1, max_vocab=None, block_bytes=1, threads=1)
 @example(texts=[MARK + b"a " + MARK], min_count=1, max_vocab=None, block_bytes=1, threads=1)
 @example(texts=[b"a" + b" " * 200 + b"\na"], min_count=1, max_vocab=None, block_bytes=9, threads=1)
-def test_agrees_with_plain_python(texts, min_count, max_vocab, block_bytes, threads):
+def test_encoding_equals_plain_python(texts, min_count, max_vocab, block_bytes, threads):
     options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
     check(texts, options, block_bytes, threads)
 
@@ -106,7 +106,7 @@ def test_agrees_with_plain_python(texts, min_count, max_vocab, block_bytes, thre
 @example(text=b"\xe9 \xff \xe9", errors="replace", block_bytes=2, threads=2)
 @example(text=b"\xf0\x90\x80 \xed\xa0\x80", errors="replace", block_bytes=4096, threads=1)
 @example(text=b"\xff \xff\n\xff a", errors="skip", block_bytes=4096, threads=1)
-def test_words_that_are_not_utf8(text, errors, block_bytes, threads):
+def test_tokens_that_are_not_utf8(text, errors, block_bytes, threads):
     options = VocabularyOptions(min_count=1, encoding_errors=errors)
     encoded = check([text], options, block_bytes, threads)
     if encoded:
@@ -117,8 +117,8 @@ def test_words_that_are_not_utf8(text, errors, block_bytes, threads):
 
 @pytest.mark.parametrize("errors", ["replace", "skip"])
 @pytest.mark.parametrize("block_bytes", [5000, 1 << 20])
-def test_many_words_of_which_some_are_not_utf8(errors, block_bytes):
-    """More than a table has room for at first, or looks up at once; invalid ones become equal."""
+def test_many_words_some_of_them_not_utf8(errors, block_bytes):
+    """More than the initial size of a table or one batch of look-ups; invalid ones become equal."""
     words = [b"%x\xff" % (i % 500) if i % 7 == 0 else b"%x" % (i // 2) for i in range(90_000)]
     options = VocabularyOptions(min_count=1, encoding_errors=errors)
     encoded = check([b" ".join(words)], options, block_bytes, threads=2)
@@ -145,21 +145,21 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
         check([text], ALL, block_bytes, threads)
 
 
-def test_positions_start_anew_with_each_file(tmp_path):
+def test_positions_are_counted_per_file(tmp_path):
     paths = write(tmp_path, b"a\nb\n", MARK + b"a\nb\xff")
     with pytest.raises(CorpusError, match=r"1\.txt: byte 6 \(line 2\) is not UTF-8"):
         count(paths, ALL, _block_bytes=2)
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "skip"])
-def test_nul_is_refused(tmp_path, errors):
+def test_nul_is_an_error(tmp_path, errors):
     options = VocabularyOptions(min_count=1, encoding_errors=errors)
     paths = write(tmp_path, "a\nb \xff".encode("utf-16-le"))
     with pytest.raises(CorpusError, match=r"0\.txt: byte 1 \(line 1\) is NUL: looks binary"):
         encode(paths, options)
 
 
-def test_bad_spelling_is_the_word_of_its_replacement(tmp_path):
+def test_invalid_bytes_become_replacement_characters(tmp_path):
     options = VocabularyOptions(min_count=1, encoding_errors="replace")
     with encode(write(tmp_path, "caf\ufffd caf".encode() + b"\xe9 caf\xe8 b"), options) as encoded:
         assert words_of(encoded.vocabulary) == [("caf\ufffd".encode(), 3), (b"b", 1)]
@@ -168,7 +168,7 @@ def test_bad_spelling_is_the_word_of_its_replacement(tmp_path):
 
 
 @pytest.mark.parametrize("block_bytes", [1, 4, 100])
-def test_ties_of_max_vocab_are_cut_by_first_appearance(tmp_path, block_bytes):
+def test_ties_at_max_vocab_are_broken_by_first_occurrence(tmp_path, block_bytes):
     paths = write(tmp_path, b"d c b a a", b"c b d")
     options = VocabularyOptions(min_count=1, max_vocab=3)
     vocabulary = count(paths, options, threads=2, _block_bytes=block_bytes).vocabulary
@@ -190,7 +190,7 @@ def test_line_of_a_million_tokens(tmp_path, threads):
         assert encoded.ids[-1] == 3 | LAST
 
 
-def test_many_types_with_threads():
+def test_many_word_types_with_threads():
     words = [b"%d" % (i * i % 50_021) for i in range(100_000)]
     lines = [b" ".join(words[i : i + 10]) for i in range(0, len(words), 10)]
     check([b"\n".join(lines)], VocabularyOptions(min_count=2), 10_000, 3)
@@ -208,14 +208,14 @@ def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
         assert encoded.out_of_vocabulary == 3
 
 
-def test_given_vocabulary_without_a_word_of_the_corpus(tmp_path):
+def test_given_vocabulary_without_any_word_of_the_corpus(tmp_path):
     given_words = Vocabulary.from_counts({"x": 9})
     with pytest.raises(CorpusError, match=r"none of the 2 distinct words \(3 tokens\).*read_voc"):
         encode(write(tmp_path, b"a b a"), ALL, vocabulary=given_words)
 
 
 @pytest.mark.parametrize("run", [count, encode])
-def test_nothing_kept_says_what_there_was(tmp_path, run):
+def test_an_empty_vocabulary_is_explained(tmp_path, run):
     with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
         run(write(tmp_path, b"a b a"), VocabularyOptions(min_count=5))
 
@@ -239,7 +239,7 @@ def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
         ]
 
 
-def test_progress_goes_up_to_the_total(tmp_path):
+def test_progress_reaches_the_total(tmp_path):
     calls = []
     paths = write(tmp_path, b"a b " * 100, b"c " * 50)
     count(paths, ALL, progress=lambda *call: calls.append(call), _block_bytes=64)
@@ -248,7 +248,7 @@ def test_progress_goes_up_to_the_total(tmp_path):
     assert len(calls) > 5
 
 
-def test_interruption_ends_the_threads(tmp_path):
+def test_an_interrupt_ends_the_threads(tmp_path):
     before = threading.active_count()
 
     def interrupt(done, total):
@@ -272,14 +272,14 @@ def test_cache_has_no_name_and_is_mapped_read_only(tmp_path):
     assert len(encoded.ids) == 0
 
 
-def test_ids_outlive_close(tmp_path):
+def test_ids_stay_valid_after_close(tmp_path):
     encoded = encode(write(tmp_path, b"a b a"), ALL)
     ids = encoded.ids
     encoded.close()
     assert ids.tolist() == [0, 1, 0 | LAST]
 
 
-def test_cache_folder_that_is_full(tmp_path):
+def test_a_full_cache_folder(tmp_path):
     paths = write(tmp_path, b"a b c d\n" * 10_000)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
@@ -294,7 +294,7 @@ def test_cache_folder_that_is_full(tmp_path):
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes
 
 
-def test_cache_folder_that_does_not_exist(tmp_path):
+def test_a_missing_cache_folder(tmp_path):
     with pytest.raises(ResourceError, match="none: cannot create the id cache: No such file"):
         encode(write(tmp_path, b"a"), ALL, cache_dir=str(tmp_path / "none"))
 

@@ -1,6 +1,6 @@
-"""The run engine by way of its bindings: stopping a run inside an epoch, and resuming it.
+"""The run engine through its bindings: stopping a run inside an epoch, and resuming it.
 
-The C test of the same name as `resume` does so with every objective.
+tests/c/test_resume.c does so for every objective.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
 
 
 def trainer(objective="dcme", **options):
-    """A classifier that is about to be trained; equal each time."""
+    """A classifier before training; equal each time."""
     rng = np.random.default_rng(1)
     matrix = random_matrix(DOCUMENTS, FEATURES, 0.2, format="csr", dtype=np.float32, rng=rng)
     labels = np.arange(DOCUMENTS, dtype=np.int32) % CLASSES
@@ -25,7 +25,7 @@ def trainer(objective="dcme", **options):
     return ClassifierTrainer(matrix, np.arange(DOCUMENTS), labels, CLASSES, wanted)
 
 
-def test_an_epoch_that_is_stopped_is_finished_later_and_the_next_ones_are_whole():
+def test_a_stopped_epoch_is_finished_by_the_next_call():
     stopped, whole = trainer(), trainer()
     for number in range(2):
         stopped._core.stop()
@@ -37,7 +37,7 @@ def test_an_epoch_that_is_stopped_is_finished_later_and_the_next_ones_are_whole(
     assert stopped.weights.table.any()
 
 
-def test_a_stop_before_an_epoch_ends_it_at_once_and_leaves_it_unfinished():
+def test_a_stop_before_an_epoch_leaves_it_unfinished():
     run = trainer()._core
     run.stop()
     assert not run.epoch(0)
@@ -48,7 +48,7 @@ def test_a_stop_before_an_epoch_ends_it_at_once_and_leaves_it_unfinished():
     assert (run.unfinished(), run.progress()["trained"]) == (-1, DOCUMENTS)
 
 
-def test_the_state_of_one_run_put_into_another_goes_on_alike():
+def test_a_run_continues_from_the_state_of_another():
     first, second = trainer(), trainer()
     first.epoch(0)
     first._core.stop()
@@ -80,6 +80,6 @@ def test_rows_that_are_not_finite_are_found_by_their_numbers():
     assert run.is_finite(0, 3) and run.is_finite(4, FEATURES + 1)
 
 
-def test_a_run_of_nothing_cannot_be_opened():
+def test_a_run_without_data_is_an_error():
     with pytest.raises(TypeError):
         Run()

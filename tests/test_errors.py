@@ -1,4 +1,4 @@
-"""Errors: built-in classes that callers expect, and options in the terms of caller or shell."""
+"""Errors: built-in base classes, and options named as in Python or in the shell."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ BUILT_IN = {
 }
 
 
-def test_every_class_is_a_built_in_one_too():
+def test_every_error_is_also_a_built_in_one():
     ours = {name for name, cls in vars(errors).items()
             if isinstance(cls, type) and issubclass(cls, DcmeError)}  # fmt: skip
     assert ours == {"DcmeError", *BUILT_IN}
@@ -53,6 +53,6 @@ def test_an_error_survives_pickle_and_copy(name, with_dask):
         ("--read-vocab='a b'", "read_vocab='a b'", "--read-vocab 'a b'"),
     ],
 )  # fmt: skip
-def test_options_are_named_in_the_terms_of_the_reader(message, python, shell):
+def test_options_are_named_as_in_python_or_the_shell(message, python, shell):
     assert in_python_terms(message) == (python or message)
     assert in_shell_terms(message) == (shell or message)

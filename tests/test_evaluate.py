@@ -63,8 +63,8 @@ def test_analogies_equal_gensim_in_every_section(questions, restrict, spread):
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
-def test_cosmul_answers_as_gensim_does(tmp_path):
-    """Question by question: gensim's evaluation takes the method's name and ignores it."""
+def test_cosmul_equals_gensim(tmp_path):
+    """Question by question: gensim's evaluation ignores its `similarity_function`."""
     whole = analogy_vectors(dim=30, spread=0.4)
     vectors = Vectors(Words.from_words(STEMS), whole.vectors[:60])
     keyed = as_gensim(vectors)
@@ -79,8 +79,8 @@ def test_cosmul_answers_as_gensim_does(tmp_path):
     assert 0 < sum(answers) < len(answers)
 
 
-def test_only_five_answers_are_looked_at_for_words_in_another_case(tmp_path):
-    """The five best answers spell a question word in other cases; the sixth is right."""
+def test_only_five_candidates_are_searched_for_other_cases(tmp_path):
+    """The five best answers are question words in other cases; the sixth is correct."""
     spellings = ["abcd", "Abcd", "aBcd", "abCd", "abcD", "ABcd"]
     words = ["king", "man", "queen", *spellings]
     matrix = np.eye(len(words), dtype=np.float32) * 0.01
@@ -96,7 +96,7 @@ def test_only_five_answers_are_looked_at_for_words_in_another_case(tmp_path):
     assert analogies(fewer, path).total.correct == 1
 
 
-def test_analogies_in_small_blocks_are_the_same(questions, monkeypatch):
+def test_the_block_size_does_not_change_analogies(questions, monkeypatch):
     vectors = analogy_vectors(spread=0.5)
     whole = analogies(vectors, questions)
     monkeypatch.setattr(evaluate, "BLOCK", 7 * len(vectors.words))
@@ -118,7 +118,7 @@ def test_analogies_without_a_section(tmp_path):
     assert [(part.name, part.questions) for part in score.sections] == [("questions", 1)]
 
 
-def test_zero_vectors_answer_nothing_and_do_not_warn(questions, pairs):
+def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
     whole = analogy_vectors()
     vectors = Vectors(whole.words, np.where(np.arange(len(whole))[:, None] == 7, 0, whole.vectors))
     score = analogies(vectors, questions)
@@ -149,7 +149,7 @@ def test_pairs_separated_by_spaces(tmp_path):
 @pytest.mark.parametrize(
     "text", ["", "a\tb\t1\n", "word1\tword2\t1\n", "word1\tword2\t1\nword3\tword4\t1\n"]
 )
-def test_no_correlation_is_one_clear_error(tmp_path, text):
+def test_undefined_correlation_is_an_error(tmp_path, text):
     path = tmp_path / "pairs.tsv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match=r"pairs\.tsv: .*with different ratings"):

@@ -1,4 +1,4 @@
-"""`dcme-w2v explore`: the page, in a real browser without a network, and what is an error.
+"""`dcme-w2v explore`: the page, in a real browser without a network, and errors.
 
 The tests in a browser need playwright and the system's chromium.
 """
@@ -32,7 +32,7 @@ PCA = ["--method", "pca", "--quiet"]
 
 
 def vectors(path, seed=0, count=300):
-    """Write words of five topics, and hostile ones; return the path as text."""
+    """Write words of five topics and words with markup; return the path as text."""
     random = np.random.default_rng(seed)
     centres = random.normal(size=(5, 20)) * 2
     words = HOSTILE + [f"w{i}" for i in range(count - len(HOSTILE))]
@@ -48,7 +48,7 @@ def page(tmp_path, *arguments):
 
 
 def block(text, name):
-    """Return the data of a block of a page."""
+    """Return the data of one block of a page."""
     packed = re.search(rf'<script type="application/octet-stream" id="{name}">([^<]*)<', text)[1]
     return gzip.decompress(base64.b64decode(packed))
 
@@ -56,7 +56,7 @@ def block(text, name):
 # ---- the file ----
 
 
-def test_a_page_holds_its_data_and_forbids_the_network(tmp_path):
+def test_a_page_contains_its_data_and_forbids_the_network(tmp_path):
     path = vectors(tmp_path / "v.npy")
     text = page(tmp_path, path).read_text(encoding="utf-8")
     loaded = Vectors.load(path)
@@ -149,13 +149,13 @@ def test_wrong_use(flags, message, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_a_page_is_not_named_as_a_picture(tmp_path, capsys):
+def test_the_suffix_of_a_picture_is_an_error(tmp_path, capsys):
     flags = ["--output", str(tmp_path / "p.png"), *PCA]
     code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
     assert "name a file that ends in .html" in refused(capsys, code)
 
 
-def test_tsne_names_its_extra_where_it_is_not_installed(tmp_path, capsys, monkeypatch):
+def test_missing_tsne_names_its_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openTSNE", None)
     flags = ["--output", str(tmp_path / "p.html"), "--quiet"]
     code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
@@ -212,7 +212,7 @@ def results(tab):
     return list(zip(words, map(float, cosines), strict=True))
 
 
-def test_answers_are_those_of_the_command_line(tmp_path, opened, capsys):
+def test_answers_equal_those_of_the_command_line(tmp_path, opened, capsys):
     path = vectors(tmp_path / "v.npy")
     tab = opened(page(tmp_path, path))
     queries = {"w7": ["neighbors", path, "w7"], "+w1 -w2 +w3": ["neighbors", path, "+w1 -w2 +w3"],

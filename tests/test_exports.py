@@ -77,7 +77,7 @@ def test_wrong_use(flags, message, path, monkeypatch, capsys):
     assert message in refused(capsys, run(["convert", *flags.split()]))
 
 
-def test_a_foreign_file_beside_the_target_is_kept(path, capsys):
+def test_an_unrelated_file_at_the_second_name_is_not_replaced(path, capsys):
     target, mine = path.with_name("out.tsv"), path.with_name("out.metadata.tsv")
     mine.write_text("mine")
     code = run(["convert", str(path), str(target), "--to", "projector"])

@@ -1,4 +1,4 @@
-"""What a run has computed is never lost: where it cannot be written, it is kept elsewhere."""
+"""The result of a run is never lost: if it cannot be written, it is kept elsewhere."""
 
 import ast
 import errno
@@ -60,7 +60,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def work(made, tmp_path, monkeypatch):
-    """Places to write to: the target's, for temporary files, and the cache."""
+    """Folders to write to: the target's, for temporary files, and the cache."""
     for name in ("c.txt", "d.txt", "v.bin"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     for name in ("to", "temporary", "cache"):
@@ -73,7 +73,7 @@ def work(made, tmp_path, monkeypatch):
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Let every write fail whose path has one of these texts in it."""
+    """Make every write fail whose path contains one of these texts."""
     texts, code = [], [errno.ENOSPC]
     write, write_file = files.OutputFile.write, folders.new_file
 
@@ -94,17 +94,17 @@ def failing(monkeypatch):
 
 
 def kept(err):
-    """Return the paths that an error says that something was kept at."""
+    """Return the paths of kept files that an error names."""
     assert err.startswith("error: ") and err.count("\n") == 1
     assert "nothing is lost: written to " in err and err.endswith(" instead\n")
     return err.partition("written to ")[2].removesuffix(" instead\n").split(" and ")
 
 
 @pytest.mark.parametrize(("name", "code"), FAILURES)
-def test_what_cannot_be_written_is_kept_elsewhere(work, capsys, failing, name, code):
+def test_files_that_cannot_be_written_are_kept_elsewhere(work, capsys, failing, name, code):
     texts, codes = failing
     codes[0] = code
-    where = ["/to/o", "/to/.o"]  # the target alone, its folder, and the temporary one
+    where = ["/to/o", "/to/.o"]  # only the target; its folder, too; the temporary folder, too
     for more, place in (([], "to"), (["/to/"], "temporary"), (["/temporary/"], "cache")):
         where += more
         texts[:] = where
@@ -119,7 +119,7 @@ def test_what_cannot_be_written_is_kept_elsewhere(work, capsys, failing, name, c
     assert len(list((work / "to").iterdir())) == len(list((work / "temporary").iterdir()))
 
 
-def test_what_can_be_kept_nowhere_is_said(work, capsys, failing):
+def test_files_that_can_be_kept_nowhere_are_reported(work, capsys, failing):
     failing[0][:] = ["/o.bin"]
     assert run(COMMANDS["train"].split()) == 1
     err = capsys.readouterr().err
@@ -127,15 +127,15 @@ def test_what_can_be_kept_nowhere_is_said(work, capsys, failing):
     assert not list((work / "to").iterdir()) and not list((work / "temporary").iterdir())
 
 
-def test_one_output_that_fails_does_not_cost_the_other(work, capsys, failing):
+def test_one_failed_output_does_not_affect_the_other(work, capsys, failing):
     failing[0][:] = ["/to/o.npy"]
     assert run(COMMANDS["train npy"].split()) == 1
     assert len(kept(capsys.readouterr().err)) == 1
     assert Vectors.load("to/oc.bin")
 
 
-def test_a_target_that_somebody_has_taken_meanwhile_is_left_alone(work, capsys, monkeypatch):
-    """The folder is checked before training, and filled while that lasts."""
+def test_a_folder_filled_during_training_is_not_replaced(work, capsys, monkeypatch):
+    """The folder is checked before training and filled during it."""
     for name, taken in (("classify", "to/o"), ("train", "to/o.bin")):
         module = fit_module if name == "classify" else run_module
         done = module.run_epochs
@@ -153,7 +153,7 @@ def test_a_target_that_somebody_has_taken_meanwhile_is_left_alone(work, capsys, 
         assert LOADERS[name](path) and [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
 
 
-def test_names_that_cannot_be_used_again(work):
+def test_invalid_fallback_names(work):
     def write(path):
         if "dcme-w2v-" not in path:
             raise ResourceError("full")
@@ -186,7 +186,7 @@ def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, faili
     assert Vectors.load(kept(err)[0])
 
 
-def test_every_job_keeps_what_it_cannot_write():
+def test_every_command_writes_through_the_fallback():
     found = [
         f"{path.name}:{one.lineno}"
         for path in Path(dcme_w2v.__file__).parent.rglob("*.py")
@@ -208,7 +208,7 @@ def file_limit():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_limit_of_the_size_of_files_is_met_before_the_work(
+def test_the_file_size_limit_is_checked_before_the_work(
     work, capsys, file_limit, monkeypatch, name
 ):
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
@@ -223,7 +223,7 @@ def test_a_limit_of_the_size_of_files_is_met_before_the_work(
 
 
 @pytest.mark.parametrize("name", ["classify", "scdv"])
-def test_a_disk_that_is_too_small_is_met_before_the_work(work, capsys, monkeypatch, name):
+def test_disk_space_is_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
@@ -231,14 +231,14 @@ def test_a_disk_that_is_too_small_is_met_before_the_work(work, capsys, monkeypat
     assert "to/o: needs about" in capsys.readouterr().err
 
 
-def test_the_limit_is_that_of_the_process(file_limit):
+def test_the_file_size_limit_is_the_process_limit(file_limit):
     assert disk.file_limit() is None
     file_limit(12345)
     assert disk.file_limit() == 12345
 
 
-def test_a_file_that_outgrows_its_limit_is_an_error_and_no_signal(work):
-    """A limit that is not seen before the work: SIGXFSZ would end the process."""
+def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
+    """A limit that is not detected before the work: SIGXFSZ would end the process."""
     script = (
         "import resource, signal, sys\n"
         "from dcme_w2v.cli import main\n"
@@ -261,7 +261,7 @@ def test_a_file_that_outgrows_its_limit_is_an_error_and_no_signal(work):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_name_that_is_too_long_is_met_before_the_work(work, capsys, monkeypatch, name):
+def test_name_lengths_are_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "encode", None)
     monkeypatch.setattr(pipeline, "read_text", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._count", None)
@@ -272,7 +272,7 @@ def test_a_name_that_is_too_long_is_met_before_the_work(work, capsys, monkeypatc
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_name_as_long_as_can_be_is_written(work, name):
+def test_a_name_of_maximum_length_is_written(work, name):
     beside = ".partial" if name == "train" else ".vocab"
     long = "x" * (255 - (len(f".bin{beside}") if "train" in name else 0))
     if name == "train npy":
@@ -286,7 +286,7 @@ def test_a_name_as_long_as_can_be_is_written(work, name):
         assert manifest(Path(f"to/{long}.bin"))["vocabulary"]
 
 
-def test_the_log_tells_how_a_run_ended(work, failing):
+def test_the_log_records_how_a_run_ended(work, failing):
     failing[0][:] = ["/to/"]
     assert run([*COMMANDS["train"].split(), "--log-json", "log"]) == 1
     last = json.loads(Path("log").read_text().splitlines()[-1])

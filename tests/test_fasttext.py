@@ -1,4 +1,4 @@
-"""Models of fastText: n-grams, vectors of words never seen, corrupt files."""
+"""Models of fastText: n-grams, vectors of out-of-vocabulary words, corrupt files."""
 
 import gzip
 import json
@@ -36,14 +36,14 @@ def words_are(word, shortest, longest, buckets):
 
 
 @given(st.text(min_size=1, max_size=12), st.integers(1, 4), st.integers(0, 3))
-def test_ngrams_are_those_of_the_definition(word, shortest, more):
+def test_ngrams_follow_the_definition(word, shortest, more):
     longest = shortest + more
     found = words_are(word, shortest, longest, 1009)
     assert found == buckets_of(word, shortest, longest, 1009)
 
 
 def test_ngrams_have_the_numbers_of_fasttext():
-    """Those of fastText 0.9.3: get_subwords("naïve") with 5,000 buckets."""
+    """Expected: fastText 0.9.3, get_subwords("naïve") with 5,000 buckets."""
     assert words_are("naïve", 3, 6, 5000) == NAIVE
 
 
@@ -61,7 +61,7 @@ def test_vectors_are_means_of_rows(path):
         vectors[""]
 
 
-def test_gensim_reads_the_same(path):
+def test_gensim_reads_the_same_vectors(path):
     fasttext = pytest.importorskip("gensim.models.fasttext")
     write_model(path)
     vectors, keyed = Vectors.load(path), fasttext.load_facebook_vectors(str(path))
@@ -69,7 +69,7 @@ def test_gensim_reads_the_same(path):
         np.testing.assert_allclose(vectors[word], keyed[word], atol=1e-6)
 
 
-def test_words_without_ngrams_are_unknown(path):
+def test_words_without_ngrams_have_no_vector(path):
     write_model(path, shortest=5, longest=6)
     assert "zz" not in Vectors.load(path) and "zzz" in Vectors.load(path)
     write_model(path, shortest=0, longest=0, buckets=0)
@@ -77,7 +77,7 @@ def test_words_without_ngrams_are_unknown(path):
     assert vectors.subwords is None and NEW not in vectors and "the" in vectors
 
 
-def test_first_words_only_slices_copies_and_no_map(path):
+def test_limits_slices_copies_and_no_memory_map(path):
     write_model(path)
     vectors, few = Vectors.load(path), Vectors.load(path, limit=2)
     assert list(few.words) == WORDS[:2]
@@ -86,7 +86,7 @@ def test_first_words_only_slices_copies_and_no_map(path):
         np.testing.assert_array_equal(other[NEW], vectors[NEW])
 
 
-def test_labels_are_no_words(path):
+def test_labels_are_not_words(path):
     input = write_model(path, labels=2, buckets=50, longest=0, shortest=0, input=numbered(54))
     vectors = Vectors.load(path)
     assert list(vectors.words) == WORDS[:4] and vectors.subwords is None
@@ -97,7 +97,7 @@ def numbered(rows):
     return np.arange(rows * 4, dtype="<f4").reshape(rows, 4)
 
 
-def test_models_of_classes_of_version_11_have_no_ngrams(path):
+def test_classifiers_of_version_11_have_no_ngrams(path):
     input = write_model(path, version=11, model=3)
     np.testing.assert_array_equal(Vectors.load(path)["the"], input[1])
 
@@ -110,7 +110,7 @@ def test_bytes_that_are_not_utf8_are_escaped(path):
     assert vectors.vectors[1].tolist() != vectors.vectors[0].tolist() and len(input)
 
 
-def test_commands_know_words_never_seen(path, tmp_path, capsys):
+def test_commands_support_out_of_vocabulary_words(path, tmp_path, capsys):
     write_model(path)
     assert run(["neighbors", str(path), NEW, "-k", "2"]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
@@ -133,7 +133,7 @@ def test_commands_know_words_never_seen(path, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("features", ["scdv", "average"])
-def test_words_of_documents_get_vectors(path, features):
+def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
     write_model(path)
     vectors = Vectors.load(path)
     texts = [b"the theory", f"{NEW} the".encode(), "naïve 日本 semitheory".encode()] * 3
@@ -147,7 +147,7 @@ def test_words_of_documents_get_vectors(path, features):
     assert rows.nnz > 0
 
 
-def test_every_truncated_file_is_refused(path):
+def test_truncated_files_are_rejected(path):
     write_model(path, words=WORDS[:2], buckets=3, dim=2)
     data = path.read_bytes()
     for end in [*range(4, 150, 7), *range(150, len(data))]:
@@ -161,7 +161,7 @@ def test_every_truncated_file_is_refused(path):
 
 
 def test_changed_bytes_are_errors_or_other_models(path):
-    """Never another exception, and no allocation by what a header says."""
+    """Never another exception, and no allocation of a size from a corrupt header."""
     write_model(path, words=WORDS[:2], buckets=3, dim=2)
     data = path.read_bytes()
     for at in range(4, len(data) - 8 * 7):
@@ -190,14 +190,14 @@ def test_changed_bytes_are_errors_or_other_models(path):
     ],
     ids=str,
 )
-def test_wrong_files_are_refused(path, changes, message, capsys):
+def test_invalid_files_are_rejected(path, changes, message, capsys):
     write_model(path, **changes)
     with pytest.raises(FormatError, match=message):
         Vectors.load(path)
     assert run(["check", str(path)]) == 1
 
 
-def test_a_model_through_a_pipe_is_named(path):
+def test_a_model_from_a_pipe_is_an_error(path):
     write_model(path)
     with pytest.raises(FormatError, match="is a model of fastText"):
         Vectors.load(path, format="binary")
@@ -207,7 +207,7 @@ def test_a_model_through_a_pipe_is_named(path):
         Vectors.load(packed)
 
 
-def test_tables_are_mapped(path):
+def test_tables_are_memory_mapped(path):
     write_model(path)
     model = open_model(path)
     assert model.input.base is not None and not model.input.flags.owndata

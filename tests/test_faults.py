@@ -1,4 +1,4 @@
-"""Whatever is fed in and whatever fails: one line, exit code 1 or 2, old files untouched."""
+"""Invalid input and failing systems: one line, exit code 1 or 2, old files unchanged."""
 
 import gzip
 import io
@@ -51,7 +51,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_corpus_that_is_refused(tmp_path, capsys, name):
+def test_invalid_corpora(tmp_path, capsys, name):
     content, said = REFUSED[name]
     corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
     corpus.write_bytes(content)
@@ -75,7 +75,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_corpus_that_is_taken(tmp_path, name):
+def test_unusual_corpora_are_accepted(tmp_path, name):
     content, tokens = TAKEN[name]
     corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
     corpus.write_bytes(content)
@@ -87,14 +87,14 @@ def test_a_corpus_that_is_taken(tmp_path, name):
 
 
 @pytest.mark.slow
-def test_a_line_of_ten_million_words(tmp_path):
+def test_a_line_of_ten_million_tokens(tmp_path):
     (tmp_path / "c.txt").write_bytes(b"a b c d e " * 2_000_000)
     flags = ("--dim", "4", "--epochs", "1", "--sample", "0")
     assert train(tmp_path / "c.txt", tmp_path / "v.bin", *flags) == 0
     assert manifest(tmp_path / "v.bin")["tokens"]["trained"] == 10_000_000
 
 
-def test_no_corpus_there(tmp_path, capsys):
+def test_a_missing_corpus(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     output = tmp_path / "v.bin"
     assert "there is no such file" in refused(capsys, train(tmp_path / "x", output))
@@ -103,7 +103,7 @@ def test_no_corpus_there(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_truncated_file_is_read_if_asked_for(tmp_path, capsys, name):
+def test_a_truncated_file_is_read_on_request(tmp_path, capsys, name):
     corpus = tmp_path / "c.gz"
     corpus.write_bytes(COMPRESSORS[name](NOISE)[:-20])
     error = refused(capsys, train(corpus, tmp_path / "v.bin"))
@@ -111,12 +111,12 @@ def test_a_truncated_file_is_read_if_asked_for(tmp_path, capsys, name):
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--epochs", "1", "--allow-truncated", quiet=False) == 0
     assert f"truncated at byte {corpus.stat().st_size}" in capsys.readouterr().err
-    # every packer's blocks are so small that most of the text is before the cut
+    # every format has blocks so small that most of the text is before the cut
     assert len(NOISE.split()) / 2 < manifest(output)["tokens"]["corpus"] <= len(NOISE.split())
 
 
 @pytest.mark.parametrize(("errors", "words"), [("replace", 6), ("skip", 5)])
-def test_binary_is_read_if_asked_for(tmp_path, capsys, errors, words):
+def test_binary_files_are_read_on_request(tmp_path, capsys, errors, words):
     corpus, output = tmp_path / "c", tmp_path / "v.bin"
     corpus.write_bytes(TEXT + b"x\0y\n" * 9)
     assert "--allow-binary" in refused(capsys, train(corpus, output))
@@ -129,7 +129,7 @@ def test_binary_is_read_if_asked_for(tmp_path, capsys, errors, words):
 
 
 @pytest.mark.parametrize("change", ["grows", "shrinks", "is replaced"])
-def test_a_corpus_that_changes_while_it_is_read(tmp_path, capsys, monkeypatch, change):
+def test_a_corpus_that_changes_during_reading(tmp_path, capsys, monkeypatch, change):
     corpus = tmp_path / "c.txt"
     corpus.write_bytes(TEXT)
     blocks = Corpus._blocks
@@ -145,7 +145,7 @@ def test_a_corpus_that_changes_while_it_is_read(tmp_path, capsys, monkeypatch, c
     assert f"{corpus}: changed while it was read" in error
 
 
-def test_a_corpus_that_vanishes_once_it_is_read(tmp_path, monkeypatch):
+def test_a_corpus_may_be_removed_after_reading(tmp_path, monkeypatch):
     corpus = tmp_path / "c.txt"
     corpus.write_bytes(TEXT)
     blocks = Corpus._blocks
@@ -188,7 +188,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_vectors_that_are_refused(tmp_path, capsys, name):
+def test_invalid_vectors(tmp_path, capsys, name):
     path, output = tmp_path / "v", tmp_path / "w"
     path.write_bytes(VECTORS[name])
     output.write_bytes(b"old")
@@ -206,7 +206,7 @@ def test_vectors_that_are_refused(tmp_path, capsys, name):
     [b"2 2\na 1 2\nb 3 4", b"2 2\r\na 1 2\r\nb 3 4\r\n", b"2\t2\na\t1\t2\nb\t3\t4\n",
      b"\xef\xbb\xbf2 2\na 1 2\nb 3 4\n", b"a 1 2\nb 3 4\n"],
 )  # fmt: skip
-def test_vectors_of_others_are_taken(tmp_path, content):
+def test_vectors_of_other_programs_are_accepted(tmp_path, content):
     (tmp_path / "v").write_bytes(content)
     found = Vectors.load(tmp_path / "v")
     assert list(found.words) == ["a", "b"] and found.vectors.tolist() == [[1, 2], [3, 4]]
@@ -230,7 +230,7 @@ def test_vectors_of_another_size_are_refused(tmp_path, capsys):
     "content", [b"", b"a\n", b"a b\n", b"a 1\nb\n", b"a 1\na 2\n", b"a -1\n", b"a 1e9\n", b"\0 1\n",
                 b"a 99999999999999999999\n", b"\xff 1\n", b" 1\n", b"x\0 1\n"],
 )  # fmt: skip
-def test_vocabularies_that_are_refused(tmp_path, capsys, content):
+def test_invalid_vocabularies(tmp_path, capsys, content):
     words, corpus = tmp_path / "words", write_corpus(tmp_path / "c.txt")
     words.write_bytes(content)
     code = train(corpus, tmp_path / "v", "--read-vocab", str(words))
@@ -242,7 +242,7 @@ def test_vocabularies_that_are_refused(tmp_path, capsys, content):
 
 @pytest.fixture
 def file_limit():
-    """Let no file become longer than some bytes, as on a disk that is nearly full."""
+    """Limit the size of files, as on a disk that is nearly full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -262,7 +262,7 @@ def test_a_full_disk(tmp_path, capsys, file_limit, format, size):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_standard_output_that_is_full(tmp_path, capsys, monkeypatch):
+def test_a_full_standard_output(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with io.FileIO("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=full))
@@ -271,7 +271,7 @@ def test_standard_output_that_is_full(tmp_path, capsys, monkeypatch):
     assert "standard output: cannot be written: No space left" in refused(capsys, code)
 
 
-def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
+def test_a_log_that_fails_does_not_affect_the_vectors(tmp_path, capsys):
     output = tmp_path / "v.bin"
     code = train(write_corpus(tmp_path / "c.txt"), output, "--log-json", "/dev/full")
     assert "the log is incomplete (No space left on device); the vectors are saved" in refused(
@@ -281,13 +281,13 @@ def test_a_log_that_cannot_go_on_does_not_cost_the_vectors(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("flag", ["--output-context", "--save-vocab", "--log-json", "--checkpoint"])
-def test_every_output_is_tested_before_the_work(tmp_path, capsys, monkeypatch, flag):
+def test_every_output_is_checked_before_the_work(tmp_path, capsys, monkeypatch, flag):
     monkeypatch.setattr(run_module, "encode", None)  # fails if it is reached
     code = train("c.txt", tmp_path / "v", flag, str(tmp_path / "gone" / "x"))
     assert "gone" in refused(capsys, code)
 
 
-def test_what_a_killed_run_left_is_removed(tmp_path):
+def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
     left, other = tmp_path / ".v.bin.abcd_123.part", tmp_path / ".w.bin.abcd_123.part"
     left.write_bytes(b"half")
     other.write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""Fused features: what is learnt from unlabelled rows, out of fold; models as folders."""
+"""Fused features: learning from unlabelled rows, out-of-fold scores, model folders."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ CLASSES, WORDS = 4, 120
 
 
 def documents(count, seed, classes=CLASSES):
-    """Rows of tf, each with words of its class, of other classes, and their classes."""
+    """Rows of term frequencies, with words of their class and of others; and the classes."""
     random = np.random.default_rng(seed)
     labels = np.arange(count) % classes
     share = np.full((classes, WORDS), 0.01)
@@ -77,7 +77,7 @@ def test_every_form_learns_from_unlabelled_rows(options):
         assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
 
 
-def test_the_papers_form_takes_binary_features_and_a_tenth_of_the_pairs():
+def test_the_papers_form_uses_binary_features_and_a_tenth_of_the_pairs():
     data = data_of(impact="paper", optimiser="admm", levels=2)
     o = data.options
     assert (o.initial, o.rounds, o.final, o.keep) == ("supervised", 1, "tied", "0.1")
@@ -87,7 +87,7 @@ def test_the_papers_form_takes_binary_features_and_a_tenth_of_the_pairs():
     assert set(np.unique(data.fused.matrix.data)) == {1}
 
 
-def test_impacts_of_the_paper_are_8_9_and_10():
+def test_impacts_follow_equations_8_to_10():
     """R = sum (2 r - 1) f, lambda_1 the largest |R| left out, c = (|R| - lambda_1) / (F + 1)."""
     sums = Statistics.zeros(3, 2)
     sums.joint[:] = np.array([[3, 0], [1, 1], [0, 2]]) * 65536**2
@@ -101,7 +101,7 @@ def test_impacts_of_the_paper_are_8_9_and_10():
     np.testing.assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
 
 
-def test_log_odds_are_drawn_to_the_prior():
+def test_log_odds_shrink_towards_the_prior():
     sums = Statistics.zeros(2, 2)
     sums.joint[:] = np.array([[8, 2], [1, 1]]) * 65536**2
     sums.counts[:] = np.array([10, 2]) * 65536
@@ -156,9 +156,9 @@ def test_weights_of_levels_are_at_the_minimum():
 
 
 def test_a_feature_of_one_labelled_document_gets_no_weight_from_it():
-    """Each labelled document has a word of its own that gives its class away, and many others do.
+    """Each labelled document has a word of its own, which random unlabelled documents have, too.
 
-    In sample these words look like the best evidence there is; out of fold they are noise.
+    In sample these words are the best evidence; out of fold they are noise.
     """
     data = data_of(few=6, final="tied", rounds=1, **SUPERVISED)
     random = np.random.default_rng(7)
@@ -185,7 +185,7 @@ def _quiet():
     return Quiet()
 
 
-def test_a_class_that_a_fold_lacks_is_left_out_of_it():
+def test_a_class_missing_in_a_fold_is_excluded_from_it():
     rows, labels = documents(16, 1)
     kept = np.r_[np.flatnonzero(labels != 3), np.flatnonzero(labels == 3)[:1]]
     options = resolved(FusedOptions(threads=1, final="tied", **SUPERVISED), len(kept), CLASSES)
@@ -207,7 +207,7 @@ def test_documents_with_several_labels_stay_in_one_fold():
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
-def test_the_choice_is_the_best_of_all_candidates_on_the_folds():
+def test_cross_validation_chooses_the_best_candidate():
     data = data_of(few=8, many=200, choose=True)
     found = fit(data)
     choice = found.record["choice"]
@@ -217,8 +217,8 @@ def test_the_choice_is_the_best_of_all_candidates_on_the_folds():
     assert accuracy(found) > 0.7
 
 
-def test_classes_count_by_their_shares_of_the_unlabelled_documents(monkeypatch):
-    """Labelled documents have equal shares of the classes, decisions about others do not."""
+def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
+    """Classes are balanced among labelled documents, but not among unlabelled ones."""
     data = data_of(few=6, many=200, choose=True)
     always = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
     always.table[:] = 0
@@ -229,11 +229,11 @@ def test_classes_count_by_their_shares_of_the_unlabelled_documents(monkeypatch):
     monkeypatch.setattr(choose, "_candidates", lambda part, reporter: found)
     _, final, record = choose.choose(data, _quiet())
     assert final == "teach"
-    # of 400 decisions the one model makes 200 for class 2, the other about 50
+    # of 400 predictions, one model makes 200 of class 2, the other about 50
     assert record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
 
 
-def test_when_to_choose():
+def test_when_cross_validation_is_used():
     def choosing(documents, classes, **options):
         return resolved(FusedOptions(**options), documents, classes).choose
 
@@ -256,7 +256,7 @@ def test_how_many_pairs_are_kept(keep, pairs, expected):
 
 
 @pytest.mark.parametrize("keep", ["0", "-1", "2.5", "x", "1/0", "nan", "0.0", "1/2/3", ""])
-def test_pairs_that_cannot_be_kept(keep):
+def test_invalid_numbers_of_pairs(keep):
     for options in (FusedOptions, ShrinkOptions):
         with pytest.raises(UsageError, match="keep="):
             options(keep=keep)
@@ -264,7 +264,7 @@ def test_pairs_that_cannot_be_kept(keep):
         kept_pairs("51", 50)
 
 
-def test_what_cannot_be_learnt():
+def test_invalid_training_data():
     good = data_of(final="tied")
 
     def wrong(**parts):
@@ -289,7 +289,7 @@ def test_what_cannot_be_learnt():
         check_data(wrong(unlabelled=negative))
 
 
-def test_empty_documents_are_counted_and_harmless():
+def test_empty_documents_are_counted_and_ignored():
     data = data_of(final="tied")
     empty = csr_matrix((7, WORDS), dtype=np.float32)
     more = Data(
@@ -302,7 +302,7 @@ def test_empty_documents_are_counted_and_harmless():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_one_result_for_any_number_of_threads(threads):
+def test_the_result_does_not_depend_on_threads(threads):
     data = data_of(final="tied", seed=5)
     data.options = dataclasses.replace(data.options, threads=threads)
     other = Data(data.labelled.matrix, data.labels, data.unlabelled.matrix, CLASSES, data.options)
@@ -322,7 +322,7 @@ def test_one_result_for_any_number_of_threads(threads):
     ],
     ids=str,
 )
-def test_a_saved_model_predicts_the_same_bits(options, tmp_path):
+def test_a_saved_model_predicts_bit_identically(options, tmp_path):
     data = data_of(**options)
     names = ["ä", "b", "c", "d"]
     model = FusedModel.of(fit(data), names, data.options)
@@ -340,7 +340,7 @@ def test_a_saved_model_predicts_the_same_bits(options, tmp_path):
         assert len(loaded.column_names()) == 4 * data.options.levels
 
 
-def test_self_training_takes_the_surest_first():
+def test_self_training_labels_the_most_probable_first():
     data = data_of()
     first = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
     found = initial.self_train(data.labelled.matrix, data.labels, data.unlabelled, first)

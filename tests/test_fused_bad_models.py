@@ -1,4 +1,4 @@
-"""Hand-edited and damaged fused models, and hostile use: one line, no file left behind."""
+"""Damaged fused models and wrong use: one error line, and no file is left behind."""
 
 import json
 import os
@@ -123,13 +123,13 @@ def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_no_rights(models, tmp_path, capsys):
+def test_missing_permissions(models, tmp_path, capsys):
     (tmp_path / "locked").mkdir(mode=0o500)
     line = f"fuse shrink {models}/tied --output {tmp_path}/locked/s --quiet"
     assert "cannot be written" in refused(capsys, run(line.split()))
 
 
-def test_two_runs_at_once_leave_one_whole_model(models, tmp_path):
+def test_two_concurrent_runs_leave_one_complete_model(models, tmp_path):
     line = f"fuse fit {models}/l.tsv --unlabelled {models}/u.txt --quiet --threads 1 --output"
     command = [sys.executable, "-m", "dcme_w2v", *line.split(), str(tmp_path / "m")]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]

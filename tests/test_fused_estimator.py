@@ -1,4 +1,4 @@
-"""FusedFeatures as scikit-learn's tools use it: labels that are left out, names, copies."""
+"""FusedFeatures in scikit-learn's tools: unlabelled rows, names, copies."""
 
 import doctest
 import pickle
@@ -29,7 +29,7 @@ def test_scikit_learns_checks(estimator, check):
 
 
 def problem(rows=120, seed=0):
-    """Rows of counts of three classes, and their labels."""
+    """Rows of counts from three classes, and their labels."""
     random = np.random.default_rng(seed)
     labels = np.arange(rows) % 3
     share = np.where(np.arange(30)[None] // 10 == labels[:, None], 0.5, 0.05)
@@ -57,7 +57,7 @@ def test_parameters_are_the_declared_options():
         ),
     ],
 )  # fmt: skip
-def test_minus_one_and_none_are_no_labels(spelled):
+def test_minus_one_and_none_mean_unlabelled(spelled):
     X, y = problem()
     known = np.arange(len(y)) < 12
     model = FusedFeatures(threads=1).fit(X, spelled(y, known))
@@ -85,7 +85,7 @@ def test_levels_are_columns_with_names(final):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-def test_the_papers_form_takes_values_as_ones():
+def test_the_papers_form_binarises_values():
     X, y = problem()
     y[30:] = -1
     model = FusedFeatures(impact="paper", keep="0.5", threads=1).fit(X, y)
@@ -93,7 +93,7 @@ def test_the_papers_form_takes_values_as_ones():
     assert (model.transform(X * 7) != model.transform(X)).nnz == 0
 
 
-def test_more_labels_than_few_are_chosen_by_folds():
+def test_many_labels_use_cross_validation():
     X, y = problem(400)
     y[320:] = -1
     model = FusedFeatures(threads=1).fit(X, y)
@@ -117,7 +117,7 @@ def test_copies_pipelines_and_frames():
     assert pipeline.fit(texts, labels).predict(["cup leaf", "road"]).tolist() == ["a", "b"]
 
 
-def test_what_cannot_be_learnt():
+def test_invalid_training_data():
     X, y = problem()
     for labels, said in (
         (np.full(120, -1), "no class"),

@@ -1,4 +1,4 @@
-"""Levels: the optimum against brute force and plain dynamic programmes; bins; the paper's ADMM."""
+"""Levels: the optimum against brute force and dynamic programming; bins; the paper's ADMM."""
 
 import itertools
 
@@ -16,7 +16,7 @@ def cost_of(numbers, weights, value):
 
 
 def brute_force(numbers, weights, count):
-    """The least loss over all assignments to `count` levels above 0, and 0."""
+    """The minimum loss over all assignments to `count` levels above 0, and 0."""
     chosen = np.array(list(itertools.product(range(count + 1), repeat=len(numbers))))
     loss = np.zeros(len(chosen))
     for level in range(count + 1):
@@ -28,7 +28,7 @@ def brute_force(numbers, weights, count):
 
 
 def by_intervals(numbers, weights, count, pinned):
-    """The least loss of a plain dynamic programme over all ends of intervals."""
+    """The minimum loss by dynamic programming over all ends of intervals."""
     order = np.argsort(numbers)
     x, w = numbers[order], weights[order]
     n = len(x)
@@ -96,7 +96,7 @@ def test_values_descend_and_numbers_have_the_nearest():
     np.testing.assert_allclose(np.abs(numbers - grid[found.numbers]), nearest)
 
 
-def test_more_levels_than_numbers():
+def test_more_levels_than_values():
     found = fit_levels(np.array([2.0, 1.0, 2.0]), np.ones(3), 127)
     assert found.loss == 0 and found.values[:3].tolist() == [2, 1, 0]
     assert found.numbers.tolist() == [1, 2, 1]
@@ -128,7 +128,7 @@ def test_bins_too_coarse_for_the_numbers_are_not_used():
     assert binned.loss == pytest.approx(exact.loss, rel=1e-9)
 
 
-def test_centres_against_another_implementation():
+def test_centres_equal_those_of_kmeans1d():
     kmeans1d = pytest.importorskip("kmeans1d", reason="kmeans1d is not installed")
     numbers = np.random.default_rng(6).normal(0, 3, 500)
     for count in (1, 3, 9):
@@ -151,7 +151,7 @@ def test_admm_never_finds_a_lower_loss(pairs, count, growth):
     assert found.loss == pytest.approx(cost_of(numbers, weights, grid[found.numbers]), abs=1e-9)
 
 
-def test_the_core_refuses_what_does_not_fit():
+def test_the_core_rejects_invalid_sizes():
     with pytest.raises(ValueError, match="fit together"):
         core.cluster_numbers(np.zeros(3), np.ones(2), 1, True)
     with pytest.raises(ValueError, match="fit together"):

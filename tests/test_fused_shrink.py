@@ -1,4 +1,4 @@
-"""Small models: coding and back, what is kept, bytes on disk, damaged files."""
+"""Small models: encoding and decoding, kept weights, bytes on disk, damaged files."""
 
 import json
 
@@ -65,7 +65,7 @@ def small(folder, name, **options):
 
 @settings(max_examples=60)
 @given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 2**32 - 1), st.floats(0, 1))
-def test_levels_are_decoded_as_they_were(rows, classes, seed, share):
+def test_levels_round_trip(rows, classes, seed, share):
     random = np.random.default_rng(seed)
     dense = random.integers(-127, 128, (rows, classes)) * (random.random((rows, classes)) < share)
     levels = csr_matrix(dense.astype(np.int8))
@@ -78,7 +78,7 @@ def test_levels_are_decoded_as_they_were(rows, classes, seed, share):
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
-def test_words_are_decoded_as_they_were(texts):
+def test_words_round_trip(texts):
     words = sorted(text.encode() for text in texts if text)
     made = Words.from_words(words)
     data = core.pack_words(made.text, made.offsets)
@@ -87,7 +87,7 @@ def test_words_are_decoded_as_they_were(texts):
     np.testing.assert_array_equal(offsets, made.offsets)
 
 
-def test_long_words_that_share_more_than_a_byte_can_count():
+def test_long_common_prefixes_of_words():
     words = [b"a" * 300 + bytes([byte]) for byte in b"bcd"] + [b"b" * 1000]
     made = Words.from_words(words)
     data = core.pack_words(made.text, made.offsets)
@@ -96,7 +96,7 @@ def test_long_words_that_share_more_than_a_byte_can_count():
 
 
 @given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
-def test_numbers_are_decoded_as_they_were(large, codes):
+def test_numbers_round_trip(large, codes):
     for numbers, bits in ((large, 0), (codes, 8)):
         data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
         assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
@@ -124,7 +124,7 @@ def test_damaged_bytes_are_read_within_bounds(data, rows, count):
     assert len(core.unpack_numbers(given_bytes, count, 0)) == count
 
 
-def test_the_core_refuses_levels_that_do_not_fit():
+def test_the_core_rejects_invalid_levels():
     kinds, starts = np.zeros(1, np.uint8), np.array([0, 1])
     column, level = np.zeros(1, np.int32), np.ones(1, np.int8)
     with pytest.raises(ValueError, match="out of range"):
@@ -139,7 +139,7 @@ def test_the_core_refuses_levels_that_do_not_fit():
         core.pack_numbers(np.array([256], np.uint32), 8)
 
 
-def test_steps_are_the_nearest():
+def test_values_are_rounded_to_the_nearest_step():
     numbers = np.array([1.0, 1.5, 9.0], dtype=np.float32)
     steps = Steps.of(numbers)
     np.testing.assert_allclose(steps.numbers(), numbers, atol=8 / 255 / 2 + 1e-6)
@@ -153,7 +153,7 @@ def test_steps_are_the_nearest():
 @pytest.mark.parametrize("coding", ["entropy", "packed", "plain"])
 @pytest.mark.parametrize("words", ["front", "hashed", "plain"])
 @pytest.mark.parametrize("name", ["text", "bigrams", "hashed", "log"])
-def test_a_small_model_is_read_as_it_was_written(name, words, coding, folder, tmp_path):
+def test_a_small_model_round_trips(name, words, coding, folder, tmp_path):
     model = small(folder, name, keep="1/3", words=words, coding=coding)
     model.save(tmp_path / "s")
     loaded = load_classifier(tmp_path / "s")
@@ -166,7 +166,7 @@ def test_a_small_model_is_read_as_it_was_written(name, words, coding, folder, tm
     assert same.mean() > 0.8
 
 
-def test_all_weights_in_many_levels_predict_nearly_as_before(folder):
+def test_many_levels_hardly_change_predictions(folder):
     model = small(folder, "text", levels=127)
     texts = texts_of(folder)
     whole = probabilities(load_classifier(folder / "text"), texts)
@@ -174,7 +174,7 @@ def test_all_weights_in_many_levels_predict_nearly_as_before(folder):
     assert model.record["loss"] < 1e-3 < small(folder, "text", levels=1).record["loss"]
 
 
-def test_weights_that_move_scores_most_are_kept(folder):
+def test_weights_with_the_largest_effect_are_kept(folder):
     model = load_classifier(folder / "text")
     found = shrink(model, ShrinkOptions(keep="10"), squares_of(model))
     assert found.record["pairs"] <= 10 and found.weights.features <= 10
@@ -208,7 +208,7 @@ def test_a_small_model_can_be_made_smaller(folder, tmp_path):
         assert probabilities(twice, texts_of(folder)).shape == (60, 3)
 
 
-def test_hash_values_of_unknown_words_are_rarely_known():
+def test_unknown_words_rarely_match_a_kept_hash_value():
     assert width_for(1) == 1024 and width_for(1000) == 1 << 20
     assert width_for(10**9) == 1 << 31
 
@@ -258,7 +258,7 @@ def test_levels_of_a_small_model_are_listed(folder, tmp_path):
         ("train.tsv", "is not a model"),
     ],
 )
-def test_what_cannot_be_shrunk(line, said, folder, tmp_path, monkeypatch, capsys):
+def test_invalid_arguments_of_shrink(line, said, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     code = run(["fuse", "shrink", *line.split(), "--output", str(tmp_path / "s"), "--quiet"])
     assert said in refused(capsys, code)

@@ -1,4 +1,4 @@
-"""Statistics: numpy's sums, the same bytes for any threads, shards and order; parts as files."""
+"""Statistics: equal to numpy's, bit-identical for any threads, shards and order; files."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("sure", [0.1, 2.0, 8.0])
-def test_sums_are_numpys(sure):
+def test_sums_equal_numpys(sure):
     rows, log_p = rows_and_probabilities(sure=sure)
     p = np.where(log_p >= np.log(CUT), np.rint(np.exp(log_p) * UNIT), 0).astype(np.int64)
     x = np.floor(rows.toarray().astype(np.float32) * np.float32(UNIT) + 0.5).astype(np.int64)
@@ -94,7 +94,7 @@ def test_rows_of_some_features_only():
 
 
 @pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
-def test_values_that_cannot_be_added(value):
+def test_invalid_values(value):
     rows, log_p = rows_and_probabilities()
     rows.data[7] = value
     row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
@@ -104,7 +104,7 @@ def test_values_that_cannot_be_added(value):
         counted(rows, log_p)
 
 
-def test_the_core_refuses_rows_that_do_not_fit():
+def test_the_core_rejects_invalid_rows():
     rows, log_p = rows_and_probabilities()
     rows.indices[:2] = rows.indices[1::-1]
     with pytest.raises(ValueError, match="do not ascend"):
@@ -142,7 +142,7 @@ def test_parts_are_written_and_added(tmp_path):
         ({"values": "binary"}, "another impact"),
     ],
 )
-def test_parts_of_something_else_are_refused_by_name(tmp_path, change, said):
+def test_parts_of_other_statistics_are_named(tmp_path, change, said):
     path = str(tmp_path / "p.npz")
     write_part(path, counted(*rows_and_probabilities()), Identity(**{**vars(IDENTITY), **change}))
     with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
@@ -160,7 +160,7 @@ def test_damaged_parts(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [1, 5, 40, 200, 700])
-def test_features_that_cannot_be_kept_are_not_summed_up(keep):
+def test_only_selected_features_are_summed(keep):
     rows, log_p = rows_and_probabilities(sure=1.0)
     scale = np.exp(-np.arange(FEATURES) / 12).astype(np.float32)
     rows = sparse.csr_matrix(rows @ sparse.diags(scale)).astype(np.float32)

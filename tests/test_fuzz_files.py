@@ -1,4 +1,4 @@
-"""scripts/fuzz_files.py with few inputs; `make fuzz` gives it many."""
+"""scripts/fuzz_files.py with few inputs; `make fuzz` uses many."""
 
 import random
 import subprocess
@@ -16,7 +16,7 @@ def test_no_reader_crashes_or_hangs(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_input_follows_from_seed_name_and_number(tmp_path, monkeypatch):
+def test_an_input_is_determined_by_seed_name_and_number(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     from fuzz_mutations import mutation
 

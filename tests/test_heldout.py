@@ -1,4 +1,4 @@
-"""Held-out text: that nothing is learned from it, and what is reported of it."""
+"""Held-out text: it is not trained on, and its likelihood is reported."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ def text(tmp_path):
     return write_corpus(tmp_path / "text.txt")
 
 
-def test_evenly_spread_sentences_are_whole():
+def test_held_out_sentences_are_spread_evenly():
     ids = np.arange(1000, dtype=np.uint32)
     ids[9::10] |= LAST
     found = evenly_spaced(ids, 200)
@@ -81,7 +81,7 @@ def test_the_epoch_line_has_the_main_figures_in_100_characters(tmp_path, text, c
     assert any(line.startswith("training: 2 threads, ") for line in lines)
 
 
-def test_a_file_is_scored_and_not_trained_on(tmp_path, text):
+def test_a_held_out_file_is_not_trained_on(tmp_path, text):
     held = write_corpus(tmp_path / "held.txt", seed=9, lines=50)
     with Path(held).open("a") as file:
         file.write("\n" + "onlyhere " * 50)
@@ -96,7 +96,7 @@ def test_a_file_is_scored_and_not_trained_on(tmp_path, text):
     assert manifest(tmp_path / "with.npy")["tokens"]["held_out"] == 0
 
 
-def test_the_held_out_file_is_not_the_corpus(tmp_path, text, capsys):
+def test_the_corpus_as_held_out_file_is_an_error(tmp_path, text, capsys):
     assert train(text, tmp_path / "v.txt", "--holdout", text) == 2
     assert "is trained on, too" in capsys.readouterr().err
     assert train(text, tmp_path / "v.txt", "--holdout", str(tmp_path / "absent")) == 1
@@ -104,7 +104,7 @@ def test_the_held_out_file_is_not_the_corpus(tmp_path, text, capsys):
 
 
 def test_training_ignores_held_out_lines(tmp_path, text):
-    """A run with lines held out is the run on a corpus without these lines."""
+    """A run with held-out lines equals a run on a corpus without these lines."""
     _, trained, _ = split(text, 0.2)
     rest = tmp_path / "rest.txt"
     rest.write_text("\n".join(" ".join(line) for line in trained))
@@ -118,7 +118,7 @@ def test_training_ignores_held_out_lines(tmp_path, text):
 
 @pytest.mark.parametrize("update", [DCME, PAPER])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_surrogate_is_above_the_truth(update, seed):
+def test_the_surrogate_is_an_upper_bound(update, seed):
     ids, counts = corpus()
     options = options_of(
         update, epochs=3, window=3, seed=seed, lr=0.001 if update is PAPER else 0.2
@@ -142,7 +142,7 @@ def test_the_surrogate_is_above_the_truth(update, seed):
         training.centre(training.clusters)
 
 
-def test_the_bound_is_the_truth_at_the_softmax_itself():
+def test_the_bound_is_tight_at_the_softmax():
     random = np.random.default_rng(0)
     output = random.normal(size=(50, 8)).astype(np.float32)
     h = random.normal(size=(3, 8)).astype(np.float32)
@@ -154,8 +154,8 @@ def test_the_bound_is_the_truth_at_the_softmax_itself():
     assert chosen.tolist() == [0, 1, 2]
 
 
-def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
-    """In the context: v_i - u_z and v_i - E v; the centre at the contexts' own softmax."""
+def test_the_surrogates_gradient_equals_that_of_the_likelihood():
+    """For the context: v_i - u_z and v_i - E v, with the centre at the context's softmax."""
     ids, counts = corpus()
     training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
     for number in range(4):
@@ -174,7 +174,7 @@ def test_the_surrogates_gradient_points_the_way_of_the_likelihoods():
     assert np.mean(cosine > 0) > 0.95
 
 
-def test_clusters_do_not_all_die():
+def test_clusters_stay_in_use():
     ids, counts = corpus(tokens=6000)
     training = Trainer(
         ids, counts, options_of(DCME, epochs=10, window=3, lr=0.2, clusters=4, beta=0.5)
@@ -187,7 +187,7 @@ def test_clusters_do_not_all_die():
     assert used[-1] >= 2
 
 
-def test_a_run_that_leaves_the_numbers_stops_with_one_error(tmp_path, text, capsys):
+def test_a_diverging_run_stops_with_one_error(tmp_path, text, capsys):
     flags = ("--objective", "dcme", "--dcme-update", "paper", "--lr", "900", "--holdout", "0.2")
     assert train(text, tmp_path / "v.txt", *flags, "--threads", "1", "--epochs", "20") == 1
     error = capsys.readouterr().err

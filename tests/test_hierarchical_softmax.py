@@ -1,4 +1,4 @@
-"""Hierarchical softmax: its flags, what it does not have, and odd vocabularies.
+"""Hierarchical softmax: flags, unsupported options and odd vocabularies.
 
 Its steps and tree are compared with a reference in `test_objectives`.
 """
@@ -49,7 +49,7 @@ def test_has_no_context_vectors(tmp_path, corpus, flags, monkeypatch, capsys):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_no_likelihood_of_its_vectors(tmp_path, corpus, capsys):
+def test_likelihood_of_its_vectors_is_an_error(tmp_path, corpus, capsys):
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--objective", "hs") == 0
     capsys.readouterr()
@@ -57,7 +57,7 @@ def test_no_likelihood_of_its_vectors(tmp_path, corpus, capsys):
     assert "context vectors are required" in capsys.readouterr().err
 
 
-def test_options_of_noise_have_no_effect(tmp_path, corpus, capsys):
+def test_noise_options_have_no_effect(tmp_path, corpus, capsys):
     assert (
         train(corpus, tmp_path / "v.bin", "--objective", "hs", "--negative", "7", quiet=False) == 0
     )
@@ -67,8 +67,8 @@ def test_options_of_noise_have_no_effect(tmp_path, corpus, capsys):
 
 
 def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):
-    """At a rate of nearly 0 vectors stay, and so do the nodes' zeros, by which all paths cost
-    their length: context vectors have not become vectors of nodes."""
+    """At a rate near 0, vectors and the zeros of the nodes do not change, so the loss of a path is
+    its length: context vectors were not used as vectors of nodes."""
     tables, slow = tmp_path / "tables", QUICK | {"objective": "hs", "lr": 1e-5}
     first = QUICK | {"epochs": 5, "lr": 0.5, "vectors": "input"}
     found = dw.train(corpus, **first, output_tables=tables)
@@ -81,14 +81,14 @@ def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_few_words(words, threads):
+def test_vocabularies_of_few_words(words, threads):
     lines = [[f"w{i % words}", f"w{(i + 1) % words}"] for i in range(50)]
     found = dw.train(lines, **QUICK | {"threads": threads}, objective="hs")
     assert len(found) == words and np.isfinite(found.vectors).all()
 
 
 def test_counts_that_make_a_deep_tree():
-    """Fibonacci's numbers: every path is one node longer than that of the next word."""
+    """Fibonacci numbers: every path is one node longer than that of the next word."""
     counts = [1, 1]
     while len(counts) < 18:
         counts.append(counts[-1] + counts[-2])

@@ -1,4 +1,4 @@
-"""Imports: test modules share helpers, and never one another's."""
+"""Imports: test modules import helpers, never each other."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ TESTS = Path(__file__).parent
 
 
 def imported(path):
-    """Return the top-level names of the modules that a file imports, wherever it does."""
+    """Return the top-level names of all modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)

@@ -6,7 +6,7 @@ from helpers import cloud
 from dcme_w2v.documents.kmeans import kmeans
 
 
-def test_one_component_for_every_point():
+def test_as_many_components_as_points():
     points, _ = cloud(count=7)
     centres, nearest = kmeans(points, 7, 1)
     assert sorted(nearest) == list(range(7))
@@ -21,7 +21,7 @@ def test_kmeans_assigns_to_the_nearest_centre():
     assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
 
 
-def test_kmeans_ends_after_so_many_rounds():
+def test_kmeans_stops_after_the_maximum_of_iterations():
     points, _ = cloud()
     (early, _), (late, _) = (kmeans(points, 9, 1, rounds=rounds) for rounds in (1, 50))
     assert not np.array_equal(early, late)

@@ -1,4 +1,4 @@
-"""Latent-class models as objects: the estimator, the folder, what they refuse, odd inputs."""
+"""Latent-class models in Python: the estimator, the folder, errors, odd inputs."""
 
 import json
 import pickle
@@ -33,7 +33,7 @@ def quick(**more):
     return LatentClassModel(**{"threads": 1, "epochs": 15} | more)
 
 
-# ---- what it finds ----
+# ---- results ----
 
 
 @pytest.mark.parametrize("init", ["auto", "kmeans", "quadratic", "relaxed", "sdp"])
@@ -50,7 +50,7 @@ def test_clusters_of_blobs(init):
 
 @pytest.mark.parametrize("noise", [0, 10])
 def test_stretched_bumps(noise):
-    """The paper's Figure 3, K = 2: k-means cuts the bumps across."""
+    """The paper's Figure 3, K = 2: k-means splits both bumps."""
     random = np.random.default_rng(noise)
     y = np.repeat([0, 1], 50)
     X = np.c_[random.normal(size=100) * 5, (2 * y - 1) * 2 + random.normal(size=100) * 0.4]
@@ -61,7 +61,7 @@ def test_stretched_bumps(noise):
 
 
 def test_labels_with_sub_topics():
-    """Two labels of two blobs each, crosswise: four classes separate them, a line does not."""
+    """Two labels of two opposite blobs each (XOR): four classes separate them, a line does not."""
     X, y = blobs(200, np.array([[4, 0], [-4, 0], [0, 4], [0, -4]]), 2)
     labels = np.array(["a", "b"])[y // 2]
     model = quick(latent=4, init="scores", starts=5, l2=1e-4, epochs=60).fit(X, labels)
@@ -74,7 +74,7 @@ def test_labels_with_sub_topics():
     assert model.alpha_.max(axis=1).min() > 0.9
 
 
-def test_rows_without_labels_help():
+def test_unlabelled_rows_improve_accuracy():
     X, y = blobs(300, 3, 8, spread=5.0)
     given = np.full(300, -1)
     for label in range(3):
@@ -86,8 +86,8 @@ def test_rows_without_labels_help():
     assert np.array_equal(model.predict(X[given >= 0]), given[given >= 0])
 
 
-def test_auto_takes_plain_maxent_where_rows_without_labels_mislead():
-    """The clusters are not the labels: learning from unlabelled rows follows the clusters."""
+def test_auto_chooses_maxent_where_unlabelled_rows_mislead():
+    """Clusters differ from labels, so that learning from unlabelled rows follows the clusters."""
     random = np.random.default_rng(0)
     X = np.c_[np.repeat([-3.0, 3.0], 150), 0.3 * random.normal(size=300)]
     X += random.normal(size=X.shape) * 0.3
@@ -159,7 +159,7 @@ def saved(tmp_path, options, labels=True, multilabel=False, features=70):
 
 
 @pytest.mark.parametrize("labels", [False, True])
-def test_saved_and_loaded_is_the_same_to_the_bit(tmp_path, labels):
+def test_a_saved_model_is_loaded_bit_identically(tmp_path, labels):
     options = LatentOptions(latent=4, unsupervised=not labels, threads=1, epochs=5)
     model, matrix = saved(tmp_path, options, labels)
     for again in (LatentClassifier.load(tmp_path / "model"), load_classifier(tmp_path / "model")):
@@ -215,7 +215,7 @@ def test_several_labels_a_document(tmp_path):
     assert np.sort(p, axis=1)[:, 1].mean() > 0.25  # two labels share the mass
 
 
-def test_probabilities_through_alpha_are_those_of_a_sum():
+def test_label_probabilities_are_sums_over_classes():
     random = np.random.default_rng(0)
     log_p = np.log(random.dirichlet(np.ones(4), 6))
     alpha = random.dirichlet(np.ones(3), 4)
@@ -241,7 +241,7 @@ def test_constant_column_duplicates_and_empty_rows():
 
 
 def test_many_labels():
-    """The cost of alpha and of the E-step hardly depends on their number."""
+    """The time for alpha and the E-step hardly depends on the number of labels."""
     y = np.arange(3 * 1236) % 1236
     X = csr_matrix((np.ones(len(y)), (np.arange(len(y)), y % 40)), shape=(len(y), 40))
     model = quick(latent=10, epochs=2).fit(X, y)
@@ -255,7 +255,7 @@ def test_more_classes_than_documents_and_labels():
     assert quick().fit(X[:3], [0, 1, 1]).transform(X).shape == (8, 3)  # not twice the labels
 
 
-# ---- what is an error ----
+# ---- errors ----
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_rows_that_are_not_finite():
         quick(latent=2).fit(np.array([[1.0], [np.nan], [2.0]]))
 
 
-def test_memory_is_checked_before_it_is_taken(monkeypatch):
+def test_memory_is_checked_before_allocation(monkeypatch):
     monkeypatch.setattr("dcme_w2v.memory.memory_limit", lambda: 10_000)
     X, y = blobs(40)
     with pytest.raises(OutOfMemoryError, match="latent=6: fitting needs"):
@@ -308,7 +308,7 @@ def test_divergence_is_reported(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_measures_of_clusters_are_scikit_learns(seed):
+def test_measures_of_clusters_equal_scikit_learns(seed):
     random = np.random.default_rng(seed)
     labels = random.integers(0, 4, 200)
     clusters = np.where(random.random(200) < 0.5, labels, random.integers(0, 6, 200))
@@ -338,7 +338,7 @@ def test_measures_of_odd_clusterings():
 # ---- signals ----
 
 
-def test_a_signal_ends_a_fit(tmp_path):
+def test_a_signal_stops_a_fit(tmp_path):
     docs = tmp_path / "d.txt"
     docs.write_text("".join(f"{'ab'[i % 2]}\tw{i % 97} w{i % 89} w{i % 83}\n" for i in range(3000)))
     command = [

@@ -24,7 +24,7 @@ def softmax(scores):
 
 
 def observations(count=60, features=8, classes=3, seed=0, own=0.0):
-    """Documents near their label's mean, some of the labels left out."""
+    """Documents near their label's mean, some without a label."""
     random = np.random.default_rng(seed)
     labels = np.arange(count) % max(1, classes)
     means = random.normal(size=(max(1, classes), features))
@@ -45,7 +45,7 @@ def made_cost(data, latent=4, l2=0.02, smoothing=0.3, seed=1, threads=1):
 
 
 def plain(cost):
-    """The cost (2) and the posterior as they are defined, by loops and in double precision."""
+    """The cost (2) and the posterior by definition, with loops in double precision."""
     data, k = cost.data, cost.latent
     table = cost.weights.table[:, :k].astype(float)
     p = softmax(data.rows.toarray().astype(float) @ table[:-1] + table[-1])
@@ -63,14 +63,14 @@ def plain(cost):
 
 
 @pytest.mark.parametrize(("classes", "own"), [(3, 0.0), (3, 0.5), (0, 1.0)])
-def test_cost_and_posterior_are_those_of_a_plain_loop(classes, own):
+def test_cost_and_posterior_equal_a_plain_loop(classes, own):
     cost = made_cost(observations(classes=classes, own=own), smoothing=0.3 if classes else 0.0)
     value, xi = plain(cost)
     assert cost.fit_posterior() == pytest.approx(value, rel=1e-5)
     assert cost.posterior[:, :4] == pytest.approx(xi, abs=1e-5)
 
 
-def test_gradient_by_differences():
+def test_gradient_equals_finite_differences():
     cost = made_cost(observations())
     random = np.random.default_rng(5)
     point = cost.weights.table[:, :4].astype(float)
@@ -127,7 +127,7 @@ def test_balanced_em_never_raises_its_cost(balance):
     assert np.array_equal(cost.posterior[known, :3], start[known].astype(np.float32))
 
 
-def test_balance_one_with_equal_shares_is_the_e_step_of_the_paper():
+def test_balance_one_with_equal_shares_equals_the_papers_e_step():
     data = observations(count=30, classes=3, own=0.5)
     cost = made_cost(data, latent=3, smoothing=0.0)
     known = data.labels != OWN
@@ -141,7 +141,7 @@ def test_balance_one_with_equal_shares_is_the_e_step_of_the_paper():
     assert other.posterior == pytest.approx(cost.posterior, abs=1e-5)
 
 
-def test_a_high_balance_holds_the_shares():
+def test_a_high_balance_enforces_the_shares():
     data = observations(count=90, own=0.8, seed=3)
     cost = Cost(data, 3, 0.01, 0.0, 1)
     start = np.random.default_rng(1).dirichlet([5.0, 1.0, 1.0], 90)
@@ -154,7 +154,7 @@ def test_a_high_balance_holds_the_shares():
     assert off[1] < off[0]
 
 
-def test_lbfgs_goes_on_from_em_and_lowers_the_cost():
+def test_lbfgs_after_em_lowers_the_cost():
     data = observations(count=90)
     cost = Cost(data, 5, 1e-3, 0.1, 1)
     start = np.random.default_rng(3).dirichlet(np.ones(5), data.count)
@@ -203,7 +203,7 @@ def test_quadratic_is_the_bound_to_second_order():
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_quadratic_has_few_descents():
+def test_quadratic_has_few_descent_directions():
     """A - B has at most M - 1 negative eigenvalues, and 1/K is a stationary point of it."""
     data = observations(count=40, features=30, classes=4)
     quadratic = Quadratic.of(data, 30, 0.8, 0)
@@ -245,7 +245,7 @@ def test_reduced_rows_have_unit_length_and_zeros_stay():
     assert lengths == pytest.approx(np.where(np.arange(9) == 4, 0, 1), abs=1e-6)
 
 
-def test_ridge_has_the_degrees_of_freedom():
+def test_ridge_has_the_requested_degrees_of_freedom():
     squares = np.array([9.0, 4.0, 1.0, 0.01])
     for freedom in (0.5, 1.0, 3.0):
         ridge = ridge_of(squares, 20, freedom)
@@ -253,7 +253,7 @@ def test_ridge_has_the_degrees_of_freedom():
 
 
 def nearest(point, size):
-    """A projection by a solver of another kind; `size` None: all rows have the same, free sum."""
+    """A projection by another solver; `size` None: all rows have the same, free sum."""
     flat = point.ravel()
 
     def sums(v):
@@ -281,12 +281,12 @@ def test_projections(seed):
     assert project_equal(equal)[0] == pytest.approx(equal, abs=1e-9)
 
 
-def test_projection_where_all_mass_vanishes():
+def test_projection_without_mass():
     found, size = project_equal(-np.ones((3, 2)))
     assert size == 0 and not found.any()
 
 
-def test_low_rank_form_is_a_weighted_mean_of_single_ones():
+def test_low_rank_form_is_a_weighted_mean_of_rank_one_forms():
     """(9) = sum a_r^2 f(U_r) / sum a_r^2, and its gradient by differences."""
     data = observations(count=30, features=6, classes=3)
     quadratic = Quadratic.of(data, 6, 0.8, 0)
@@ -304,7 +304,7 @@ def test_low_rank_form_is_a_weighted_mean_of_single_ones():
     assert slope == pytest.approx((gradient * direction).sum(), rel=1e-4, abs=1e-7)
 
 
-def test_relaxation_and_single_descents():
+def test_relaxation_and_descents_of_rank_one():
     data = observations(count=40, features=8, classes=2, seed=2)
     quadratic = Quadratic.of(data, 8, 0.9, 0)
     columns, sizes, value = low_rank(quadratic, 3, 4, np.random.default_rng(0))
@@ -344,7 +344,7 @@ def test_cost_of_hard_clusters_without_labels():
 
 
 def test_own_labels_are_divided_by_their_class_sizes():
-    """Without the division by N_k the first E-step is another one."""
+    """Without the division by N_k the first E-step differs."""
     data = observations(count=10, classes=0)
     cost = made_cost(data, latent=2, smoothing=0.0)
     xi = cost.posterior[:, :2].astype(float)

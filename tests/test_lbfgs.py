@@ -1,4 +1,4 @@
-"""The L-BFGS loop: minima of known functions, shapes, watching, limits."""
+"""The L-BFGS loop: minima of known functions, shapes, callback, limits."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def test_a_value_of_single_precision_is_minimised_by_its_gradient():
     np.testing.assert_allclose(found, 2, atol=1e-6)
 
 
-def test_every_iteration_is_watched_and_can_be_the_last():
+def test_a_callback_can_stop_at_every_iteration():
     seen = []
 
     def watch(iteration, value, point):

@@ -40,7 +40,7 @@ def by_hand(sentences, input, output, window, bias):
 
 @pytest.mark.parametrize("window", [1, 2, 20])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_likelihood_is_the_softmax(window, with_bias):
+def test_likelihood_equals_the_softmax(window, with_bias):
     random = np.random.default_rng(3)
     input, output = random.normal(size=(2, 6, 4)).astype(np.float32)
     bias = random.normal(size=6).astype(np.float32) if with_bias else None
@@ -76,7 +76,7 @@ def test_large_scores_do_not_overflow():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_blocks_of_contexts_and_words(order):
-    """Three blocks of words, whose scores rise or fall by more than exp() can hold."""
+    """Three blocks of words, whose scores differ by more than the range of exp()."""
     random = np.random.default_rng(1)
     h = random.normal(size=(2 * BATCH + 1, 8)).astype(np.float32)
     output = random.normal(size=(2 * WORDS + 5, 8)).astype(np.float32)
@@ -90,7 +90,7 @@ def test_blocks_of_contexts_and_words(order):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_words_alone_have_no_context():
+def test_sentences_of_one_word_have_no_context():
     vectors = np.ones((6, 4), dtype=np.float32)
     h, targets = contexts(encoded([[1], [2], [3]]), vectors, 5)
     assert len(h) == len(targets) == 0

@@ -1,4 +1,4 @@
-"""The manifest beside the vectors: its keys, its account of the tokens, how it is written."""
+"""The manifest of vectors: keys, token counts, atomic writes."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def make_manifest(trained=60, epochs=2, **more):
     )
 
 
-def test_the_contract_keys_and_every_option_are_there():
+def test_documented_keys_and_every_option_are_present():
     manifest = make_manifest(heldout_log_probability=-7.0)
     contract = {
         "version", "options", "corpus", "vocabulary", "tokens", "count_seconds", "train_seconds",
@@ -48,7 +48,7 @@ def test_the_contract_keys_and_every_option_are_there():
     assert manifest["heldout_log_probability"] == -7.0
 
 
-def test_the_audit_line_adds_up_or_says_what_is_missing():
+def test_token_counts_add_up_or_the_difference_is_reported():
     assert audit_line(make_manifest(trained=60)) == (
         "tokens: 10,000 read = 60 trained + 9,000 out of vocabulary + 900 subsampled"
         " + 40 without context"
@@ -64,7 +64,7 @@ def test_the_manifest_is_written_beside_the_vectors(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.txt.json"]
 
 
-def test_a_manifest_that_cannot_be_written_leaves_the_old_one(tmp_path):
+def test_a_failed_write_keeps_the_old_manifest(tmp_path):
     write_manifest(make_manifest(), tmp_path / "v")
     before = (tmp_path / "v.json").read_bytes()
     with pytest.raises(ValueError, match="JSON compliant"):
@@ -80,15 +80,17 @@ def test_no_manifest_for_vectors_on_standard_output(tmp_path, monkeypatch, capsy
 
 
 def test_peak_memory_is_in_bytes():
-    """In kilobytes it would be less than an interpreter needs, times 1,024 more than all."""
+    """In kilobytes it would be less than an interpreter needs; multiplied twice, too much."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 5_000_000 < peak_memory_bytes() < physical
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has this file")
-def test_peak_memory_is_not_that_of_the_process_before():
+def test_peak_memory_is_not_that_of_the_parent_process():
     size = 1 << 29
-    held = b"x" * size  # a new process begins as its parent, and ru_maxrss with that one's peak
+    held = (
+        b"x" * size
+    )  # a new process starts as a copy of its parent, and ru_maxrss with the parent's peak
     code = "from dcme_w2v.words.manifest import peak_memory_bytes as peak; print(peak())"
     done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
     assert int(done.stdout) < size == len(held)

@@ -1,4 +1,4 @@
-"""`dcme-w2v merge`: models of the parts of a corpus become one, or an error names what differs."""
+"""`dcme-w2v merge`: merges models of parts of a corpus; errors name the difference."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ FLAGS = "--dim 6 --epochs 1 --sample 0 --threads 1 --quiet --read-vocab voc"
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    """Two trainings on unlike parts of a corpus, with one vocabulary; the second lacks a word."""
+    """Two models of different parts of a corpus, one vocabulary; the second part lacks a word."""
     monkeypatch.chdir(tmp_path)
     for name, seed, lines in (("one.txt", 1, 300), ("two.txt", 2, 60)):
         write_corpus(tmp_path / name, lines, seed)
@@ -59,7 +59,7 @@ def test_rows_are_weighted_by_the_counts_of_each_part(parts):
     np.testing.assert_array_equal(both.output[lacked], one.output[lacked])
 
 
-def test_a_tree_of_merges_is_one_merge(parts):
+def test_a_tree_of_merges_equals_one_merge(parts):
     line = f"train one.txt two.txt --output o --output-tables three {FLAGS}"
     assert run(line.split()) == 0
     assert merged("one", "two") == merged("both", "three", output="tree") == 0
@@ -91,7 +91,7 @@ def test_vectors_with_counts_are_merged(parts):
     np.testing.assert_array_equal(both.counts, 4 * np.asarray(one.counts))
 
 
-def test_other_words_dimensions_and_options_are_refused_by_name(parts, capsys):
+def test_differences_between_models_are_named(parts, capsys):
     others = {
         "has other words than one": "--read-vocab one.voc",
         "has 7 dimensions and one has 6": "--dim 7",
@@ -108,7 +108,7 @@ def test_other_words_dimensions_and_options_are_refused_by_name(parts, capsys):
     assert merged("one", "other") == 0
 
 
-def test_what_cannot_be_merged_is_one_line(parts, capsys):
+def test_invalid_input_is_one_line_of_error(parts, capsys):
     assert "at least two" in refused(capsys, "one")
     assert "of one kind" in refused(capsys, "one", "two.npy")
     (parts / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""The rules that make one table of those of several shards."""
+"""The rules that mix the tables of several shards."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def learned(rows, dim, shards, seed):
 
 
 def mixed_by_curvature(start, found, steps, count):
-    """Mix a table in so many blocks, with directions of its own rows."""
+    """Mix a table in blocks, with directions of its own rows."""
     rows = len(start)
     cuts = mixing.blocks(rows, count)
     parts = [
@@ -39,7 +39,7 @@ def mixed_by_curvature(start, found, steps, count):
 
 @small
 @given(**SIZES, count=st.integers(1, 40))
-def test_blocks_cover_all_rows_in_whole_grains(rows, dim, shards, count):
+def test_blocks_cover_all_rows_in_multiples_of_the_grain(rows, dim, shards, count):
     cuts = mixing.blocks(rows, count)
     assert len(cuts) <= count
     assert [row for cut in cuts for row in range(cut.start, cut.stop)] == list(range(rows))
@@ -76,7 +76,7 @@ def test_counts_weight_rows(rows, dim, shards, seed):
             np.testing.assert_array_equal(mixed[row], start[row])
 
 
-def test_the_share_of_the_sum_goes_from_the_sum_to_the_mean():
+def test_mixing_ranges_from_the_sum_to_the_mean():
     x = np.array([0.0, 1e-15, 1e-9, 1e-3, 0.1, 1.0, 50.0, 1e6])
     for shards in (1, 2, 8, 100):
         found = mixing.share(x, shards)
@@ -99,7 +99,7 @@ def test_any_number_of_blocks_gives_the_same_bits(rows, dim, shards, seed, scale
 
 @small
 @given(**SIZES, seed=st.integers(0, 99))
-def test_rows_that_no_shard_has_changed_stay(rows, dim, shards, seed):
+def test_unchanged_rows_stay_unchanged(rows, dim, shards, seed):
     start, found = learned(rows, dim, shards, seed)
     for one in found:
         one[::2] = start[::2]
@@ -133,9 +133,9 @@ def test_curvature_takes_the_mean_in_the_direction_that_all_rows_share_and_sums_
     np.testing.assert_allclose(mixed[:, 1:], (start + changes)[:, 1:], atol=0.05)
 
 
-def test_one_shard_is_the_result_to_the_bit():
+def test_one_shard_is_returned_bit_identically():
     start, found = learned(50, 4, 1, 1)
-    start *= np.float32(1e20)  # the change alone has lost the digits
+    start *= np.float32(1e20)  # the change alone has too few digits
     np.testing.assert_array_equal(mixed_by_curvature(start, found, np.ones(50), 2), found[0])
 
 

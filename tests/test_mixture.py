@@ -1,4 +1,4 @@
-"""The mixture of Gaussians against scikit-learn's arithmetic, scipy's densities and known truth."""
+"""The Gaussian mixture against scikit-learn, scipy's densities and known clusters."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def as_sklearn(mixture):
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_posteriors_are_those_of_scikit_learn(covariance):
+def test_posteriors_equal_scikit_learns(covariance):
     points, _ = cloud(spread=1.0)
     points = points.astype(np.float64)  # scikit-learn computes in the points' precision
     mixture = fit_mixture(points, 4, covariance=covariance, iterations=5).mixture
@@ -71,7 +71,7 @@ def test_log_likelihood_rises_to_that_of_the_result(covariance):
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_a_round_is_textbook_maximisation(covariance):
+def test_an_iteration_equals_the_textbook_m_step(covariance):
     points, _ = cloud(spread=1.0)
     before, after = (
         fit_mixture(points, 3, covariance=covariance, iterations=rounds, tolerance=-1).mixture
@@ -95,14 +95,14 @@ def test_a_round_is_textbook_maximisation(covariance):
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_clusters_that_lie_apart_are_found(covariance):
+def test_separated_clusters_are_found(covariance):
     points, own = cloud(count=9000)
     found = fit_mixture(points, 4, covariance=covariance).mixture.posteriors(points).argmax(axis=1)
     pairs = {(int(a), int(b)) for a, b in zip(own, found, strict=True)}
     assert len(pairs) == 4
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_result():
     points, _ = cloud(spread=1.0)
     first, again, other = (fit_mixture(points, 4, seed=seed).mixture for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.means, again.means)
@@ -110,8 +110,8 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_an_empty_component_is_put_elsewhere(covariance):
-    """Two points many times over cannot fill four components for ever, nor break anything."""
+def test_an_empty_component_is_restarted(covariance):
+    """Two distinct points cannot fill four components; fitting still ends, with finite values."""
     points = np.repeat(np.array([[0, 0], [1, 3]], dtype=np.float32), 50, axis=0)
     points[:3] += np.array([[0, 8], [9, 0], [9, 9]], dtype=np.float32)
     fitted = fit_mixture(points, 30, covariance=covariance, iterations=20)
@@ -121,7 +121,7 @@ def test_an_empty_component_is_put_elsewhere(covariance):
     assert fitted.reseeded > 0
 
 
-def test_a_start_of_few_rounds_is_as_good(monkeypatch):
+def test_few_k_means_iterations_suffice_as_a_start(monkeypatch):
     points, _ = cloud()
     whole = fit_mixture(points, 4).mixture.log_likelihood(points)
     calls = []
@@ -136,7 +136,7 @@ def test_a_start_of_few_rounds_is_as_good(monkeypatch):
     assert set(calls) == {5} and abs(few - whole) < 1e-3
 
 
-def test_single_component_is_the_sample():
+def test_a_single_component_has_the_moments_of_the_sample():
     points, _ = cloud()
     mixture = fit_mixture(points, 1).mixture
     np.testing.assert_allclose(mixture.means[0], points.mean(axis=0), atol=1e-5)
@@ -144,7 +144,7 @@ def test_single_component_is_the_sample():
     assert mixture.posteriors(points).min() == 1
 
 
-def test_what_cannot_be_fitted():
+def test_invalid_fits():
     points, _ = cloud(count=5)
     with pytest.raises(UsageError, match="clusters=6: there are only 5 words"):
         fit_mixture(points, 6)
@@ -155,6 +155,6 @@ def test_what_cannot_be_fitted():
         fit_mixture(points, 2)
 
 
-def test_far_points_have_posteriors():
+def test_distant_points_have_finite_posteriors():
     mixture = Mixture("spherical", np.array([0.5, 0.5]), np.eye(2), np.array([1e-4]))
     np.testing.assert_allclose(mixture.posteriors(np.array([[1e3, 0.0]])), [[1, 0]])

@@ -1,4 +1,4 @@
-"""The folder of a model: what is saved comes back, what is not ours is an error."""
+"""The folder of a model: round trips, and errors for other folders."""
 
 import json
 
@@ -29,7 +29,7 @@ def change(folder, **values):
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-def test_what_is_saved_comes_back(folder):
+def test_a_saved_model_round_trips(folder):
     model = load_model(folder, "thing", 1)
     assert model.description == {"options": {"k": 2}}
     for name, array in ARRAYS.items():
@@ -40,7 +40,7 @@ def test_what_is_saved_comes_back(folder):
     assert list(model.words()) == ["a", "über"]
 
 
-def test_a_model_is_replaced_whole(folder):
+def test_a_model_is_replaced_completely(folder):
     save_model(folder, "thing", 2, {"x": np.ones(1)}, {})
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "x.npy"]
     assert load_model(folder, "thing", 2).array("x", "float64", 1) == 1
@@ -63,14 +63,14 @@ def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(fold
     assert (folder / "means.npy").exists()
 
 
-def test_a_failure_leaves_the_old_model(folder):
+def test_a_failed_write_keeps_the_old_model(folder):
     with pytest.raises(ValueError, match="Object arrays"):
         save_model(folder, "thing", 1, {"x": np.array([{}])}, {})
     assert load_model(folder, "thing", 1).arrays.keys() == ARRAYS.keys()
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-def test_what_is_no_model_is_not_replaced(tmp_path):
+def test_a_folder_that_is_not_a_model_is_not_replaced(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     for path, message in (
@@ -84,7 +84,7 @@ def test_what_is_no_model_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "A", "", "x.y", "1x"])
-def test_names_cannot_leave_the_folder(folder, name):
+def test_names_cannot_escape_the_folder(folder, name):
     with pytest.raises(ValueError, match="array name"):
         save_model(folder, "thing", 1, {name: np.ones(1)}, {})
     change(folder, arrays={name: {"dtype": "<f4", "shape": [2, 3]}})
@@ -119,13 +119,13 @@ def test_another_kind_or_version(folder):
         (lambda folder: (folder / "model.json").write_text("{"), "is corrupt"),
     ],
 )
-def test_a_damaged_folder_is_refused(folder, damage, message):
+def test_a_damaged_folder_is_an_error(folder, damage, message):
     damage(folder)
     with pytest.raises(FormatError, match=message):
         load_model(folder, "thing", 1).words()
 
 
-def test_arrays_are_what_is_asked_for(folder):
+def test_arrays_have_the_required_type_and_shape(folder):
     model = load_model(folder, "thing", 1)
     assert model.array("means", "float32", None, 3).shape == (2, 3)
     for name, dtype, shape in (
@@ -138,7 +138,7 @@ def test_arrays_are_what_is_asked_for(folder):
             model.array(name, dtype, *shape)
 
 
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     left, own, other = (tmp_path / name for name in (".m.abcd1234.part", ".m.mine.part", ".n"))
     for folder in (left, own, other):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""Nearest words, analogies, the odd word out: as gensim has them, and what is an error."""
+"""Nearest words, analogies and the odd word out, equal to gensim's; errors."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_most_similar_equals_gensim(keyed, query):
 
 
 @pytest.mark.parametrize("restrict", [1, 20, 1000])
-def test_restrict_looks_at_the_first_rows_only(keyed, restrict):
+def test_restrict_searches_the_first_rows_only(keyed, restrict):
     ours = make_vectors().most_similar("w3", topn=5, restrict=restrict)
     same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=restrict))
 
@@ -60,7 +60,7 @@ def test_a_word_a_vector_and_a_list_are_the_same_query():
     for query in (list(row), row.tolist(), tuple(row), [row], row[None], row.astype(np.float64)):
         assert vectors.most_similar(query, topn=4) == expected
     same(vectors.most_similar("w3", topn=3), expected[1:])
-    # also beside others, unlike gensim's, where a vector weighs by its length
+    # also combined with others, unlike gensim, which does not normalise a vector
     mixed = vectors.most_similar([row * 9, "w5"], topn=90)
     same([near for near in mixed if near.word != "w3"], vectors.most_similar(["w3", "w5"], topn=90))
     assert vectors.most_similar(np.array(["w3"]), topn=3) == vectors.most_similar("w3", topn=3)
@@ -81,14 +81,14 @@ def test_equal_neighbors_come_in_order_of_frequency():
     assert vectors.doesnt_match(["d", "b", "a"]) == "d"
 
 
-def test_a_vector_of_zeros_is_like_nothing():
+def test_zero_vectors_have_no_similarity():
     vectors = Vectors("abc", [[1, 0], [0, 0], [2, 1]])
     assert vectors.similarity("a", "b") == 0
     assert [near.word for near in vectors.most_similar("a")] == ["c", "b"]
     assert [near.similarity for near in vectors.most_similar("b")] == [0, 0]
 
 
-def test_what_cannot_be_asked():
+def test_invalid_queries():
     vectors = make_vectors()
     with pytest.raises(KeyError, match="'nowhere' is not among the 90 words"):
         vectors.most_similar("nowhere")

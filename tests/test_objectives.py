@@ -21,7 +21,7 @@ from dcme_w2v.words.trainer import Trainer
 
 KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 TOLERANCE, TOLERANCE_OF_LINEAR = 1e-5, 3e-5
-NARROW = 1e-5  # a choice that single precision may turn around
+NARROW = 1e-5  # a choice that single precision may change
 SMALL = {
     **{"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.1, "threads": 1},
     **{"clusters": 4, "beta": 0.5},
@@ -48,12 +48,12 @@ OBJECTIVE_OPTIONS = {
 
 
 def random_rows(table, seed):
-    """Rows long enough for scores to matter from the first step on."""
+    """Rows long enough for scores to differ from 0 at the first step."""
     table[:] = np.random.default_rng(seed).normal(0, 0.5, table.shape).astype(np.float32)
 
 
 def run_reference(text, options):
-    """Train with the reference from the first seed on in which no choice is too narrow."""
+    """Train with the reference; the seed is the first in which no choice is too narrow."""
     for seed in range(1, 20):
         chosen = resolved(TrainOptions(**SMALL | options, seed=seed))
         kind = chosen.dcme_update if chosen.objective == "dcme" else chosen.objective
@@ -102,7 +102,7 @@ def compare(text, options):
 
 @pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
 @pytest.mark.parametrize(("model", "mode", "gradient"), CONTEXTS)
-def test_every_combination(objective, model, mode, gradient):
+def test_every_combination_equals_the_reference(objective, model, mode, gradient):
     options = {"model": model, "window_mode": mode, "gradient": gradient}
     if model == "skipgram":
         options |= {"window": 2, "epochs": 1}
@@ -129,28 +129,28 @@ def test_every_combination(objective, model, mode, gradient):
         {"objective": "dcme", "top_items": 10, "clusters": 1, "beta": 3.0, "lr": 0.4},
     ],
 )
-def test_unusual_options(options):
+def test_unusual_options_equal_the_reference(options):
     compare(corpus(), {"window_mode": "fixed", "gradient": "exact"} | options)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
 @pytest.mark.parametrize("mode", ["shrink", "fixed", "linear"])
 def test_word_order(objective, mode):
-    """The neighbours' own rows move by four times the rate, so that the rate is lower here."""
+    """The neighbours' own rows have four times the rate, so the rate is lower here."""
     options = {"window_mode": mode, "gradient": "exact", "word_order": True}
     reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
     assert min(np.abs(table).max() for table in (reference.left, reference.right)) > 0.25
     assert np.abs(reference.left - reference.right).max() > 0.25
 
 
-def test_idle_clusters_start_anew():
+def test_idle_clusters_are_restarted():
     options = {"objective": "dcme", "clusters": 6, "beta": 0.05, "top_items": 4, "prior": 0.0}
     reference = compare(corpus(), options)
     assert reference.objective.revived > 1
 
 
-def test_several_sentence_batches_in_a_shard():
-    """A shard is a 64th of the corpus: most of this one is lines of one word, soon read."""
+def test_several_sentence_batches_per_shard():
+    """A shard is a 64th of the corpus, which is mostly lines of one word."""
     ids, _ = corpus(tokens=3000)
     alone = np.full(190_000, LAST, dtype=np.uint32)
     text = np.concatenate([ids, alone])

@@ -1,4 +1,4 @@
-"""Inputs that no command expects: one line that says what is wrong, and no stray exception."""
+"""Unexpected inputs: one error line, and no other exception."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def made(tmp_path_factory):
         ("scdv fit d.txt --vectors v.txt --output new --tolerance inf", 2, "a finite number"),
     ],
 )
-def test_an_odd_input_is_one_line(made, tmp_path, monkeypatch, capsys, command, code, said):
+def test_an_odd_input_is_one_error_line(made, tmp_path, monkeypatch, capsys, command, code, said):
     for path in made.iterdir():
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
@@ -78,7 +78,7 @@ def test_an_odd_input_is_one_line(made, tmp_path, monkeypatch, capsys, command, 
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_labels_with_letters_that_no_font_has_are_drawn_without_warnings(made, tmp_path):
+def test_missing_glyphs_cause_no_warnings(made, tmp_path):
     pytest.importorskip("matplotlib")
     labels = tmp_path / "labels"
     labels.write_text("a\tb\n\U000f0000\n" * 10)
@@ -109,8 +109,8 @@ def test_completion_of_odd_command_lines(monkeypatch, capsys, shell, words, numb
     assert "a bug" not in capsys.readouterr().err
 
 
-def test_figures_of_odd_vectors_are_json(made, capsys):
-    """NaN is none."""
+def test_measures_of_odd_vectors_are_valid_json(made, capsys):
+    """NaN is not valid JSON."""
     for command in (f"scdv topics {made}/m --json", f"classify test {made}/k {made}/d.txt --json"):
         assert run(command.split()) == 0
         json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
@@ -128,8 +128,8 @@ def test_figures_of_odd_vectors_are_json(made, capsys):
         ),
     ],
 )
-def test_the_limit_of_a_shell_is_one_line(made, tmp_path, command, error):
-    """`ulimit -f 0`, or as many blocks as the command gets to."""
+def test_a_file_size_limit_of_the_shell_is_one_line_of_error(made, tmp_path, command, error):
+    """`ulimit -f 0`, or another number of blocks."""
     for path in made.iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "temporary").mkdir()

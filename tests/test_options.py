@@ -1,4 +1,4 @@
-"""Options become flags, flags become options; what is wrong is one line that says what to do."""
+"""Options become flags and flags become options; an error is one line with a remedy."""
 
 from dataclasses import dataclass, fields
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dcme_w2v.errors.DcmeWarning")
 
 
 def parse(arguments, *classes):
-    """Run a command that has the options of the classes, and return the objects it makes."""
+    """Run a command with the options of some classes, and return the objects it creates."""
 
     @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
     def program():
@@ -46,7 +46,7 @@ def train_options(*arguments):
     return parse(list(arguments), TrainOptions)[2]
 
 
-def test_without_flags_the_defaults_of_the_dataclasses_hold():
+def test_defaults_come_from_the_dataclasses():
     assert parse([], *CLASSES)[2:] == [cls() for cls in CLASSES]
 
 
@@ -91,14 +91,14 @@ def test_word2vec_spellings():
         (["--model", "glove"], "model=glove: must be one of cbow, skipgram"),
     ],
 )
-def test_the_dataclass_judges_values(arguments, message):
+def test_the_dataclass_validates_values(arguments, message):
     with pytest.raises(UsageError) as caught:
         train_options(*arguments)
     assert str(caught.value) == message
     assert in_shell_terms(caught.value.message) == f"--{message.replace('=', ' ')}"
 
 
-def test_numbers_become_pythons_own():
+def test_numpy_numbers_become_python_numbers():
     options = TrainOptions(dim=np.int16(7), lr=np.float32(0.5), sample=0)
     assert [type(value) for value in (options.dim, options.lr, options.sample)] == [
         int,
@@ -125,14 +125,14 @@ def test_numbers_become_pythons_own():
         ("--windows", "--window"),
     ],
 )
-def test_an_unknown_flag_names_the_nearest(flag, nearest):
+def test_an_unknown_flag_suggests_the_nearest(flag, nearest):
     with pytest.raises(UsageError) as caught:
         parse([flag, "3"], *CLASSES)
     name = flag.partition("=")[0]
     assert caught.value.message == f"unknown option {name}; did you mean {nearest}?"
 
 
-def test_a_flag_like_no_other_points_to_the_help():
+def test_an_unknown_flag_without_a_near_one_refers_to_the_help():
     with pytest.raises(UsageError, match="unknown option -zzqq; see dcme-w2v make help"):
         parse(["-zzqq"], *CLASSES)
 
@@ -158,7 +158,7 @@ def test_a_switch_takes_no_value():
     assert parse([], Switches)[2] == Switches(loud=False)
 
 
-def test_a_group_names_the_nearest_command_and_flag(capsys):
+def test_a_group_suggests_the_nearest_command_and_flag(capsys):
     @click.group(cls=Group)
     def program():
         pass

@@ -1,4 +1,4 @@
-"""What is in the packages: the source distribution, the wheels, and who is an error."""
+"""Contents of the source distribution and of the wheels; unsupported platforms."""
 
 import os
 import runpy
@@ -46,7 +46,7 @@ def test_the_source_distribution_is_the_repository(tmp_path):
     assert names == tracked - {".gitignore"}
 
 
-def test_windows_is_refused_in_one_line():
+def test_windows_is_one_line_of_error():
     done = setup("egg_info", platform="win32")
     assert done.returncode == 1
     assert done.stderr.startswith("error: dcme-w2v does not support Windows")
@@ -54,7 +54,7 @@ def test_windows_is_refused_in_one_line():
 
 
 @pytest.mark.parametrize("version", ["cp310", f"cp3{sys.version_info.minor + 1}"])
-def test_a_limited_api_that_cannot_be_had_is_refused(tmp_path, version):
+def test_an_unsupported_limited_api_is_an_error(tmp_path, version):
     done = setup("bdist_wheel", f"--py-limited-api={version}", "--dist-dir", tmp_path,
                  "--bdist-dir", tmp_path / "bdist")  # fmt: skip
     assert done.returncode == 1
@@ -79,7 +79,7 @@ def test_faults_of_a_wheel_are_found(tmp_path):
 
 
 @LINUX
-def test_a_file_or_python_that_is_missing_is_an_error(tmp_path):
+def test_a_missing_file_or_python_is_an_error(tmp_path):
     command = [sys.executable, ROOT / "scripts" / "make_wheels.py", "x.tar.gz", "--python", "no"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
@@ -89,7 +89,7 @@ def test_a_file_or_python_that_is_missing_is_an_error(tmp_path):
     assert (done.returncode, done.stderr) == (1, "error: --python no: does not run\n")
 
 
-def test_a_page_is_run_until_an_example_fails(tmp_path):
+def test_a_page_runs_until_an_example_fails(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```shell\necho one > 1\n```\n```python\nimport no_such_package\n```\n"
                     "```shell\nfalse\ntouch 2\n```\n```shell\ntouch 3\n```\n")  # fmt: skip

@@ -1,7 +1,7 @@
-"""The path guard: clashes of inputs and outputs; no file of the user is lost.
+"""The path guard: conflicts of inputs and outputs; no file of the user is lost.
 
 `path_rows.ROWS` has every command with all its paths. A new command, or a new path of a command,
-requires a row there; everything below is then tried with it.
+requires a row there; all tests below then use it.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def test_every_command_and_every_path_is_in_the_table():
 
 
 @pytest.mark.parametrize("row", ROWS, **ids)
-def test_a_command_writes_what_it_has_declared_and_changes_nothing_else(row, work, declared):
+def test_a_command_writes_only_its_declared_outputs(row, work, declared):
     if "plot" in row.line:
         pytest.importorskip("matplotlib")
     before = state(work)
@@ -53,7 +53,7 @@ def test_a_command_writes_what_it_has_declared_and_changes_nothing_else(row, wor
         assert state(work).keys() == after.keys()
 
 
-# ---- clashes ----
+# ---- conflicts ----
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_command_writes_what_it_has_declared_and_changes_nothing_else(row, wor
     ],
     **ids,
 )
-def test_no_output_is_an_input_under_any_name(row, output, source, work, capsys):
+def test_an_output_that_is_an_input_is_an_error(row, output, source, work, capsys):
     for name in names_of(row.reads[source]):
         err = refused(work, capsys, row, **{output: name})
         assert f"{row.flag(output)} {name}" in err
@@ -78,7 +78,7 @@ def test_no_output_is_an_input_under_any_name(row, output, source, work, capsys)
 
 
 @pytest.mark.parametrize("row", [row for row in WRITING if "i.npy" in row.reads.values()], **ids)
-def test_no_output_is_a_file_that_belongs_to_an_input(row, work, capsys):
+def test_an_output_that_belongs_to_an_input_is_an_error(row, work, capsys):
     source = next(name for name, path in row.reads.items() if path == "i.npy")
     for output in row.writes:
         for name in names_of("i.vocab"):
@@ -92,7 +92,7 @@ def test_no_output_is_a_file_that_belongs_to_an_input(row, work, capsys):
     [(row, one, two) for row in WRITING for one in row.writes for two in row.writes if one != two],
     **ids,
 )
-def test_no_two_outputs_are_one_file_under_any_name(row, output, other, there, work, capsys):
+def test_two_equal_outputs_are_an_error(row, output, other, there, work, capsys):
     target = row.writes[other]
     if there:
         Path(target).touch()
@@ -102,7 +102,7 @@ def test_no_two_outputs_are_one_file_under_any_name(row, output, other, there, w
 
 
 @pytest.mark.parametrize("row", WRITING, **ids)
-def test_no_path_is_one_that_belongs_to_an_output(row, work, capsys, declared):
+def test_a_path_that_belongs_to_an_output_is_an_error(row, work, capsys, declared):
     with contextlib.suppress(ModuleNotFoundError):
         run(row.arguments())
     beside = {one.path: one.shown.replace("=", " ") for one in declared if "(beside" in one.shown}
@@ -129,7 +129,7 @@ def test_no_path_is_one_that_belongs_to_an_output(row, work, capsys, declared):
     [(row, output, one) for row, output in ONE_OUTPUT for one in row.folders],
     **ids,
 )
-def test_no_output_is_in_a_folder_that_is_read(row, output, source, work, capsys):
+def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, capsys):
     Path("in", "deep").mkdir(parents=True)
     shutil.copy(row.reads[source], "in/a.txt")
     shutil.copy(row.reads[source], "in/deep/b.txt")
@@ -148,13 +148,13 @@ def test_no_output_is_in_a_folder_that_is_read(row, output, source, work, capsys
 
 
 @pytest.mark.parametrize(("row", "output"), [one for one in ONE_OUTPUT if "model" in one[0].reads])
-def test_no_output_is_in_a_model_that_is_read(row, output, work, capsys):
+def test_an_output_in_an_input_model_is_an_error(row, output, work, capsys):
     model = row.reads["model"]
     for name in names_of(f"{model}/new{Path(row.writes[output]).suffix}", exists=False):
         assert f"MODEL {model}" in refused(work, capsys, row, **{output: name})
 
 
-def test_nothing_is_read_or_logged_in_a_folder_that_is_replaced(work, capsys):
+def test_inputs_and_logs_in_a_replaced_folder_are_errors(work, capsys):
     fit = next(row for row in ROWS if row.line.startswith("scdv fit"))
     shutil.copy("v.txt", "m/vectors.npy")
     err = refused(work, capsys, fit, vectors="m/vectors.npy", output="here/m")
@@ -172,7 +172,7 @@ def test_nothing_is_read_or_logged_in_a_folder_that_is_replaced(work, capsys):
 
 
 @pytest.mark.parametrize("command", ["vocab", "phrases", "convert"])
-def test_standard_input_and_output_are_files_as_any(command, work):
+def test_redirected_standard_input_and_output_are_checked(command, work):
     """`dcme-w2v vocab - --output c.txt < c.txt`, and `... c.txt --output - >> c.txt`."""
     source = "v.txt" if command == "convert" else "c.txt"
     before = state(work)
@@ -191,7 +191,7 @@ def test_standard_input_and_output_are_files_as_any(command, work):
 
 
 @pytest.mark.parametrize("row", [row for row in WRITING if row.kept != ("output",)], **ids)
-def test_an_empty_name_and_that_of_a_folder_are_refused(row, work, capsys):
+def test_empty_names_and_folders_as_outputs_are_errors(row, work, capsys):
     for name in row.reads:
         assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})
     for name in row.writes:

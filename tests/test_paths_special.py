@@ -1,4 +1,4 @@
-"""The path guard with pipes, links, devices, logs and model folders; see `path_rows`."""
+"""The path guard with pipes, links, devices, logs and model folders; see path_rows.py."""
 
 import contextlib
 import gzip
@@ -27,7 +27,7 @@ from dcme_w2v.cli.main import run
 
 @contextlib.contextmanager
 def reader_of(path):
-    """Read a pipe to its end in a thread; gives a list with what came."""
+    """Read a pipe to its end in a thread; yields a list with the bytes."""
     came = []
     thread = threading.Thread(target=lambda: came.append(Path(path).read_bytes()), daemon=True)
     thread.start()
@@ -36,7 +36,7 @@ def reader_of(path):
 
 
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
-def test_a_pipe_is_written_to_and_stays(row, output, work, capsys):
+def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
     if "plot" in row.line:
         pytest.importorskip("matplotlib")
     pipe = f"pipe{Path(row.writes[output]).suffix}"
@@ -52,7 +52,7 @@ def test_a_pipe_is_written_to_and_stays(row, output, work, capsys):
 
 
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
-def test_a_link_stays_and_other_names_of_a_target_keep_what_they_had(row, output, work):
+def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
     if "plot" in row.line:
         pytest.importorskip("matplotlib")
     suffix = Path(row.writes[output]).suffix
@@ -73,7 +73,7 @@ def test_a_link_stays_and_other_names_of_a_target_keep_what_they_had(row, output
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
-def test_a_device_is_written_to_and_stays(row, output, work, capsys):
+def test_a_device_is_written_to_and_kept(row, output, work, capsys):
     if "plot" in row.line:
         pytest.importorskip("matplotlib")
     device = f"null{Path(row.writes[output]).suffix}"
@@ -105,7 +105,7 @@ def test_process_substitution_and_open_files_are_written_to(work):
     assert Path("seven").read_text() == f"{plain}after\n"
 
 
-def test_a_pipe_whose_reader_goes_away_is_an_error(work, capsys):
+def test_a_pipe_closed_by_its_reader_is_an_error(work, capsys):
     read, write = os.pipe()
     os.close(read)
     assert run(["vocab", "c.txt", "--output", f"/dev/fd/{write}", "--min-count", "1"]) == 1
@@ -118,14 +118,14 @@ def test_a_pipe_whose_reader_goes_away_is_an_error(work, capsys):
 
 @pytest.mark.parametrize("content", ["A letter.\n", '{"a": 1}\n', "\n", '{"event": "end"}\nDear\n'])
 @pytest.mark.parametrize("row", [row for row in WRITING if "log_json" in row.writes], **ids)
-def test_a_log_replaces_no_file_that_is_none(row, content, work, capsys):
+def test_a_log_replaces_only_a_log(row, content, work, capsys):
     Path("mine").write_text(content)
     assert "mine: exists and is not a log" in refused(work, capsys, row, log_json="mine")
 
 
-def test_a_log_is_continued_by_a_resumed_run_only(work):
+def test_only_a_resumed_run_continues_a_log(work):
     line = f"train c.txt --output o --checkpoint ock --log-json log {SMALL}".split()
-    Path("log").write_text('{"event": "end"}\n{"event": "sta')  # as a run that was killed leaves it
+    Path("log").write_text('{"event": "end"}\n{"event": "sta')  # the state after a killed run
     assert run(line) == 0
     first = Path("log").read_text()
     assert "sta\n" not in first and first.startswith('{"event": "start"')
@@ -134,7 +134,7 @@ def test_a_log_is_continued_by_a_resumed_run_only(work):
     assert Path("log").read_text().startswith(first[:-3] + "\n" + '{"event": "start"')
 
 
-def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
+def test_an_invalid_option_does_not_change_an_older_log(work, capsys):
     train, classify, *_ = (row for row in WRITING if "log_json" in row.writes)
     Path("log").write_text('{"event": "end"}\n')
     for row, wrong in ((train, ["--lr", "0"]), (classify, ["--patience", "0"])):
@@ -156,7 +156,7 @@ def test_a_wrong_option_leaves_an_older_log_alone(work, capsys):
     ],
 )
 @pytest.mark.parametrize("row", [row for row in WRITING if row.kept == ("output",)], **ids)
-def test_a_model_replaces_no_folder_that_holds_anything_else(row, change, work, capsys):
+def test_a_model_replaces_only_a_model(row, change, work, capsys):
     kinds = {"scdv fit": "m", "fuse fit": "f", "fuse shrink": "s"}
     own = kinds.get(" ".join(row.line.split()[:2]), "k")
     other = "k" if own == "m" else "m"
@@ -168,7 +168,7 @@ def test_a_model_replaces_no_folder_that_holds_anything_else(row, change, work, 
     assert "link: is " in refused(work, capsys, row, output="link")
 
 
-def test_a_link_to_a_model_stays(work):
+def test_a_link_to_a_model_is_kept(work):
     Path("link").symlink_to("k")
     before = Path("k", "model.json").stat().st_ino
     assert run(["classify", "train", "d.txt", "--output", "link", "--epochs", "1", "--quiet"]) == 0

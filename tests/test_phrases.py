@@ -1,4 +1,4 @@
-"""Phrases: scores and joins against a plain count, tables, files and errors."""
+"""Phrases: scores and joined text against a plain count; tables, files and errors."""
 
 import gzip
 import itertools
@@ -20,7 +20,7 @@ sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), 
 
 
 def expected(lines, options, threshold):
-    """Join by the definition: lists of words, pass by pass; and the phrases of each pass."""
+    """Join phrases by the definition; return the lists of words and the phrases of each pass."""
     tables = []
     for _ in range(options.passes):
         words = Counter(word for line in lines for word in line)
@@ -34,7 +34,7 @@ def expected(lines, options, threshold):
             if options.scorer == "npmi":
                 score = math.log(ab / n / (words[a] / n * words[b] / n)) / -math.log(ab / n)
             if abs(score - threshold) < 1e-9:
-                return None  # rounding decides
+                return None  # decided by rounding errors
             if score > threshold:
                 table[a, b] = ab, score
         lines = [joined(line, table) for line in lines]
@@ -55,7 +55,7 @@ def joined(line, table):
 
 @pytest.mark.parametrize("piece", [1, 4, 1000])
 @pytest.mark.parametrize(("scorer", "threshold"), [("default", 0.75), ("npmi", 0.05)])
-def test_phrases_by_definition(tmp_path_factory, monkeypatch, piece, scorer, threshold):
+def test_phrases_equal_the_definition(tmp_path_factory, monkeypatch, piece, scorer, threshold):
     monkeypatch.setattr(phrases, "PIECE", piece)
     monkeypatch.setattr(pairs, "_MERGED_AT_ONCE", 3)
     folder = tmp_path_factory.mktemp("phrases")
@@ -103,7 +103,7 @@ def test_the_command(corpus, tmp_path, capsys):
     assert (tmp_path / "t").read_text().startswith("1\tnew\tyork\t13\t")
 
 
-def test_a_table_joins_the_same_in_other_text(corpus, tmp_path, capsysbinary):
+def test_a_table_of_phrases_applies_to_other_text(corpus, tmp_path, capsysbinary):
     flags = ["--output", "o", "--save-table", "t", "--threshold", "1", "--passes", "2"]
     assert run(["phrases", corpus, *flags]) == 0
     assert run(["phrases", corpus, "--output", "again", "--read-table", "t"]) == 0
@@ -115,7 +115,7 @@ def test_a_table_joins_the_same_in_other_text(corpus, tmp_path, capsysbinary):
     assert capsysbinary.readouterr() == (b"the new_york_times\n", b"")
 
 
-def test_a_phrase_that_is_spelled_like_a_word_is_that_word(tmp_path):
+def test_a_phrase_spelled_like_a_word_is_that_word(tmp_path):
     (tmp_path / "c").write_text("a b c\n" * 4 + "a_b c\n" + "d\n" * 20)
     options = PhraseOptions(passes=2, threshold=2.0, min_count=2)
     found = phrases.join_phrases([str(tmp_path / "c")], tmp_path / "o", options)
@@ -139,7 +139,7 @@ def test_a_phrase_that_is_spelled_like_a_word_is_that_word(tmp_path):
         "\xff",
     ],
 )
-def test_tables_that_are_refused(tmp_path, line):
+def test_invalid_tables(tmp_path, line):
     (tmp_path / "t").write_bytes(line.encode("latin-1"))
     with pytest.raises(FormatError, match=r"t:1: is not a phrase .*save_table"):
         PhraseTable.load(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""--dry-run: what training, classification and SCDV would take; nothing is written."""
+"""--dry-run: memory and disk of training, classification and SCDV; nothing is written."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_dry_run_in_json(files, capsys, name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_what_does_not_fit_into_memory_is_refused(files, capsys, monkeypatch, name):
+def test_more_than_the_available_memory_is_an_error(files, capsys, monkeypatch, name):
     monkeypatch.setattr(memory, "memory_limit", lambda: 100)
     for module in ("dcme_w2v.words.resources", "dcme_w2v.classify.resources",
                    "dcme_w2v.documents.fit"):  # fmt: skip
@@ -57,12 +57,12 @@ def test_what_does_not_fit_into_memory_is_refused(files, capsys, monkeypatch, na
     assert plan["refused"] in said.err
 
 
-def test_a_hundred_million_hash_values_take_the_memory_of_those_that_occur(files, capsys):
+def test_only_hash_values_that_occur_take_memory_in_training(files, capsys):
     line = "classify train d.txt --output o --hashing 100000000 --dry-run --json --quiet"
     assert run(line.split()) == 0
     assert json.loads(capsys.readouterr().out)["memory_bytes"] < 1e6
 
 
-def test_json_of_a_trained_classifier_is_its_record(files, capsys):
+def test_json_of_a_trained_classifier_equals_its_record(files, capsys):
     assert run([*COMMANDS["classify train"].split(), "--json", "--quiet", "--epochs", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"].keys() == {"x", "y", "z"}

@@ -1,4 +1,4 @@
-"""`dcme-w2v plot`: what is drawn of each kind of file, formats, and what is an error."""
+"""`dcme-w2v plot`: pictures of each kind of file, formats, and errors."""
 
 import json
 
@@ -18,7 +18,7 @@ TABLE = {
 
 
 def log(path, losses, **more):
-    """Write a log with an epoch for each loss."""
+    """Write a log with one epoch per loss."""
     lines = [{"event": "start", "seconds": 0, "stage": "training", "unit": "words", "total": 9}]
     for epoch, loss in enumerate(losses, 1):
         lines.append({"event": "progress", "seconds": 1, "done": epoch, "loss": loss, "lr": 0.1})
@@ -111,7 +111,7 @@ def test_tables(tmp_path, capsys):
         (b"some text\n", "", "neither a header"),
     ],
 )
-def test_what_cannot_be_drawn(content, flags, message, tmp_path, capsys):
+def test_invalid_inputs_of_plots(content, flags, message, tmp_path, capsys):
     path, out = tmp_path / "x", tmp_path / "p.png"
     path.write_bytes(content)
     code = run(["plot", str(path), "--output", str(out), *flags.split()])

@@ -1,4 +1,4 @@
-"""Word vectors less what all of them share: `convert --postprocess`."""
+"""Removing common components of word vectors: `convert --postprocess`."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_centre_subtracts_the_mean(matrix):
     np.testing.assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
 
 
-def test_damp_leaves_five_directions_the_variance_of_the_sixth(matrix):
+def test_damp_reduces_five_directions_to_the_variance_of_the_sixth(matrix):
     before = np.linalg.eigvalsh(np.cov(matrix.T))
     after = np.linalg.eigvalsh(np.cov(postprocessed(matrix, "damp").T))
     np.testing.assert_allclose(after[2:], before[2], rtol=1e-3)

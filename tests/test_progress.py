@@ -1,4 +1,4 @@
-"""The progress of a training run: on a terminal, in a log file, as JSON lines, quietly."""
+"""The progress of a training run: on a terminal, in a log file, as JSON lines, with --quiet."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def records(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_lines_come_every_ten_seconds_with_speed_loss_and_time_left():
+def test_progress_lines_have_speed_loss_and_time_left():
     clock, out = Clock(), io.StringIO()
     lines = Lines(out, clock=clock)
     lines.stage("training", 4000, "words")
@@ -50,7 +50,7 @@ def test_an_epoch_without_a_loss_shows_none():
     assert epoch_line({**record, "loss": 1.25}) == "epoch 2: loss 1.25, 0.5 s"
 
 
-def test_lines_without_a_total_promise_no_end():
+def test_lines_without_a_total_have_no_eta():
     clock, out = Clock(), io.StringIO()
     lines = Lines(out, clock=clock)
     lines.stage("counting", None, "bytes")
@@ -59,7 +59,7 @@ def test_lines_without_a_total_promise_no_end():
     assert out.getvalue() == "counting: 500 bytes, 50 bytes/s\n"
 
 
-def test_a_terminal_gets_a_bar_and_whole_lines_above_it():
+def test_a_terminal_gets_a_bar_and_lines_above_it():
     screen = Screen()
     bar = Terminal(screen)
     bar.stage("counting", 10, "bytes")
@@ -84,7 +84,7 @@ def test_a_terminal_that_reports_no_size_gets_a_bar():
         bar.close()
         screen.flush()
         drawn = b""
-        while b"reading: 100%" not in drawn:  # in pieces; blocks if it never comes
+        while b"reading: 100%" not in drawn:  # in pieces; blocks if it is missing
             drawn += os.read(ours, 10_000)
     os.close(ours)
 
@@ -100,7 +100,7 @@ def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
         assert ("\r" in stream.getvalue()) is carriage_returns
 
 
-def test_quiet_says_nothing_but_still_logs(tmp_path, capsys):
+def test_quiet_prints_nothing_and_still_logs(tmp_path, capsys):
     log = tmp_path / "log.jsonl"
     with reporting(quiet=True, log_json=str(log)) as reporter:
         reporter.stage("training", 10, "words")
@@ -112,7 +112,7 @@ def test_quiet_says_nothing_but_still_logs(tmp_path, capsys):
     assert events == ["start", "progress", "epoch", "message", "end"]
 
 
-def test_the_log_has_the_promised_keys_and_can_be_read_while_it_grows(tmp_path):
+def test_the_log_has_its_documented_keys_and_is_readable_during_the_run(tmp_path):
     clock, path = Clock(), tmp_path / "log.jsonl"
     log = JsonLog(str(path), clock=clock)
     log.stage("training", 10, "words")
@@ -141,7 +141,7 @@ def test_numbers_that_are_not_finite_are_null(tmp_path):
     assert records(path)[0]["heldout_log_probability"] is None
 
 
-def test_an_error_ends_the_log_and_goes_on_to_the_caller(tmp_path):
+def test_an_error_ends_the_log_and_is_raised(tmp_path):
     path = tmp_path / "log.jsonl"
     with pytest.raises(ValueError, match="boom"), reporting(True, str(path)) as reporter:
         reporter.stage("training", 10, "words")
@@ -153,7 +153,7 @@ def test_an_error_ends_the_log_and_goes_on_to_the_caller(tmp_path):
     assert records(path)[-1]["error"] == "KeyboardInterrupt"
 
 
-def test_an_error_before_anything_has_begun_leaves_an_older_log_alone(tmp_path):
+def test_an_early_error_does_not_change_an_older_log(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"event": "end"}\n')
     with pytest.raises(UsageError), reporting(True, str(path)):
@@ -161,7 +161,7 @@ def test_an_error_before_anything_has_begun_leaves_an_older_log_alone(tmp_path):
     assert path.read_text() == '{"event": "end"}\n'
 
 
-def test_a_log_that_cannot_be_opened_stops_before_any_work(tmp_path):
+def test_a_log_that_cannot_be_opened_is_an_error_before_any_work(tmp_path):
     with (
         pytest.raises(UsageError, match="no folder"),
         reporting(True, str(tmp_path / "none" / "log.jsonl")),
@@ -170,7 +170,7 @@ def test_a_log_that_cannot_be_opened_stops_before_any_work(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_does_not_stop_training_but_is_told_at_the_end():
+def test_a_full_disk_does_not_stop_training_and_is_reported_at_the_end():
     worked = []
     with pytest.raises(ResourceError, match="/dev/full: the log is incomplete"):  # noqa: SIM117
         with reporting(True, "/dev/full") as reporter:

@@ -1,4 +1,4 @@
-"""docs/promises.md: every sentence names a test that exists."""
+"""docs/promises.md: every item names an existing test."""
 
 import ast
 import re

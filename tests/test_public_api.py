@@ -1,4 +1,4 @@
-"""The package's own names: lazy, listed, seen by type checkers; what the program imports."""
+"""Public names: lazy, listed, visible to type checkers; imports of the program."""
 
 import ast
 import importlib
@@ -13,12 +13,12 @@ import dcme_w2v as dw
 from dcme_w2v.cli.main import COMMANDS
 
 SOURCE = Path(dw.__file__)
-# Slow to import: only what uses them may.
+# Slow to import: only where they are used.
 SLOW = {"matplotlib", "numpy", "scipy", "sklearn", "smart_open", "threadpoolctl", "tqdm"}
 
 
 def modules_after(code):
-    """Return the names of all modules that a new process has imported after running code."""
+    """Return the names of all modules that a new process imports by running code."""
     command = f"import json, sys\n{code}\nprint('\\n' + json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", command], check=True, capture_output=True, text=True
@@ -34,7 +34,7 @@ def run_in_process(*arguments):
     )
 
 
-def test_names_are_listed_and_found_once():
+def test_public_names_are_listed_and_found_once():
     assert sorted(dw.__all__) == sorted([*dw._MODULES, "__version__"])
     assert set(dw.__all__) <= set(dir(dw))
     for name, module in dw._MODULES.items():
@@ -45,7 +45,7 @@ def test_names_are_listed_and_found_once():
         dw.Vektors  # noqa: B018
 
 
-def test_type_checkers_see_the_same_names():
+def test_type_checkers_find_the_same_names():
     tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
@@ -79,7 +79,7 @@ def test_help_imports_nothing_slow(arguments):
     assert {name.partition(".")[0] for name in new} & SLOW == set()
 
 
-def test_vectors_need_numpy_alone(tmp_path):
+def test_vectors_need_only_numpy(tmp_path):
     code = (
         "import dcme_w2v as dw\n"
         "v = dw.Vectors(['a', 'b'], [[1, 2], [3, 4]])\n"

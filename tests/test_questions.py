@@ -36,7 +36,7 @@ def piped(monkeypatch, data):
 
 
 @pytest.mark.parametrize("k", [1, 3, 7, 40, 200])
-def test_the_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
+def test_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
     monkeypatch.setattr(nearest, "QUERIES", 5)
     monkeypatch.setattr(nearest, "ROWS", 16)
     random = np.random.default_rng(k)
@@ -83,7 +83,7 @@ def test_a_mapped_table_is_not_copied(path, monkeypatch):
     assert np.shares_memory(taken[0], vectors.vectors) and isinstance(taken[0].base, np.memmap)
 
 
-def test_words_are_found_before_and_after_the_index_of_all_is_built(path):
+def test_words_are_found_before_and_after_the_index_is_built(path):
     words = Vectors.load(path).words
     for _ in range(4):
         assert [words.find(word) for word in WORDS] == list(range(6))
@@ -108,7 +108,7 @@ def test_a_query_of_signed_words(words, path, capsys):
     assert float(cosine) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_word_that_starts_with_a_sign_is_a_word(path):
+def test_words_may_start_with_a_sign(path):
     [plain, signed] = Asker(Vectors.load(path), 1).neighbors([["-lrb-"], ["--lrb-"]])
     assert list(plain.record["neighbors"]) == ["-lrb-"]
     assert signed.rows[0][1] != "-lrb-" and float(signed.rows[0][2]) > 0.5
@@ -149,7 +149,7 @@ def test_similarity_and_the_odd_one_out(path, capsys):
         ("similarity", 2, "Usage"),
     ],
 )
-def test_wrong_questions(line, code, message, path, capsys):
+def test_invalid_questions(line, code, message, path, capsys):
     assert run(line.format(path).split()) == code
     out, err = capsys.readouterr()
     assert out == "" and message in err
@@ -177,7 +177,7 @@ def test_lines_of_standard_input(command, lines, expected, path, monkeypatch, ca
     assert ("nobody" in err) == ("nobody" in lines)
 
 
-def test_every_line_has_its_object(path, monkeypatch, capsys):
+def test_every_line_of_input_gives_a_json_object(path, monkeypatch, capsys):
     piped(monkeypatch, b"man king woman\nman king\nman \xff\xfe king\n" * 500)
     assert run(["analogy", path, "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -187,13 +187,13 @@ def test_every_line_has_its_object(path, monkeypatch, capsys):
     assert records[2]["missing"] == ["\udcff\udcfe"]
 
 
-def test_a_line_without_end(path, monkeypatch, capsys):
+def test_a_last_line_without_a_line_feed(path, monkeypatch, capsys):
     piped(monkeypatch, b"x" * (3 << 20))
     assert run(["neighbors", path]) == 1
     assert "a line is longer than 1 MB" in capsys.readouterr().err
 
 
-def test_a_pipe_that_stays_open_gets_each_answer_at_once(path):
+def test_an_open_pipe_gets_each_answer_immediately(path):
     command = [sys.executable, "-m", "dcme_w2v", "similarity", path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
@@ -230,7 +230,7 @@ def test_a_terminal_completes_words_by_tab(path):
         expect(ours, b"> ")
         os.write(ours, b"wom\t\n")
         expect(ours, b"woman\tqueen\t")
-        expect(ours, b"> ")  # Ctrl-D before the prompt would be lost
+        expect(ours, b"> ")  # Ctrl-D before the prompt is ignored
         os.write(ours, b"\x04")
         assert process.wait(30) == 0
     finally:
@@ -240,7 +240,7 @@ def test_a_terminal_completes_words_by_tab(path):
 
 
 def expect(terminal, wanted):
-    """Read from a terminal until there is a text."""
+    """Read from a terminal until a text appears."""
     seen, end = b"", time.monotonic() + 60
     while wanted not in seen and time.monotonic() < end:
         if select.select([terminal], [], [], 1)[0]:

@@ -48,7 +48,7 @@ def healthy(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_rows_with_faults_are_left_out(pack, tmp_path, capsys):
+def test_rows_with_faults_are_dropped(pack, tmp_path, capsys):
     (tmp_path / "bad").write_bytes(pack(BAD))
     found = converted(tmp_path / "bad", "--invalid", "skip")
     assert list(found.words) == ["good", "köln"]
@@ -94,7 +94,7 @@ def test_an_npy_file_with_faults(tmp_path):
     assert list(converted(path, "--invalid", "replace").words) == ["a", "b", "\ufffd"]
 
 
-def test_a_healthy_file_is_not_changed_by_repair(healthy, capsys):
+def test_a_file_without_faults_is_not_changed_by_repair(healthy, capsys):
     assert (
         converted(healthy, "--invalid", "skip").vectors.tolist()
         == Vectors.load(healthy).vectors.tolist()
@@ -120,7 +120,7 @@ def test_text_without_header(healthy):
     assert first.startswith("w0 ") and len(first.split()) == 7
 
 
-def test_reduction_keeps_distances_where_the_variance_is(healthy, capsys):
+def test_reduction_preserves_distances(healthy, capsys):
     found = converted(healthy, "--reduce", "3", name="o.bin")
     assert found.dim == 3 and "3 dimensions keep 100.0 % of the variance" in capsys.readouterr().err
     before = Vectors.load(healthy).vectors
@@ -155,7 +155,7 @@ def test_wrong_use(flags, message, healthy, monkeypatch, capsys):
 
 
 def refused_last(capsys, code):
-    """Return the error, which follows what was left out."""
+    """Return the error line, which follows the lines about dropped rows."""
     assert code in (1, 2)
     err = capsys.readouterr().err
     assert err.splitlines()[-1].startswith("error: ") and "a bug" not in err

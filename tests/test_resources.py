@@ -1,4 +1,4 @@
-"""Memory and disk that a run needs: refused before training where they are not there."""
+"""Memory and disk that a run needs: an error before training if they are not available."""
 
 import mmap
 
@@ -24,7 +24,7 @@ def plan_of(tmp_path, **more):
         return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
 
 
-def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
+def test_insufficient_memory_is_an_error_before_training(tmp_path, capsys, monkeypatch):
     corpus = write_corpus(tmp_path / "c.txt")
     monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
@@ -36,14 +36,14 @@ def test_memory_that_is_not_there_is_refused_before_training(tmp_path, capsys, m
     assert found.err.endswith("raise --min-count\n")
 
 
-def test_disk_that_is_not_there_is_refused_before_training(tmp_path, capsys, monkeypatch):
+def test_insufficient_disk_is_an_error_before_training(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(resources, "free_bytes", lambda folder: 500)
     monkeypatch.setattr(run_module, "Trainer", None)
     code = train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin")
     assert "need about" in refused(capsys, code)
 
 
-def test_what_is_written_to_one_file_system_adds_up(tmp_path):
+def test_outputs_on_one_file_system_are_added_up(tmp_path):
     plain = plan_of(tmp_path)
     kept = plan_of(tmp_path, checkpoints=CheckpointOptions(checkpoint=str(tmp_path / "k")))
     both = plan_of(tmp_path, output_tables=str(tmp_path / "tables"))
@@ -52,7 +52,7 @@ def test_what_is_written_to_one_file_system_adds_up(tmp_path):
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
 
 
-def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
+def test_the_memory_limit_of_a_container_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "GROUP_LIMIT", tmp_path / "memory.max")
     everything = memory.memory_limit()
     (tmp_path / "memory.max").write_text("max\n")
@@ -61,7 +61,7 @@ def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
     assert memory.memory_limit() == 12345
 
 
-def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monkeypatch):
+def test_a_failed_allocation_is_one_line_of_error(tmp_path, capsys, monkeypatch):
     def refuse(rows, dim):
         return np.empty((1 << 50, 8), dtype=np.float32)
 
@@ -72,8 +72,8 @@ def test_memory_that_is_refused_by_the_system_is_one_line(tmp_path, capsys, monk
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["ns", "nce"])
-def test_tables_of_more_than_two_to_the_31_numbers(monkeypatch, objective):
-    """Sparse tables: rows that are not met take no memory, although all are looked at."""
+def test_tables_of_more_than_2_to_the_31_numbers(monkeypatch, objective):
+    """Sparse tables: rows that are not used take no memory, although all are checked."""
     words, dim = 131_200, 16_384
     assert words * dim > 2**31
 

@@ -1,4 +1,4 @@
-"""Signals and resume on the command line; see test_checkpoint.py for the state itself."""
+"""Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
     start, sent = Trainer.epoch, []
 
     def send(self, now, watch=None):
-        if now == epoch and not sent:  # not again where the run is resumed
+        if now == epoch and not sent:  # only once, not after resuming
             sent.append(number)
             os.kill(os.getpid(), number)
         return start(self, now, watch)
@@ -56,7 +56,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch, number):
+def test_a_signal_saves_and_resume_continues(tmp_path, corpus, capsys, monkeypatch, number):
     straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
     log = tmp_path / "log"
     files = ("--output-context", str(tmp_path / "c.bin"), "--log-json", str(log))
@@ -83,7 +83,7 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path, corpus, capsys, monkeypatch
     assert [one["epoch"] for one in epochs if one["event"] == "epoch"] == [1, 2, 3]
 
 
-def test_a_signal_without_checkpoints_saves_the_vectors_so_far(
+def test_a_signal_without_checkpoints_saves_the_current_vectors(
     tmp_path, corpus, capsys, monkeypatch
 ):
     output = tmp_path / "v.bin"
@@ -98,7 +98,7 @@ def test_a_signal_without_checkpoints_saves_the_vectors_so_far(
     ]  # fmt: skip
 
 
-def test_a_signal_while_reading_ends_at_once(tmp_path, corpus, capsys, monkeypatch):
+def test_a_signal_during_reading_ends_immediately(tmp_path, corpus, capsys, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
@@ -141,7 +141,7 @@ def kept_of(tmp_path, corpus, *flags):
         (["--deterministic"], "--deterministic is True and was False"),
     ],
 )
-def test_changed_options_are_refused(tmp_path, corpus, capsys, flags, said):
+def test_changed_options_are_an_error(tmp_path, corpus, capsys, flags, said):
     folder = kept_of(tmp_path, corpus)
     assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
     assert said in capsys.readouterr().err
@@ -163,14 +163,14 @@ def test_threads_are_those_of_the_checkpoint(tmp_path, corpus):
     assert manifest(tmp_path / "w.bin")["options"]["threads"] == 3
 
 
-def test_deterministic_goes_on_with_any_threads(tmp_path, corpus):
+def test_deterministic_resumes_with_any_threads(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus, "--deterministic", "--threads", "3")
     flags = ("--deterministic", "--threads", "2", "--resume", folder)
     assert train_short(corpus, tmp_path / "w.bin", *flags) == 0
     assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
 
 
-def test_another_corpus_is_refused(tmp_path, corpus, capsys):
+def test_another_corpus_is_an_error(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     text = Path(corpus).read_text().split()
     Path(corpus).write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
@@ -189,7 +189,7 @@ def test_a_corpus_that_moved_is_the_same(tmp_path, corpus):
     assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
 
 
-def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
+def test_the_folder_of_an_earlier_run_is_not_overwritten(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     before = sorted(Path(folder).iterdir())
     assert train_short(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
@@ -197,7 +197,7 @@ def test_a_folder_of_an_earlier_run_is_not_written_to(tmp_path, corpus, capsys):
     assert sorted(Path(folder).iterdir()) == before
 
 
-def test_resuming_what_has_ended_says_so(tmp_path, corpus, capsys):
+def test_resuming_a_complete_run_is_reported(tmp_path, corpus, capsys):
     folder = tmp_path / "k"
     assert (
         train_short(
@@ -218,7 +218,7 @@ def test_resume_without_a_checkpoint(tmp_path, corpus, capsys):
     assert train_short(corpus, output, "--resume", folder, "--checkpoint", folder) == 0
 
 
-def test_a_checkpoint_can_be_started_from_with_other_options(tmp_path, corpus):
+def test_a_checkpoint_can_initialise_a_run_with_other_options(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus)
     vectors = generations_in(Path(folder))[-1] / "vectors.npy"
     assert train_short(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
@@ -229,7 +229,7 @@ def test_a_dry_run_makes_no_folder(tmp_path, corpus):
     assert not (tmp_path / "k").exists()
 
 
-def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypatch):
+def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     folder = tmp_path / "k"
     advance = schedule.Checkpointer.end_epoch
@@ -250,8 +250,8 @@ def test_divergence_names_the_last_good_state(tmp_path, corpus, capsys, monkeypa
     assert np.isfinite(Checkpoint.load(folder / "000001")._table("context.npy", (43, 16))).all()
 
 
-def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
-    """The threads check only losses of trained words; polls check all rows in turn."""
+def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):
+    """Threads check only losses of trained words; polling checks all rows in turn."""
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
     ids, counts = lines([1000] * 2400)  # a poll ends it at once
     counts = np.append(counts, 1)
@@ -265,7 +265,7 @@ def test_a_number_that_nobody_meets_is_found_within_the_epoch(monkeypatch):
     assert threading.active_count() == before
 
 
-def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monkeypatch):
+def test_vectors_that_cannot_be_written_are_kept_elsewhere(tmp_path, corpus, capsys, monkeypatch):
     folder = tmp_path / "k"
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -292,7 +292,7 @@ def test_vectors_that_cannot_be_written_are_kept(tmp_path, corpus, capsys, monke
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_process_that_is_signalled_ends_in_one_line(tmp_path, number):
+def test_a_signalled_process_ends_with_one_line(tmp_path, number):
     """In a separate process, at an arbitrary time; scripts/torture.py checks the results."""
     corpus = write_corpus(tmp_path / "corpus.txt")
     command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "100000", "--quiet"]

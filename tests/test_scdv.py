@@ -1,4 +1,4 @@
-"""Document vectors against the paper's formulas, written densely and without haste."""
+"""Document vectors against the paper's formulas, computed densely."""
 
 import dataclasses
 
@@ -49,13 +49,13 @@ def smooth_idf(model, documents):
 
 @pytest.mark.parametrize("covariance", ["tied", "spherical", "diag"])
 @pytest.mark.parametrize("percentage", [0.0, 4.0, 40.0])
-def test_vectors_are_those_of_the_paper(covariance, percentage):
+def test_vectors_equal_the_papers_formulas(covariance, percentage):
     train, test = make_texts(), make_texts(300, seed=5)
     options = dataclasses.replace(SMALL_SCDV, covariance=covariance, sparsity=percentage)
     model = fit_documents(train, word_vectors(), options)
     rows = transform(model, test)
     oracle = dense_scdv(model, train, test, percentage, smooth_idf(model, train))
-    # At the threshold itself a rounding error decides; a number may then be on either side of it.
+    # At the threshold a rounding error decides whether a number is dropped.
     near = np.abs(np.abs(oracle) - model.threshold) < 1e-6
     np.testing.assert_allclose(np.where(near, 0, rows.toarray()), np.where(near, 0, oracle),
                                atol=1e-5)  # fmt: skip
@@ -111,7 +111,7 @@ def test_hard_clusters_with_their_idf():
 
 
 def test_bags_of_words():
-    """They count words that have no vector, too."""
+    """Bags of words also count out-of-vocabulary words."""
     train = [*make_texts(), b"x y w1"]
     model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="tfidf"))
     kept = {word: i for i, word in enumerate(model.words)}
@@ -141,7 +141,7 @@ def test_power_comes_after_the_threshold():
     np.testing.assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
 
 
-def test_tfidf_beside_the_vectors():
+def test_tfidf_is_concatenated_to_the_vectors():
     train = make_texts(700)
     beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, tfidf=0.5))
     alone = fit_documents(train, word_vectors(), SMALL_SCDV)
@@ -162,7 +162,7 @@ def test_centred_word_vectors():
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
 
 
-def test_statistics_are_of_the_training_documents_only():
+def test_statistics_come_from_the_training_documents_only():
     model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     before = (model.threshold, model.idf.copy())
     transform(model, [b"w1 " * 1000] * 50)
@@ -175,7 +175,7 @@ def test_statistics_are_of_the_training_documents_only():
     assert every.idf[0] == pytest.approx(np.log(3) + 1)
 
 
-def test_documents_without_known_words_are_zero_and_counted():
+def test_documents_without_vocabulary_words_are_zero_and_counted():
     train = make_texts()
     model = fit_documents(train, word_vectors(), SMALL_SCDV)
     known = {word.encode() for word in model.words}
@@ -200,7 +200,7 @@ def test_threads_and_batches_change_nothing(features):
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_a_model_that_was_saved(tmp_path, features):
+def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
     options = dataclasses.replace(SMALL_SCDV, features=features, tfidf=0.5)
     model = fit_documents(make_texts(), word_vectors(), options)
     model.save(tmp_path / "model")
@@ -229,7 +229,7 @@ def test_a_damaged_model_is_refused(tmp_path):
             DocumentModel.load(tmp_path / name)
 
 
-def test_what_cannot_be_fitted():
+def test_invalid_fits():
     vectors = word_vectors()
     with pytest.raises(CorpusError, match="there are no documents"):
         fit_documents([], vectors, SMALL_SCDV)
@@ -251,7 +251,7 @@ def test_what_cannot_be_fitted():
         next(huge.transform([b"w1"]))
 
 
-def test_numbers_of_words():
+def test_token_ids():
     numbering = Numbering(Words.from_words(["a", "b", "c"]))
     batch = numbering.batch([b"", b"a  x c", b" \t", b"b\nb", b"x y", b"\xff a", b""])
     assert batch.starts.tolist() == [0, 0, 3, 3, 5, 7, 9, 9]

@@ -1,4 +1,4 @@
-"""Retrieval against the formulas, counted by hand."""
+"""Retrieval against the formulas, computed by hand."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_language_model_is_dirichlet_smoothed_query_likelihood():
     np.testing.assert_allclose(np.diff(scores), np.diff(wanted), atol=1e-6)
 
 
-def test_scores_are_cosines_mixed_with_the_language_model():
+def test_scores_interpolate_cosine_and_language_model():
     model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
     documents, queries = make_texts(), [b"w1 w2", b"w5 w6 w5", b"unknown"]
     rows = transform(model, documents)
@@ -53,7 +53,7 @@ def test_scores_are_cosines_mixed_with_the_language_model():
     scores = language.scores(queries[0])
     assert np.corrcoef(alone[0], scores)[0, 1] == pytest.approx(1)
     np.testing.assert_allclose(mixed, 0.25 * alone + 0.75 * cosines)
-    assert (sparse.csr_matrix(rows) != transform(model, documents)).nnz == 0  # left as it was
+    assert (sparse.csr_matrix(rows) != transform(model, documents)).nnz == 0  # unchanged
 
 
 def test_average_precision():
@@ -62,7 +62,7 @@ def test_average_precision():
     assert average_precision(np.array([1, 2, 3, 4]), relevant) == (1 / 2 + 2 / 4) / 2
 
 
-def test_documents_that_share_a_label():
+def test_relevance_by_shared_labels():
     found = list(sharing_labels([("a",), (), ("b", "c")], [("a", "b"), ("c",), ()]))
     assert [own.tolist() for own in found] == [
         [True, False, False], [False, False, False], [True, True, False]

@@ -1,4 +1,4 @@
-"""Parts of a corpus: they cover it, and its words are counted as on one machine."""
+"""Parts of a corpus: they cover it, and word counts equal those of one machine."""
 
 import lzma
 from pathlib import Path
@@ -46,12 +46,12 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("shards", [1, 2, 7])
 @pytest.mark.parametrize("options", [ALL, VocabularyOptions(min_count=4, max_vocab=20)])
-def test_the_vocabulary_is_that_of_one_machine(files, shards, options):
+def test_the_vocabulary_equals_that_of_one_machine(files, shards, options):
     same(counted(files, shards, options), one_machine.count(files, options))
 
 
 @pytest.mark.parametrize("shards", [1, 3, 6])
-def test_the_ids_are_those_of_one_machine(files, shards, tmp_path):
+def test_the_ids_equal_those_of_one_machine(files, shards, tmp_path):
     with one_machine.encode(files, ALL) as whole:
         words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
@@ -82,7 +82,7 @@ def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, e
 
 
 @pytest.mark.parametrize("count_of_files", [3, 5])
-def test_packed_files_are_taken_whole(tmp_path, count_of_files):
+def test_compressed_files_are_not_divided(tmp_path, count_of_files):
     paths = [
         write(tmp_path / f"{i}.gz", COMPRESSORS["gz"](f"a b w{i}\n".encode() * 9 ** (i + 1)))
         for i in range(count_of_files)
@@ -94,7 +94,7 @@ def test_packed_files_are_taken_whole(tmp_path, count_of_files):
         cut(paths, 6, ALL)
 
 
-def test_bytes_that_are_not_utf8_are_counted_alike(tmp_path):
+def test_tokens_that_are_not_utf8_are_counted_as_on_one_machine(tmp_path):
     path = write(tmp_path / "c.txt", b"good bad\xff good\n" * 10 + b"more b\xfed\n" * 10)
     for errors in ("replace", "skip"):
         options = VocabularyOptions(min_count=1, encoding_errors=errors)
@@ -103,19 +103,19 @@ def test_bytes_that_are_not_utf8_are_counted_alike(tmp_path):
         counted([path], 3)
 
 
-def test_a_bad_byte_of_a_later_part_has_its_place_in_the_file(tmp_path):
+def test_an_invalid_byte_is_reported_by_its_place_in_the_file(tmp_path):
     path = write(tmp_path / "c.txt", b"good good\n" * 10 + b"\xfe\n")
     with pytest.raises(CorpusError, match=r"c.txt: byte 100 is not UTF-8.*\(shard 2 \(.*byte 60"):
         counted([path], 2)
 
 
-def test_a_given_vocabulary_stays(files):
+def test_a_given_vocabulary_is_kept(files):
     given_words = Vocabulary.from_counts({"the": 9, "fish3": 5, "fish4": 1})
     found = counted(files, 3, VocabularyOptions(min_count=2), given_words)
     assert list(found.vocabulary) == ["the", "fish3"]
 
 
-def test_files_that_a_worker_does_not_have_are_named(files):
+def test_files_missing_on_a_worker_are_named(files):
     parts = cut(files, 3, ALL)
     Path(files[-1]).write_text("shorter\n")
     with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes here and \d+ there"):

@@ -1,4 +1,4 @@
-"""Both estimators as scikit-learn's tools use them, and without scikit-learn."""
+"""Both estimators in scikit-learn's tools, and without scikit-learn."""
 
 import doctest
 import pickle
@@ -38,7 +38,7 @@ TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
 
 
 def labelled_texts(count=60):
-    """Return texts of two topics, and which one."""
+    """Return texts of two topics, and the topic of each."""
     random = np.random.default_rng(4)
     labels = random.integers(2, size=count)
     texts = [" ".join(random.choice(TOPICS[label].split(), 8)) for label in labels]
@@ -47,13 +47,13 @@ def labelled_texts(count=60):
 
 @pytest.fixture
 def processes():
-    """Processes of joblib that no test has used before: they keep their working folder."""
+    """New processes of joblib: used ones keep their working folder."""
     yield
     get_reusable_executor().shutdown(wait=True)
 
 
 class OfNumbers(SCDV):
-    """SCDV of texts made of numbers, which is what scikit-learn's checks have."""
+    """SCDV of texts that are made of numbers, the input of scikit-learn's checks."""
 
     def fit(self, X, y=None):
         super().fit(_text_of(validate_data(self, X)), y)
@@ -72,7 +72,7 @@ class OfNumbers(SCDV):
 
 
 def _text_of(rows):
-    """A word for each number, which differ where the numbers do."""
+    """Return texts with a word for each number; different numbers give different words."""
     return [" ".join(f"w{int(abs(number) * 8) % 40}" for number in row) for row in rows]
 
 
@@ -106,7 +106,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-def test_scdv_has_no_checks_of_its_own_as_it_takes_texts():
+def test_scdv_of_texts_needs_the_adapter_for_the_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
         marked = parametrize_with_checks([SCDV(word_vectors())])

@@ -1,4 +1,4 @@
-"""The one check of sparse rows: what it refuses, and what comes out of it."""
+"""The check of sparse rows: invalid input, and the result."""
 
 import numpy as np
 import pytest
@@ -46,14 +46,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("matrix", "message"), BROKEN)
-def test_what_the_core_could_not_walk_is_refused(matrix, message):
+def test_invalid_index_arrays_are_errors(matrix, message):
     with pytest.raises(UsageError, match=message):
         check_rows(matrix)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
 @pytest.mark.parametrize("dtype", [np.float64, np.int16, np.bool_, np.uint64])
-def test_every_kind_becomes_rows_of_float32(form, dtype):
+def test_every_kind_of_matrix_becomes_csr_of_float32(form, dtype):
     dense = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]]).astype(dtype)
     for matrix in (sparse.csr_matrix(dense).asformat(form), sparse.csr_array(dense), dense):
         rows = check_rows(matrix)
@@ -61,21 +61,21 @@ def test_every_kind_becomes_rows_of_float32(form, dtype):
         np.testing.assert_array_equal(rows.toarray(), dense.astype(np.float32))
 
 
-def test_columns_are_sorted_repeated_ones_added_up_and_the_argument_stays():
+def test_columns_are_sorted_and_duplicates_summed_in_a_copy():
     parts = [np.array(part) for part in ([1.0, 2.0, 4.0], [3, 0, 3], [0, 3])]
     given = sparse.csr_matrix(tuple(parts), shape=(1, 4))
-    given.has_canonical_format = True  # as after a change that scipy has not seen
+    given.has_canonical_format = True  # as after a change outside of scipy
     assert check_rows(given).toarray().tolist() == [[2, 0, 0, 5]]
     assert given.indices.tolist() == [3, 0, 3] and given.data.tolist() == [1, 2, 4]
 
 
-def test_numbers_that_are_finite_only_apart():
+def test_duplicates_whose_sum_overflows_are_an_error():
     huge = np.full(2, 3e38, dtype=np.float32)
     with pytest.raises(UsageError, match="row 0, column 1: is not a finite"):
         check_rows(sparse.csr_matrix((huge, [1, 1], [0, 2]), shape=(1, 3)))
 
 
-def test_sound_rows_are_not_copied():
+def test_valid_rows_are_not_copied():
     rows = sparse.random(20, 30, 0.2, "csr", np.float32, random_state=1)
     rows.sum_duplicates()
     assert np.shares_memory(check_rows(rows).data, rows.data)

@@ -30,7 +30,7 @@ def write_npz(path, matrix=None, **parts):
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("compressed", [True, False])
-def test_what_scipy_writes_is_read(tmp_path, form, compressed):
+def test_files_of_scipy_are_read(tmp_path, form, compressed):
     path = tmp_path / "x.npz"
     sparse.save_npz(path, sparse.csr_matrix(ROWS).asformat(form), compressed)
     rows = read_npz(path)
@@ -39,7 +39,7 @@ def test_what_scipy_writes_is_read(tmp_path, form, compressed):
 
 
 @pytest.mark.parametrize("columns", [4, 1 << 17])
-def test_what_is_written_is_read_again(tmp_path, columns):
+def test_written_rows_round_trip(tmp_path, columns):
     rows = sparse.csr_matrix(ROWS)
     rows.resize(3, columns)
     for name in ("x.npz", "x.svm"):
@@ -72,7 +72,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("parts", CORRUPT.values(), ids=CORRUPT)
-def test_a_matrix_that_is_damaged_is_refused_by_every_command(tmp_path, capfd, parts, monkeypatch):
+def test_a_damaged_matrix_is_an_error_of_every_command(tmp_path, capfd, parts, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_npz("x.npz", **parts)
     with pytest.raises(FormatError, match=r"x\.npz: is not a valid sparse matrix"):
@@ -98,7 +98,7 @@ def test_objects_are_not_unpickled(tmp_path):
         read_npz(write_npz(tmp_path / "x.npz", data=np.array([1, "x", None, 4], dtype=object)))
 
 
-def test_other_files_than_matrices(tmp_path):
+def test_files_that_are_not_matrices(tmp_path):
     np.save(tmp_path / "v.npy", ROWS)
     (tmp_path / "empty").write_bytes(b"")
     np.savez(tmp_path / "other.npz", a=ROWS)
@@ -109,7 +109,7 @@ def test_other_files_than_matrices(tmp_path):
         read_npz(tmp_path / "missing.npz")
 
 
-def test_every_cut_and_many_changes_end_in_one_line(tmp_path):
+def test_truncated_and_changed_files_are_one_line_of_error(tmp_path):
     whole = tmp_path / "whole.npz"
     sparse.save_npz(whole, sparse.csr_matrix(ROWS))
     data, path = whole.read_bytes(), tmp_path / "x.npz"
@@ -131,7 +131,7 @@ def test_every_cut_and_many_changes_end_in_one_line(tmp_path):
 
 
 def bomb(path, size):
-    """Write a matrix with an array of zeros that deflates to a thousandth."""
+    """Write a matrix with an array of zeros that is compressed to a thousandth."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, values in (("format", b"csr"), ("shape", [3, 4]), ("indptr", [0, 0, 0, 0])):
             with archive.open(f"{name}.npy", "w") as member:
@@ -145,20 +145,20 @@ def bomb(path, size):
     return path
 
 
-def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
+def test_a_decompression_bomb_is_an_error(tmp_path, monkeypatch):
     path = bomb(tmp_path / "x.npz", 4 << 20)
     monkeypatch.setattr("dcme_w2v.sparse_io._EXPANDED_BYTES", 1 << 20)
     with pytest.raises(FormatError, match="bytes would become"):
         read_npz(path)
 
 
-def test_a_matrix_that_takes_more_memory_than_there_is(tmp_path, monkeypatch):
+def test_a_matrix_larger_than_memory_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "memory_limit", lambda: 1000)
     with pytest.raises(ResourceError, match=r"x\.npz: reading it needs .* 1,000 are available"):
         read_npz(write_npz(tmp_path / "x.npz"))
 
 
-def test_an_array_that_announces_more_than_it_has(tmp_path):
+def test_an_array_shorter_than_its_header_is_an_error(tmp_path):
     path = tmp_path / "x.npz"
     write_npz(path)
     data = path.read_bytes().replace(b"'shape': (4,), ", b"'shape': (9**9,)")
@@ -167,7 +167,7 @@ def test_an_array_that_announces_more_than_it_has(tmp_path):
         read_npz(path)
 
 
-def test_a_packed_npz_is_to_be_unpacked(tmp_path):
+def test_a_compressed_npz_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="decompress it first"):
         read_vectors(str(tmp_path / "x.npz.gz"), None)
 
@@ -183,7 +183,7 @@ SVMLIGHT = [
 
 
 @pytest.mark.parametrize(("text", "message"), SVMLIGHT)
-def test_svmlight_lines_that_are_wrong(tmp_path, text, message):
+def test_invalid_svmlight_lines(tmp_path, text, message):
     path = tmp_path / "x.svm"
     path.write_text(text)
     with pytest.raises(FormatError, match=message):
@@ -200,7 +200,7 @@ def test_labels_may_have_every_character_but_line_feeds(tmp_path):
         read_labels(str(path), 8)
 
 
-def test_both_commands_that_read_labels_agree(tmp_path, capfd, monkeypatch):
+def test_commands_that_read_labels_agree(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "l").write_text("a\u2028b\nc\u0085d\n" * 2)
     sparse.save_npz("x.npz", sparse.csr_matrix([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
@@ -217,7 +217,7 @@ def test_labels_that_are_not_text(tmp_path):
             read_labels(str(tmp_path / "l"))
 
 
-def test_a_line_that_does_not_end_stops_early(tmp_path, monkeypatch):
+def test_an_endless_line_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(compression, "LINE_BYTES", 1000)
     for name, text in (("d.svm", "1 " + "1:1 " * 1000), ("d.tsv", "a\t" + "w " * 1000)):
         (tmp_path / name).write_text(text)
@@ -228,7 +228,7 @@ def test_a_line_that_does_not_end_stops_early(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("read", [read_labels, read_svmlight])
-def test_a_device_without_lines_is_not_read_for_ever(read):
+def test_a_device_without_lines_is_an_error(read):
     with pytest.raises(CorpusError, match=r"/dev/zero: line 1 is longer .* looks binary"):
         read("/dev/zero")
 
@@ -243,7 +243,7 @@ def test_a_device_without_lines_is_not_read_for_ever(read):
         (np.array([-1, 2]), "it has the shape"),
     ],
 )
-def test_a_shape_that_the_file_cannot_have(tmp_path, shape, message):
+def test_an_impossible_shape_is_an_error(tmp_path, shape, message):
     path = tmp_path / "x.npz"
     none = np.zeros(0, dtype=np.int32)
     np.savez(

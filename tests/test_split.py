@@ -1,4 +1,4 @@
-"""Held-out lines: which ones they are, and that they are in no count."""
+"""Held-out lines: how they are chosen, and that they are not counted."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +20,7 @@ def text(tmp_path):
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_line_is_trained_on_or_held_out(tmp_path, block, threads):
-    # each word on one line only, so that the halves cannot be mistaken
+    # each word is on one line only, so that the halves are distinct
     lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
     path = tmp_path / "text.txt"
     path.write_text("\n".join(" ".join(line) for line in lines))
@@ -38,7 +38,7 @@ def test_every_line_is_trained_on_or_held_out(tmp_path, block, threads):
     assert found.tokens == tokens == sum(map(len, trained)) + found.held_out_tokens
 
 
-def test_the_choice_is_the_seeds(text):
+def test_the_seed_determines_the_held_out_lines(text):
     found = {seed: split(text, seed=seed)[1:] for seed in (1, 2)}
     assert found[1] != found[2]
     assert split(text, seed=1, threads=3, _block_bytes=100)[1:] == found[1]
@@ -48,7 +48,7 @@ def test_the_choice_is_the_seeds(text):
     assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
 
 
-def test_held_out_words_are_in_no_count(text):
+def test_held_out_tokens_are_not_counted(text):
     found, trained, held = split(text)
     counts = Counter(word for line in trained for word in line)
     assert len(held) > 50
@@ -59,7 +59,7 @@ def test_held_out_words_are_in_no_count(text):
     assert len(words) == sum(map(len, trained)) + found.held_out_tokens
 
 
-def test_min_count_does_not_see_held_out_lines(tmp_path):
+def test_min_count_ignores_held_out_lines(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("\n".join(["a b c", "a rare"] * 100))
     options = VocabularyOptions(min_count=101)
@@ -80,7 +80,7 @@ def test_no_line_held_out_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "-0.5", "nan", "7"])
-def test_a_share_is_between_0_and_1(wrong):
+def test_a_fraction_is_between_0_and_1(wrong):
     with pytest.raises(UsageError, match="holdout="):
         HoldoutOptions(wrong)
     assert HoldoutOptions(f"./{wrong}").file == f"./{wrong}"

@@ -1,4 +1,4 @@
-"""Standard input, output and error that are closed, full or without a reader: no run is lost."""
+"""Standard input, output and error, closed, full or without a reader: no result is lost."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 CLOSED = "standard {}: is closed; redirect it, or give a file"
 QUICK = "--dim 4 --epochs 2 --threads 1"
 
-# What writes a file `o`, in a folder with all that it reads.
+# Commands that write a file `o`, in a folder with all inputs.
 WRITERS = {
     "train": f"train c.txt --output o.bin --output-context o.context {QUICK}",
     "train with a log": f"train c.txt --output o.bin --log-json /dev/null {QUICK}",
@@ -66,14 +66,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def remove_outputs(folder):
-    """Remove what a test has written."""
+    """Remove the files that a test has written."""
     yield
     for path in [*folder.glob("o*"), *folder.glob("kept")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def shell(folder, command, redirections, **more):
-    """Run a command of ours by a shell, and return how it ended."""
+    """Run a command of the program in a shell; return the completed process."""
     line = f'"$@" {redirections}'
     return subprocess.run(
         ["sh", "-c", line, "sh", *PROGRAM, *command.split()],
@@ -104,7 +104,7 @@ def test_messages_that_cannot_be_written_are_dropped(folder, name):
 
 @pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("name", ["train", "classify train", "scdv fit", "vocab"])
-def test_a_closed_stderr_reaches_no_file(folder, name, redirections):
+def test_messages_to_a_closed_stderr_reach_no_file(folder, name, redirections):
     ended = shell(folder, WRITERS[name], redirections)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     outputs = [path for path in folder.glob("o*") if path.is_file()]
@@ -113,7 +113,7 @@ def test_a_closed_stderr_reaches_no_file(folder, name, redirections):
         assert b"tokens" not in path.read_bytes() or path.suffix == ".json"
 
 
-def test_an_error_without_stderr_is_an_exit_code(folder):
+def test_an_error_without_stderr_sets_the_exit_code(folder):
     assert shell(folder, "train nowhere.txt --output o.bin", "2>&-").returncode == 1
     assert shell(folder, "train c.txt --bogus", "2>/dev/full").returncode == 2
 
@@ -139,7 +139,7 @@ def test_a_full_stdout_is_an_error(folder, name):
 
 
 @pytest.mark.parametrize("name", [*REPORTERS, "--help", "--version", "train --help"])
-def test_a_stdout_without_a_reader_is_no_failure(folder, name):
+def test_a_stdout_without_a_reader_is_no_error(folder, name):
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(
@@ -161,7 +161,7 @@ def test_a_stdout_without_a_reader_is_no_failure(folder, name):
         ("vocab c.txt --output o.txt --json", ["o.txt"]),
     ],
 )
-def test_files_are_whole_when_the_reader_of_stdout_goes_away(folder, command, files):
+def test_files_are_complete_when_stdout_is_closed(folder, command, files):
     found = []
     for has_reader in (True, False):
         reader, writer = os.pipe()
@@ -208,7 +208,7 @@ def test_a_closed_stdin_is_an_error_before_any_work(folder, command):
 # ---- logs ----
 
 
-def test_a_log_that_fails_warns_once_and_is_the_error_at_the_end(folder):
+def test_a_failing_log_warns_once_and_is_an_error_at_the_end(folder):
     for name, output in (("train", "o.bin"), ("classify train", "o")):
         command = f"{WRITERS[name]} --log-json /dev/full"
         ended = shell(folder, command, "")

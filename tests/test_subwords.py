@@ -1,4 +1,4 @@
-"""Training with character n-grams: against the reference, its files, its errors."""
+"""Training with character n-grams: against the reference; files and errors."""
 
 import json
 import os
@@ -32,7 +32,7 @@ FLAGS = ["--dim", "8", "--subwords", "3-6", "--buckets", "50", "--min-count", "1
 
 
 def some_ngrams(words, seed=1):
-    """Return up to six n-grams for each word, some of them twice, and none for some words."""
+    """Return up to six n-grams for each word, some of them twice; some words have none."""
     rng = np.random.default_rng(seed)
     starts = np.concatenate([[0], np.cumsum(rng.integers(0, 7, words))]).astype(np.int64)
     numbers = rng.integers(0, BUCKETS, starts[-1]).astype(np.int32)
@@ -52,7 +52,7 @@ def fill(training, reference):
 @pytest.mark.parametrize("gradient", ["exact", "word2vec"])
 @pytest.mark.parametrize("mode", ["shrink", "fixed", "linear"])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_rows_are_those_of_the_reference(model, mode, gradient, kernels):
+def test_rows_equal_the_reference(model, mode, gradient, kernels):
     text = corpus(tokens=1200)
     choice = {"model": model, "window_mode": mode, "gradient": gradient, "input_rate": 0.5}
     options = resolved(TrainOptions(**SMALL | choice | {"epochs": 1}))
@@ -75,7 +75,7 @@ def test_rows_are_those_of_the_reference(model, mode, gradient, kernels):
     assert training.progress().trained == reference.trained
 
 
-def test_a_word_without_ngrams_is_trained_as_without_subwords():
+def test_a_word_without_ngrams_trains_as_without_subwords():
     text = corpus(tokens=3000)
     options = resolved(TrainOptions(**SMALL, model="skipgram"))
     none = WordNgrams(
@@ -87,7 +87,7 @@ def test_a_word_without_ngrams_is_trained_as_without_subwords():
     np.testing.assert_allclose(composed.input, plain.input, atol=1e-6)
 
 
-def test_wrong_ngrams_are_refused():
+def test_invalid_ngrams_are_errors():
     text = corpus(tokens=500)
     options = resolved(TrainOptions(**SMALL))
     good = some_ngrams(len(text[1]))
@@ -101,7 +101,7 @@ def test_wrong_ngrams_are_refused():
             Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
 
 
-def test_words_are_means_and_never_seen_ones_have_vectors(tmp_path):
+def test_vectors_are_means_and_exist_for_unseen_words(tmp_path):
     vectors = dw.train(SENTENCES, output=tmp_path / "v.txt", **QUICK)
     model = vectors.subwords
     assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
@@ -109,11 +109,11 @@ def test_words_are_means_and_never_seen_ones_have_vectors(tmp_path):
     options = vectors.manifest["options"]
     assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
     np.testing.assert_array_equal(Vectors.load(tmp_path / "v.txt").vectors, vectors.vectors)
-    assert model.rows.any(axis=1).all()  # untouched n-grams start at random, as others
+    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others
 
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_the_model_is_one_of_fasttext(tmp_path, model):
+def test_the_model_is_a_fasttext_model(tmp_path, model):
     path = tmp_path / "model.bin"
     vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
     opened, loaded = open_model(path), Vectors.load(path)
@@ -141,7 +141,7 @@ def test_a_model_without_subwords(tmp_path):
     assert len(opened.input) == len(vectors.words)
 
 
-def test_a_model_goes_on_where_it_ended(tmp_path):
+def test_training_continues_from_a_model(tmp_path):
     path, again = tmp_path / "model.bin", tmp_path / "again.bin"
     first = dw.train(SENTENCES, output_fasttext=path, **{**QUICK, "epochs": 20})
     still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
@@ -199,7 +199,7 @@ def test_deterministic(tmp_path):
     ],
     ids=str,
 )
-def test_wrong_options_are_refused(options, message, tmp_path, monkeypatch):
+def test_invalid_options_are_errors(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=message):
         dw.train(SENTENCES, **{**QUICK, **options})
@@ -229,7 +229,7 @@ def test_without_subwords_buckets_have_no_effect():
         dw.train(SENTENCES, dim=8, min_count=1, buckets=7)
 
 
-def test_a_cluster_refuses_subwords(tmp_path, capsys, monkeypatch):
+def test_subwords_on_a_cluster_are_an_error(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
     assert run(["train", "c.txt", "--output", "v.txt", "--cluster", "local:0", *FLAGS]) == 2

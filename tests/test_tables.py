@@ -1,4 +1,4 @@
-"""Which vectors are written: input, context, their sum, or the sum at unit length."""
+"""Vectors that are written: input, context, their sum, or the sum at unit length."""
 
 import json
 
@@ -40,7 +40,7 @@ def expected(input, output, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_and_python_get_the_same_vectors(files, tmp_path, kind):
+def test_the_file_and_python_have_the_same_vectors(files, tmp_path, kind):
     corpus, input, output = files
     vectors = dw.train(corpus, **OPTIONS, vectors=kind, output=tmp_path / "v.npy")
     wanted = expected(input, output, kind)
@@ -50,12 +50,12 @@ def test_a_file_and_python_get_the_same_vectors(files, tmp_path, kind):
     assert json.loads((tmp_path / "v.npy.json").read_text())["options"]["vectors"] == kind
 
 
-def test_rows_of_zeros_have_no_length():
+def test_zero_rows_stay_zero():
     zeros = np.zeros((2, 3), dtype=np.float32)
     assert not combined(zeros, zeros, "unit-sum").any()
 
 
-def test_in_place_is_what_rows_are():
+def test_in_place_equals_the_copy():
     random = np.random.default_rng(1)
     input, output = random.standard_normal((2, 50, 4)).astype(np.float32)
     rows = CombinedRows(input, output, "unit-sum")
@@ -72,7 +72,7 @@ def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
     assert vectors_of("unit-sum", SKIPGRAM, "context.npy") == "unit-sum"
 
 
-def test_likelihood_is_that_of_both_tables_whatever_is_written(files, tmp_path, capsys):
+def test_likelihood_uses_both_tables_for_any_output(files, tmp_path, capsys):
     corpus, *_ = files
     found = {}
     for kind in KINDS:
@@ -122,7 +122,7 @@ def starts(files, folder, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:lr=1e-12 is unusual")
-def test_training_goes_on_from_both_tables(files, folder, tmp_path):
+def test_training_continues_from_both_tables(files, folder, tmp_path):
     corpus, input, output = files
     for name, start in starts(files, folder, tmp_path).items():
         v = dw.train(corpus, **UNCHANGED, **start)
@@ -130,7 +130,7 @@ def test_training_goes_on_from_both_tables(files, folder, tmp_path):
         np.testing.assert_allclose(v.context.vectors, output, atol=1e-6, err_msg=name)
 
 
-def test_likelihood_of_a_folder_is_that_of_its_run(files, folder, tmp_path, capsys):
+def test_likelihood_of_a_folder_equals_that_of_its_run(files, folder, tmp_path, capsys):
     corpus, *_ = files
     path = tmp_path / "v.npy"
     dw.train(corpus, **OPTIONS, output=path, output_context=tmp_path / "c.npy")
@@ -143,7 +143,7 @@ def test_likelihood_of_a_folder_is_that_of_its_run(files, folder, tmp_path, caps
     )
 
 
-def test_wrong_starts_are_one_line(files, folder, tmp_path):
+def test_invalid_initial_vectors_are_one_line_of_error(files, folder, tmp_path):
     corpus, *_ = files
     with pytest.raises(ValueError, match="init_context: requires init"):
         dw.train(corpus, **OPTIONS, init_context=folder)

@@ -1,4 +1,4 @@
-"""Topics against the formulas, counted by hand."""
+"""Topics against the formulas, computed by hand."""
 
 import math
 
@@ -16,7 +16,7 @@ def model():
     return fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
 
 
-def test_words_of_topics_by_bayes(model):
+def test_words_of_topics_follow_bayes_rule(model):
     posteriors = model.mixture.posteriors(model.vectors)
     chances = model.counts / model.counts.sum()
     joint = posteriors * chances[:, None]
@@ -28,7 +28,7 @@ def test_words_of_topics_by_bayes(model):
         assert [p for _, p in topic.words] == pytest.approx(given[best], abs=1e-6)
 
 
-def test_coherence_by_counting(model):
+def test_coherence_equals_a_count(model):
     listed = topics(model, 5, make_texts(40))
     sets = [set(text.decode().split()) for text in make_texts(40)]
     for topic in listed:
@@ -41,7 +41,7 @@ def test_coherence_by_counting(model):
         assert topic.coherence == pytest.approx(total)
 
 
-def test_coherence_of_words_that_stand_nowhere(model):
+def test_coherence_of_words_that_occur_nowhere(model):
     lists = [np.array([0, 1, 2]), np.array([3])]
     assert coherences(model, lists, [model.words[3].encode()]) == [0.0, 0.0]
 

@@ -1,4 +1,4 @@
-"""`dw.train`: any form of corpus gives the same vectors; options, progress, what is returned."""
+"""`dw.train`: any form of corpus gives the same vectors; options, progress, return value."""
 
 import inspect
 import json
@@ -43,7 +43,7 @@ def same(one, other):
 
 
 def forms(path):
-    """Return a file's text in every form that a corpus may have."""
+    """Return a file's text in every form of a corpus."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     tokens = [line.split() for line in lines]
     return {
@@ -67,7 +67,7 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
         assert same(dw.train(form, **QUICK), expected), name
 
 
-def test_what_is_returned_is_what_files_hold(corpus):
+def test_returned_vectors_equal_those_in_files(corpus):
     files = {"output": Path("v.npy"), "output_context": "c.npy"}
     v = dw.train(corpus, objective="dcme", clusters=3, top_items=2, **files, **QUICK)
     for part, path in ((v, "v.npy"), (v.context, "c.npy")):
@@ -89,7 +89,7 @@ def test_without_output_no_file_is_written(corpus):
 
 def test_sentences_are_not_kept_in_memory():
     class Line:
-        """Tokens that weak references may point to."""
+        """A list of tokens that supports weak references."""
 
         def __init__(self, tokens):
             self.tokens = tokens
@@ -127,7 +127,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_is_other_defaults(corpus, preset):
+def test_a_preset_changes_the_defaults(corpus, preset):
     options = dw.train(corpus, preset=preset, negative=3, **QUICK).manifest["options"]
     assert options | {**PRESETS[preset], "negative": 3, "dim": 8} == options
 
@@ -152,7 +152,7 @@ def test_a_preset_is_other_defaults(corpus, preset):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_cannot_be_is_named_in_pythons_terms(corpus, given, error, message):
+def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, message):
     with pytest.raises(error) as caught:
         dw.train(corpus, **{**QUICK, **given})
     assert message in str(caught.value)
@@ -179,7 +179,7 @@ def test_what_cannot_be_is_named_in_pythons_terms(corpus, given, error, message)
     ],
     ids=lambda value: ascii(value)[:30],
 )
-def test_what_is_no_corpus(corpus, wrong, error, message):
+def test_invalid_corpora(corpus, wrong, error, message):
     with pytest.raises(error) as caught:
         dw.train(wrong, **QUICK)
     assert message in str(caught.value)
@@ -190,7 +190,7 @@ def test_tokens_that_are_not_utf8_can_be_skipped():
     assert list(dw.train(tokens, encoding_errors="skip", sample=0, **QUICK)) == ["a", "b"]
 
 
-def test_what_a_generator_raises_comes_through():
+def test_exceptions_of_a_generator_are_raised():
     def sentences():
         yield ["a", "b"]
         raise ZeroDivisionError("on the way")
@@ -199,7 +199,7 @@ def test_what_a_generator_raises_comes_through():
         dw.train(sentences(), **QUICK)
 
 
-def test_a_vocabulary_and_first_vectors_may_be_objects(corpus):
+def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
     words = ["fish1", "fish2", "nowhere"]
     counts = {"fish2": 5, "fish1": 9, "nowhere": 7}
     first = dw.train(corpus, read_vocab=counts, sample=0, **QUICK)
@@ -221,7 +221,7 @@ def test_held_out_lines_are_scored(corpus):
     assert scores[-1]["heldout_log_probability"] == v.manifest["heldout_log_probability"]
 
 
-def test_a_callback_hears_of_both_stages_and_each_epoch(corpus):
+def test_a_callback_gets_both_stages_and_each_epoch(corpus):
     updates = []
     v = dw.train(corpus, progress=updates.append, **QUICK)
     assert list(dict.fromkeys(one.stage for one in updates)) == ["reading", "training"]
@@ -233,7 +233,7 @@ def test_a_callback_hears_of_both_stages_and_each_epoch(corpus):
     assert all(one.epoch["seconds"] >= 0 and one.epoch["lr"] > 0 for one in updates if one.epoch)
 
 
-def test_what_a_callback_raises_ends_the_training(corpus):
+def test_an_exception_of_a_callback_ends_training(corpus):
     def stop(update):
         if update.stage == "training":
             raise ZeroDivisionError("enough")
@@ -253,7 +253,7 @@ def test_progress_bars_go_to_stderr(corpus, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_log_may_be_written(corpus):
+def test_a_log_can_be_written(corpus):
     dw.train(corpus, log_json=Path("log"), **QUICK)
     events = [json.loads(line)["event"] for line in Path("log").read_text().splitlines()]
     assert events[0] == "start" and events.count("epoch") == 2 and events[-1] == "end"
@@ -271,7 +271,7 @@ def test_no_signal_handler_is_installed(corpus):
 
 
 @pytest.mark.parametrize("stage", ["reading", "training"])
-def test_an_interrupt_leaves_the_vectors_so_far(corpus, stage):
+def test_an_interrupt_keeps_the_current_vectors(corpus, stage):
     def interrupt(update):
         if update.stage == stage:
             raise KeyboardInterrupt
@@ -286,7 +286,7 @@ def test_an_interrupt_leaves_the_vectors_so_far(corpus, stage):
         assert list(partial) == list(dw.train(corpus, **QUICK))
 
 
-def test_training_goes_on_from_a_checkpoint(corpus):
+def test_training_resumes_from_a_checkpoint(corpus):
     lines = Path(corpus).read_text(encoding="utf-8").splitlines()
     whole = dw.train(lines, **QUICK)
     halfway = {**QUICK, "checkpoint": Path("state"), "checkpoint_every": 1}
@@ -300,7 +300,7 @@ def test_training_goes_on_from_a_checkpoint(corpus):
     assert same(dw.train(lines, resume="state", **QUICK), whole)
 
 
-def test_threads_may_train_at_once(corpus):
+def test_threads_can_train_concurrently(corpus):
     expected, found = dw.train(corpus, **QUICK), []
     threads = [
         threading.Thread(target=lambda: found.append(dw.train(corpus, **QUICK))) for _ in range(3)
@@ -312,7 +312,7 @@ def test_threads_may_train_at_once(corpus):
     assert len(found) == 3 and all(same(one, expected) for one in found)
 
 
-def test_an_unknown_option_is_a_usage_error_too():
+def test_an_unknown_option_is_also_a_usage_error():
     with pytest.raises(UnknownOptionError) as caught:
         dw.train([], nothing_like_it=1)
     assert isinstance(caught.value, UsageError)

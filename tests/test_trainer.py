@@ -1,4 +1,4 @@
-"""What holds for every training run, whatever its objective: counts, rates, seeds, ends."""
+"""Training with any objective: counts, learning rates, seeds, errors."""
 
 import dataclasses
 import platform
@@ -44,7 +44,7 @@ def trained(text, options, kernels=None):
 
 @pytest.mark.parametrize("kind", LINES)
 @pytest.mark.parametrize("sample", [0.0, 1e-3])
-def test_every_token_is_accounted_for(kind, sample):
+def test_token_counts_add_up(kind, sample):
     text = lines(LINES[kind])
     epochs = 1 if len(text[0]) > 50_000 else 3
     for threads in range(1, 9):
@@ -59,7 +59,7 @@ def test_every_token_is_accounted_for(kind, sample):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_seed_decides(objective):
+def test_the_seed_determines_the_result(objective):
     def table(seed):
         run = trained(corpus(), options_of(objective, seed=seed, epochs=2))
         return run.input.tobytes() + run.output.tobytes()
@@ -69,8 +69,8 @@ def test_the_seed_decides(objective):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_rate_falls_linearly(threads):
-    """The rate is that of a sentence batch's first token, so it lags by one batch."""
+def test_the_learning_rate_decays_linearly(threads):
+    """The learning rate is that of a sentence batch's first token, so it lags by one batch."""
     text = lines([20] * 4000)
     options = options_of({"lr": 0.1}, epochs=4, min_lr=0.004, threads=threads)
     run = Trainer(*text, options)
@@ -82,7 +82,7 @@ def test_the_rate_falls_linearly(threads):
     assert seen[-1] == pytest.approx(0.004)
 
 
-def test_the_rate_starts_at_lr():
+def test_the_learning_rate_starts_at_lr():
     options = options_of({"lr": 0.5}, epochs=2)
     assert Trainer(*corpus(), options).progress().lr == pytest.approx(0.5)
     assert trained(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
@@ -90,8 +90,8 @@ def test_the_rate_starts_at_lr():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("model", MODELS)
-def test_the_loss_falls(objective, model):
-    """A sentence has the words of one topic, four in each; the paper's rule needs low rates."""
+def test_the_loss_decreases(objective, model):
+    """A sentence has words of one of the topics of four words; Algorithm 1 needs low rates."""
     rate = {"lr": 0.005 if model["model"] == "skipgram" else 0.02} if objective == PAPER else {}
     random = np.random.default_rng(1)
     topics = random.integers(30, size=(300, 1))
@@ -101,7 +101,7 @@ def test_the_loss_falls(objective, model):
     assert losses[-1] < losses[0] - (0.03 if objective == PAPER else 0.5)
 
 
-def test_subsampling_keeps_its_share():
+def test_subsampling_keeps_the_expected_share():
     """One word is half of the text: sqrt(s / f) + s / f of it stay, and all of the rare others."""
     random = np.random.default_rng(1)
     text = np.where(random.random(60_000) < 0.5, 0, random.integers(1, 1001, 60_000))
@@ -115,7 +115,7 @@ def test_subsampling_keeps_its_share():
     assert 0.95 < wanted / (2 * counts[0]) < 0.96
 
 
-def test_too_high_a_rate_is_an_error():
+def test_divergence_is_an_error():
     run = Trainer(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
     with pytest.raises(DivergedError) as caught:
         for number in range(30):
@@ -128,7 +128,7 @@ def test_too_high_a_rate_is_an_error():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_rows_that_are_not_finite_are_an_error(objective):
-    """One loss in 16 is sampled: the first of these, which is before any infinite row."""
+    """One loss in 16 is sampled: only the first, which is before any infinite row."""
     run = Trainer(*encoded([np.arange(9)]), options_of(objective, window=1, sample=0.0))
     run.input[8, 7] = np.inf
     with pytest.raises(DivergedError, match="vector"):
@@ -136,8 +136,8 @@ def test_rows_that_are_not_finite_are_an_error(objective):
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce"])
-def test_scores_far_from_zero_are_no_error(objective):
-    """Their losses are finite, although exp() of them is not; rows may yet come back."""
+def test_scores_far_from_zero_are_not_an_error(objective):
+    """Losses are finite, although exp() of the scores is not; rows may still recover."""
     run = Trainer(*corpus(), options_of({"objective": objective}, lr=1e-9, dim=100))
     run.input[:], run.output[:] = 30, -30
     assert run.epoch(0).loss == pytest.approx(100 * 30 * 30, rel=1e-3)
@@ -145,7 +145,7 @@ def test_scores_far_from_zero_are_no_error(objective):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
-def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, threads):
+def test_an_exception_of_the_callback_stops_the_threads(monkeypatch, failure, threads):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.01)
     text = lines([20] * 40_000)
     run = Trainer(*text, options_of({"negative": 20}, dim=300, window=10, threads=threads))
@@ -160,7 +160,7 @@ def test_an_exception_of_the_watcher_stops_the_threads(monkeypatch, failure, thr
     assert run.progress().done < len(text[0]) / 2
 
 
-def test_the_watcher_sees_progress(monkeypatch):
+def test_the_callback_gets_progress(monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.002)
     text = lines([20] * 2000)
     run, seen = Trainer(*text, options_of({}, dim=50)), []
@@ -186,9 +186,9 @@ def test_padding_stays_zero(dim, objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_rows_of_large_tables_are_hardly_padded_and_learn_the_same(objective):
+def test_rows_of_large_tables_have_little_padding_and_the_same_values(objective):
     ids, counts = corpus()
-    counts = np.concatenate([counts, np.ones(400_000, dtype=np.int64)])  # words that are not met
+    counts = np.concatenate([counts, np.ones(400_000, dtype=np.int64)])  # words that do not occur
     options = options_of(objective, dim=3, epochs=1, noise_power=2, beta=1e-3)
     large = [trained((ids, counts), options, kernels) for kernels in ("scalar", None)]
     stride = core.row_stride(len(counts), options.dim)
@@ -199,7 +199,7 @@ def test_rows_of_large_tables_are_hardly_padded_and_learn_the_same(objective):
         assert not rows[:, options.dim :].any()
 
 
-def test_the_core_takes_exactly_the_options():
+def test_the_core_has_exactly_the_declared_options():
     fields = re.findall(r"^    (?:int\d+_t|double) (\w+);$", HEADER.read_text(), re.MULTILINE)
     values = core_options(options_of({}))
     assert list(values) == fields
@@ -211,7 +211,7 @@ def test_the_core_takes_exactly_the_options():
             core.Trainer({n: values[n] for n in fields if n != name}, ids, counts, *tables)
 
 
-def test_the_choices_are_numbered_as_in_the_core():
+def test_choices_have_the_numbers_of_the_core():
     enums = re.findall(r"^enum \{ (.*) \};$", HEADER.read_text(), re.MULTILINE)
     named = [tuple(enum.lower().replace("dcme_", "").split(", ")) for enum in enums]
     declared = [declaration_of(item).choices for item in dataclasses.fields(TrainOptions)]
@@ -224,10 +224,10 @@ def test_unknown_kernels_are_an_error():
 
 
 @pytest.mark.parametrize("update", ["paper", "robust"])
-def test_moves_of_top_items_that_threads_gather_are_made(update):
-    # one shard, so that no two threads learn at once: what they then lose is another matter
+def test_deferred_updates_of_top_items_are_applied(update):
+    # one shard, so that threads do not overwrite each other's updates
     text, tables = corpus(tokens=500), []
-    # a rate at which no step changes the next ones, and centres that stay as they are
+    # a rate so low that steps do not affect each other, and constant centres
     rate = {"lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
     for threads in (1, 2):
         given = {"objective": "dcme", "dcme_update": update, "threads": threads, **rate}
@@ -239,7 +239,7 @@ def test_moves_of_top_items_that_threads_gather_are_made(update):
 
 @pytest.mark.parametrize("objective", ["ns", "nce"])
 @pytest.mark.parametrize("words", [30, 400])  # threads have copies of the 256 most frequent
-def test_rows_that_threads_have_copies_of_are_joined(objective, words):
+def test_row_replicas_of_threads_are_synchronised(objective, words):
     random = np.random.default_rng(1)
     text = encoded([random.integers(words, size=25) for _ in range(20)])  # one shard, as above
     tables = []
@@ -252,7 +252,7 @@ def test_rows_that_threads_have_copies_of_are_joined(objective, words):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_dcme_beats_the_unigram(model, threads):
+def test_dcme_is_better_than_the_unigram_after_training(model, threads):
     ids, counts = corpus(tokens=24_000)
     sentence = np.cumsum(ids >> 31) - (ids >> 31)
     held = sentence % 10 == 9
@@ -266,7 +266,7 @@ def test_dcme_beats_the_unigram(model, threads):
 
 
 @pytest.mark.parametrize("top_items", [0, 10])
-def test_dcme_learns_as_much_from_every_seed(top_items):
+def test_dcme_learns_with_every_seed(top_items):
     ids, counts = corpus(tokens=24_000)
     prior = np.log(counts / counts.sum()).astype(np.float32)
     gains = []
@@ -280,8 +280,8 @@ def test_dcme_learns_as_much_from_every_seed(top_items):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="x86 Linux")
-def test_the_instruction_sets_are_those_that_the_system_lists():
-    """Whatever compiler built the core: one that cannot find any is three times slower."""
+def test_instruction_sets_equal_those_of_the_system():
+    """With any compiler: a core without instruction sets is three times slower."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     flags = set(next(line for line in lines if line.startswith("flags")).split())
     assert core.has_kernels("scalar")

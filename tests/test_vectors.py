@@ -40,7 +40,7 @@ def test_rows_by_word():
         v[3]
 
 
-def test_words_are_a_sequence():
+def test_words_behave_as_a_sequence():
     words = make_vectors().words
     assert (words[0], words[-1], words[np.int64(1)]) == ("king", "man", "queen")
     assert list(words[1:3]) == ["queen", "New_York"] and list(words[::-2]) == WORDS[::-2]
@@ -55,7 +55,7 @@ def test_words_are_a_sequence():
 
 
 @pytest.mark.parametrize("key", [slice(2), slice(1, 4), slice(None, None, -2), slice(3, 3)])
-def test_a_slice_is_vectors_of_those_rows(key):
+def test_a_slice_has_the_vectors_of_its_rows(key):
     v = with_context()[key]
     assert list(v) == WORDS[key]
     assert v.vectors.tolist() == np.arange(15).reshape(5, 3)[key].tolist()
@@ -69,7 +69,7 @@ def test_a_slice_is_vectors_of_those_rows(key):
     [("King", "king"), ("MAN", "man"), ("New York", "New_York"), (" man", "man"),
      (unicodedata.normalize("NFD", "żółć"), "żółć"), ("nothing", None), (3, None)],
 )  # fmt: skip
-def test_an_unknown_word_is_a_key_error_with_the_spelling_that_is_there(asked, found):
+def test_an_unknown_word_is_a_key_error_with_the_known_spelling(asked, found):
     with pytest.raises(KeyError) as caught:
         make_vectors().index(asked)
     assert isinstance(caught.value, UnknownWordError)
@@ -101,7 +101,7 @@ def test_an_npy_file_is_mapped_or_read(tmp_path):
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
-def test_copies_are_whole_and_read_only(how):
+def test_copies_are_complete_and_read_only(how):
     v = with_context()
     v.most_similar("king")
     other = how(v)
@@ -112,13 +112,13 @@ def test_copies_are_whole_and_read_only(how):
     assert not other.vectors.flags.writeable and not other.counts.flags.writeable
 
 
-def test_a_pickle_of_a_slice_holds_the_slice_only():
+def test_a_pickle_of_a_slice_contains_only_the_slice():
     v = Vectors([f"word{i}" for i in range(1000)], np.zeros((1000, 50)))
     assert len(pickle.dumps(v[:10])) < len(pickle.dumps(v)) / 50
 
 
-def test_threads_may_read_at_once():
-    """Eight threads meet before the first look-up, which makes the index and the lengths."""
+def test_threads_can_read_concurrently():
+    """Eight threads start the first look-up together, which creates the index and the lengths."""
     words = [f"w{i}" for i in range(3000)]
     v = Vectors(words, np.random.default_rng(1).normal(size=(3000, 4)))
     expected = pickle.loads(pickle.dumps(v)).most_similar("w7")
@@ -154,7 +154,7 @@ def test_gensim_gets_words_vectors_and_counts(tmp_path):
     assert type(keyed).load(str(tmp_path / "k")).index_to_key[-1] == "new"
 
 
-def test_without_gensim_the_error_says_what_to_install(monkeypatch):
+def test_missing_gensim_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gensim.models", None)
     with pytest.raises(ImportError, match="pip install gensim"):
         make_vectors().to_gensim()
@@ -168,7 +168,7 @@ def test_the_manifest_is_saved_beside_the_vectors(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["text", "binary", "npy"])
-def test_a_format_may_be_given(tmp_path, format):
+def test_a_format_can_be_given(tmp_path, format):
     path = tmp_path / ("v.npy" if format == "npy" else "v")
     make_vectors().save(path, format)
     assert Vectors.load(path, format).vectors.tolist() == make_vectors().vectors.tolist()
@@ -198,6 +198,6 @@ def test_a_wrong_format_is_an_error(tmp_path):
         ((["a", "b", "a"], [[1], [2], [3]]), "'a' occurs twice, at 0 and 2"),
     ],
 )
-def test_what_does_not_fit_together(arguments, message):
+def test_inconsistent_arguments_are_errors(arguments, message):
     with pytest.raises(UsageError, match=message):
         Vectors(*arguments)

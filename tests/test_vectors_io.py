@@ -1,4 +1,4 @@
-"""Files of word vectors: their bytes, round trips, tolerance and refusals."""
+"""Files of word vectors: bytes, round trips, variants and errors."""
 
 import bz2
 import fcntl
@@ -81,7 +81,7 @@ def test_binary_is_header_words_and_little_endian_floats(tmp_path):
     )  # fmt: skip
 
 
-def test_npy_is_a_plain_array_with_words_beside(tmp_path):
+def test_npy_is_a_plain_array_with_a_file_of_words(tmp_path):
     matrix = np.arange(6, dtype=np.float32).reshape(3, 2)
     save(tmp_path / "v.npy", ["a", "b", "c"], matrix, counts=np.array([9, 5, 1]))
     assert (tmp_path / "v.npy").read_bytes()[:8] == b"\x93NUMPY\x01\x00"
@@ -93,8 +93,8 @@ def test_npy_is_a_plain_array_with_words_beside(tmp_path):
     assert loaded.counts is not None and loaded.counts.tolist() == [9, 5, 1]
 
 
-def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
-    """Two runs that write a pair at once must not leave numbers of one and words of the other."""
+def test_npy_and_words_are_replaced_under_a_lock(tmp_path, monkeypatch):
+    """Two concurrent writes of a pair must not leave numbers of one and words of the other."""
     held, replace = [], Path.replace
 
     def recording(path, target):
@@ -112,8 +112,8 @@ def test_npy_and_words_are_renamed_under_a_lock(tmp_path, monkeypatch):
     assert sorted(held) == ["v.npy", "v.vocab"]
 
 
-def test_a_pair_of_two_writes_is_an_error(tmp_path, monkeypatch, capsys):
-    """As after a kill between the renames, which leaves the mark and the new words."""
+def test_files_of_different_writes_are_an_error(tmp_path, monkeypatch, capsys):
+    """As after a kill between the two renames."""
     path, replace = tmp_path / "v.npy", Path.replace
     save(path, ["a", "b"], [[1], [2]])
 
@@ -166,7 +166,7 @@ def test_numbers_against_the_c_library(tmp_path):
     assert result.returncode == 0, result.stdout
 
 
-# ---- there and back ----
+# ---- round trips ----
 
 
 @QUICK
@@ -194,7 +194,7 @@ def test_round_trip_over_many_blocks(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_views_with_strides_are_written_as_they_read(tmp_path, format):
+def test_views_with_strides_are_written_correctly(tmp_path, format):
     wide = np.arange(60, dtype=np.float32).reshape(5, 12)
     for i, view in enumerate([wide[:, :5], wide[::2, 1:8:3], wide.T[:5]]):
         path = save(tmp_path / f"v{i}{SUFFIX[format]}", [f"w{k}" for k in range(len(view))], view)
@@ -229,7 +229,7 @@ def test_gensims_files_are_read(tmp_path, binary):
     assert list(loaded.words) == ["a", "b", "ü", "d"] and same_bits(loaded.vectors, matrix)
 
 
-# ---- what the world writes ----
+# ---- files of other programs ----
 
 EXPECTED = [[1.5, -0.25], [1e-9, 300.0]]
 
@@ -255,7 +255,7 @@ EXPECTED = [[1.5, -0.25], [1e-9, 300.0]]
 @pytest.mark.parametrize(
     "pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"]
 )
-def test_variants_are_read_alike(tmp_path, content, pack):
+def test_variants_of_text_give_the_same_vectors(tmp_path, content, pack):
     (tmp_path / "v").write_bytes(pack(content))
     loaded = Vectors.load(tmp_path / "v")
     assert list(loaded.words) == ["a", "b"]
@@ -285,7 +285,7 @@ def test_standard_input_and_output(tmp_path, monkeypatch):
 
 
 def test_long_decimals_are_rounded_once(tmp_path):
-    # Just above, on and just below the middle between 1 and the next float, 1 + 2^-23.
+    # Just above, at and just below the middle between 1 and the next float, 1 + 2^-23.
     middle = "1.000000059604644775390625"
     texts = [middle + "0" * 200 + "1", middle, middle[:-1] + "4999999999", "1e-46", "7.1e-46"]
     rows = "".join(f"w{i} {text}\n" for i, text in enumerate(texts))
@@ -295,7 +295,7 @@ def test_long_decimals_are_rounded_once(tmp_path):
     assert read.tolist() == [above, 1, 1, 0, np.float32(1e-45)]
 
 
-# ---- refusing to write ----
+# ---- errors of writing ----
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -312,7 +312,7 @@ def test_long_decimals_are_rounded_once(tmp_path):
         (["a", "b\0"], 1, "NUL byte in a word"),
     ],
 )
-def test_what_no_file_may_hold_is_not_written(tmp_path, format, words, value, message):
+def test_invalid_vectors_are_not_written(tmp_path, format, words, value, message):
     target = tmp_path / f"v{SUFFIX[format]}"
     target.write_bytes(b"old")
     with pytest.raises(FormatError, match=message):
@@ -322,7 +322,7 @@ def test_what_no_file_may_hold_is_not_written(tmp_path, format, words, value, me
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_failed_write_leaves_the_old_file(tmp_path, format, monkeypatch):
+def test_a_failed_write_keeps_the_old_file(tmp_path, format, monkeypatch):
     target = tmp_path / f"v{SUFFIX[format]}"
     save(target, ["old"], [[1.0]])
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -336,7 +336,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, format, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_unusable_arguments_are_named(tmp_path):
+def test_invalid_arguments_are_named(tmp_path):
     with pytest.raises(UsageError, match="format=csv"):
         save(tmp_path / "v", ["a"], [[1]], format="csv")
     with pytest.raises(UsageError, match="npy needs two files"):

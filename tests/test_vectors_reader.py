@@ -55,7 +55,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("name", CORRUPT)
-def test_damage_is_refused_with_its_place(tmp_path, name):
+def test_damaged_files_are_reported_with_the_place(tmp_path, name):
     content, message = CORRUPT[name]
     (tmp_path / "v").write_bytes(content)
     with pytest.raises(FormatError) as raised:
@@ -64,7 +64,7 @@ def test_damage_is_refused_with_its_place(tmp_path, name):
     assert str(raised.value).startswith(str(tmp_path / "v"))
 
 
-def test_a_row_longer_than_a_block_is_refused(tmp_path):
+def test_a_row_longer_than_a_block_is_an_error(tmp_path):
     (tmp_path / "v").write_bytes(b"2 1\na 1\nb" + b" " * (BLOCK + 9) + b"1\n")
     with pytest.raises(FormatError, match=r":3: no row ends within"):
         Vectors.load(tmp_path / "v")
@@ -81,7 +81,7 @@ def test_a_row_longer_than_a_block_is_refused(tmp_path):
         (b"a\n\xff\n", ":2: invalid UTF-8"),
     ],
 )
-def test_damaged_words_beside_an_npy_file_are_refused(tmp_path, vocabulary, message):
+def test_damaged_words_of_an_npy_file_are_errors(tmp_path, vocabulary, message):
     np.save(tmp_path / "v.npy", np.ones((2, 1), dtype=np.float32))
     if vocabulary is not None:
         (tmp_path / "v.vocab").write_bytes(vocabulary)
@@ -92,14 +92,14 @@ def test_damaged_words_beside_an_npy_file_are_refused(tmp_path, vocabulary, mess
 @pytest.mark.parametrize(
     "array", [np.ones((2, 1)), np.ones(2, dtype=np.float32), np.array([["a"]], dtype=object)]
 )
-def test_other_arrays_are_refused(tmp_path, array):
+def test_other_arrays_are_errors(tmp_path, array):
     np.save(tmp_path / "v.npy", array)
     (tmp_path / "v.vocab").write_bytes(b"a\nb\n")
     with pytest.raises(FormatError, match=r"v\.npy"):
         Vectors.load(tmp_path / "v.npy")
 
 
-def test_a_cut_npy_file_is_refused(tmp_path):
+def test_a_truncated_npy_file_is_an_error(tmp_path):
     path = save(tmp_path / "v.npy", ["a", "b"], [[1, 2], [3, 4]])
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(FormatError, match="corrupt npy"):

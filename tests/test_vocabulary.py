@@ -24,7 +24,7 @@ def rows(vocabulary: Vocabulary) -> list[tuple[str, int]]:
 
 
 @given(COUNTS)
-def test_words_by_count_ties_by_appearance(counts):
+def test_words_are_sorted_by_count_then_first_occurrence(counts):
     assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
 
 
@@ -67,7 +67,7 @@ def test_load_sorts_stably_and_drops_the_row_of_line_ends(tmp_path):
     assert rows(Vocabulary.load(path)) == [("a", 7), ("d", 7), ("b", 1), ("c", 1)]
 
 
-def test_load_packed_with_byte_order_mark(tmp_path):
+def test_load_compressed_with_byte_order_mark(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbfa 2\nb 1\n"))
     assert rows(Vocabulary.load(path)) == [("a", 2), ("b", 1)]

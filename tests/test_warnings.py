@@ -1,4 +1,4 @@
-"""Warnings of what is done as asked but hardly meant: in Python, and as a line of the program."""
+"""Warnings of options without effect: in Python, and as a line of the program."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def test_train_warns_of_what_has_no_effect(options, message):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-def test_nothing_is_said_of_what_has_an_effect(tmp_path):
+def test_options_with_an_effect_cause_no_warning(tmp_path):
     dw.train(SENTENCES, **SMALL, preset="vectors", clusters=3, gradient="exact")
     dw.train(SENTENCES, **SMALL, checkpoint=str(tmp_path / "k"), checkpoint_every=1, lr=0.1)
 
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_what_has_an_effect(tmp_path):
         (["--lr", "1e-06"], "--lr 1e-06 is unusual"),
     ],
 )
-def test_the_program_prints_a_line(tmp_path, capsys, flags, line):
+def test_the_program_prints_a_warning_line(tmp_path, capsys, flags, line):
     corpus = write_corpus(tmp_path / "corpus", lines=60)
     assert train(corpus, tmp_path / "o", "--epochs", "1", *flags, quiet=False) == 0
     lines = capsys.readouterr().err.splitlines()
@@ -80,7 +80,7 @@ def test_other_commands_warn(tmp_path, capsys):
     assert "warning: --draws has no effect with --objective gd; it is for --objective dcme" in found
 
 
-def test_conditions_name_options_that_there_are():
+def test_conditions_name_existing_options():
     known = set(FIELDS) | {"read_table"}
     others = (ClassifyOptions, FeatureOptions, PostprocessOptions, ScdvOptions)
     known |= {item.name for cls in others for item in dataclasses.fields(cls)}
@@ -91,7 +91,7 @@ def test_conditions_name_options_that_there_are():
                 assert {*declared.only, *declared.needs, *declared.unless} <= known
 
 
-def test_a_warning_names_options_as_python_does():
+def test_a_warning_names_options_in_pythons_terms():
     with pytest.warns(DcmeWarning) as caught:
         warn("--min-count=3 is odd")
     assert str(caught[0].message) == "min_count=3 is odd"

@@ -1,4 +1,4 @@
-"""The weights of a classifier on disk: what is saved comes back, without a second table."""
+"""The weights of a classifier on disk: round trips, without a second table in memory."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from dcme_w2v.model_folder import load_model, save_model
 
 
 def classifier(density, features=50, classes=37):
-    """A classifier whose classes the core has in another order."""
+    """A classifier whose classes have another order in the core."""
     random = np.random.default_rng(0)
     weights = Weights(features, classes, 0.1, random.permutation(classes))
     table = random.normal(size=(features + 1, classes)) * (random.random(classes) < density)
@@ -31,7 +31,7 @@ def classifier(density, features=50, classes=37):
     (0.3, {"starts", "columns", "values"}),
     (1, None),
 ])  # fmt: skip
-def test_weights_come_back_whatever_the_blocks(tmp_path, monkeypatch, density, files, rows_at_once):
+def test_weights_round_trip_in_any_block_size(tmp_path, monkeypatch, density, files, rows_at_once):
     monkeypatch.setattr(trainer, "WEIGHTS_AT_ONCE", 37 * rows_at_once)
     model, table = classifier(density)
     np.testing.assert_array_equal(model.weights.get(), table)
@@ -45,7 +45,7 @@ def test_weights_come_back_whatever_the_blocks(tmp_path, monkeypatch, density, f
         assert (tmp_path / "model" / "weights.npy").read_bytes() == plain
 
 
-def test_an_array_in_pieces_is_the_array(tmp_path):
+def test_an_array_written_in_pieces_equals_the_array(tmp_path):
     array = np.arange(24, dtype=np.int32).reshape(6, 4)
     parts = Pieces((6, 4), array.dtype, lambda: (array[i : i + 4] for i in (0, 4)))
     save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
@@ -56,7 +56,7 @@ def test_an_array_in_pieces_is_the_array(tmp_path):
     (np.zeros((5, 4), dtype=np.int32), "80 bytes, the array 96"),
     (np.zeros((6, 4), dtype=np.int64), "a piece is int64"),
 ])  # fmt: skip
-def test_wrong_pieces_leave_no_model(tmp_path, piece, message):
+def test_invalid_pieces_leave_no_model(tmp_path, piece, message):
     parts = Pieces((6, 4), np.dtype(np.int32), lambda: [piece])
     with pytest.raises(ValueError, match=message):
         save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
@@ -102,7 +102,7 @@ print((peak() - before) / weights.table.nbytes)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
 @pytest.mark.parametrize("share", [0.4, 1])
-def test_saving_and_loading_take_no_second_table(tmp_path, share):
+def test_saving_and_loading_need_no_second_table(tmp_path, share):
     for action in ("save", "load"):
         program = [sys.executable, "-c", MEASURED, str(tmp_path / "model"), action, str(share)]
         taken = subprocess.run(program, capture_output=True, text=True, check=True).stdout

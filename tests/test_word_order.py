@@ -1,4 +1,4 @@
-"""Word order: the tables of neighbours from training to files, checkpoints and likelihoods."""
+"""Word order: the tables of neighbours in training, files, checkpoints and likelihoods."""
 
 import json
 import shutil
@@ -36,8 +36,8 @@ def mean_log_probability(training, ids):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("mode", ["shrink", "fixed"])
-def test_order_is_learned_where_the_bag_knows_nothing(threads, mode):
-    """A cycle of words, cut anywhere: neighbours determine the word, the bag only roughly."""
+def test_word_order_is_learned(threads, mode):
+    """A cycle of words, cut anywhere: ordered neighbours determine the word, a bag does not."""
     random = np.random.default_rng(1)
     starts = random.integers(50, size=(600, 1))
     ids, counts = encoded(list((starts + np.arange(30)) % 50))
@@ -55,7 +55,7 @@ def test_order_is_learned_where_the_bag_knows_nothing(threads, mode):
     assert found[True] > found[False] + 0.5
 
 
-def test_the_folder_scores_as_training_did(tmp_path, text, capsys):
+def test_the_folder_has_the_likelihood_of_training(tmp_path, text, capsys):
     held = write_corpus(tmp_path / "held.txt", seed=3, lines=60)
     folder, output = tmp_path / "tables", tmp_path / "v.npy"
     flags = ("--output-tables", str(folder), "--output-context", str(tmp_path / "c.npy"))
@@ -69,7 +69,7 @@ def test_the_folder_scores_as_training_did(tmp_path, text, capsys):
     assert "--output-tables" in refused(capsys, 2)
 
 
-def test_a_folder_is_started_from(tmp_path, text):
+def test_training_continues_from_a_folder(tmp_path, text):
     first, second = tmp_path / "first", tmp_path / "second"
     assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(first)) == 0
     flags = ("--init", str(first), "--lr", "1e-12", "--output-tables", str(second))
@@ -81,8 +81,8 @@ def test_a_folder_is_started_from(tmp_path, text):
 
 
 @pytest.mark.parametrize("objective", ["nce", "dcme"])
-def test_a_run_goes_on_with_its_neighbours(tmp_path, text, objective):
-    """A checkpoint after the first epoch has all four tables: the second ends the same."""
+def test_a_resumed_run_keeps_the_tables_of_neighbours(tmp_path, text, objective):
+    """A checkpoint after the first epoch has all four tables: the second epoch is bit-identical."""
     kept, folders = tmp_path / "kept", [tmp_path / name for name in ("whole", "rest")]
     options = (*ORDER, "--objective", objective, *FIXED, "--checkpoint-every", "1")
     for flag, folder in zip(("--checkpoint", "--resume"), folders, strict=True):
@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_its_neighbours(tmp_path, text, objective):
         np.testing.assert_array_equal(one, other)
 
 
-def test_what_cannot_have_it_is_one_line(tmp_path, text, capsys):
+def test_unsupported_options_are_one_line_of_error(tmp_path, text, capsys):
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(folder)) == 0
@@ -112,7 +112,7 @@ def test_what_cannot_have_it_is_one_line(tmp_path, text, capsys):
         assert "--word-order" in refused(capsys, run([*other, *flags]))
 
 
-def test_a_damaged_folder_is_one_line(tmp_path, text, capsys):
+def test_a_damaged_folder_is_one_line_of_error(tmp_path, text, capsys):
     folder = tmp_path / "tables"
     assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(folder)) == 0
     np.save(folder / "left.npy", np.zeros((3, 16), dtype=np.float32))

@@ -41,7 +41,7 @@ def _writes(call):
     )  # fmt: skip
 
 
-def test_the_check_of_the_source_finds_what_writes():
+def test_the_source_check_finds_writes():
     for code in (
         "open(p, 'w')", "p.open('ab')", "p.open(mode='r+')", "p.write_text(s)", "np.save(p, x)",
         "os.open(p, os.O_WRONLY)", "p.rename(q)", "p.replace(q)", "shutil.rmtree(p)",

@@ -1,4 +1,4 @@
-"""Small encoded corpora with something to learn in them, for the tests of training."""
+"""Small encoded corpora with structure, for tests of training."""
 
 import functools
 
@@ -21,7 +21,7 @@ def corpus(words=120, tokens=1200, seed=5):
 
 
 def encoded(sentences):
-    """Ids by falling frequency, the last word of a sentence marked; and counts."""
+    """Ids by descending frequency, the last word of a sentence marked; and counts."""
     text = np.concatenate(sentences)
     found, counts = np.unique(text, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -33,7 +33,7 @@ def encoded(sentences):
 
 
 def lines(lengths, words=30):
-    """Random words on lines of these lengths; the last line has no end."""
+    """Random words on lines of given lengths; the last line has no line feed."""
     random = np.random.default_rng(sum(lengths))
     ids, counts = encoded([random.zipf(1.4, length) % words for length in lengths])
     ids[-1] &= np.uint32(LAST - 1)
