@@ -166,7 +166,7 @@ def test_lbfgs_keeps_no_checkpoints_and_says_so(tmp_path, docs, capsys):
 REFUSED = [
     (["--lr", "3"], "--lr is 3 and was 4"),
     (["--epochs", "5"], "--epochs is 5 and was 4"),
-    (["--features", "9"], "--features is 9 and was 30000"),
+    (["--features", "9"], "--features is 9 and was not given"),
     (["--holdout", "0.3"], "was trained on another corpus"),
     (["--threads", "2"], "--threads is 2 and was 1"),
 ]

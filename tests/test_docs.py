@@ -42,6 +42,10 @@ def files(tmp_path_factory):
     documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
     for name in ("documents", "train", "test"):
         (folder / f"{name}.tsv").write_text("".join(documents))
+    sentence = "Ann\tB-PER\nlives\tO\nin\tO\nRome\tB-LOC\n\nOslo\tB-LOC\nis\tO\ncold\tO\n\n"
+    for name in ("train", "test"):
+        (folder / f"{name}.conll").write_text(sentence * 20)
+    (folder / "texts.conll").write_text("Ann\nis\nin\nOslo\n\n" * 20)
     (folder / "questions-words.txt").write_text(": gram\nking queen man woman\n")
     pairs = [f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(itertools.pairwise(words))]
     (folder / "wordsim353.tsv").write_text("".join(pairs))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,8 @@ class Dataset:
         How many had no label; they were left out, or are there with an empty tuple.
     held_matrix, held_labels
         Held-out documents.
+    is_first : list of bool
+        Of the training documents as text; see `dcme_w2v.text.documents.Document`.
     """
 
     matrix: csr_matrix
@@ -83,6 +85,7 @@ class Dataset:
     unlabelled: int
     held_matrix: csr_matrix
     held_labels: Labels
+    is_first: list[bool] = field(default_factory=list)
 
 
 def corpus_line(
@@ -122,6 +125,7 @@ def read_text(
     """Read text once; features are those of the documents that are not held out.
 
     Documents without a label are left out unless `keep_unlabelled`; none of them is held out.
+    Tokens are held out by sentences.
     `advice` ends the error where no document has a label.
     """
     if labels is not None:
@@ -129,29 +133,32 @@ def read_text(
     random = np.random.default_rng(seed)
     held: list[Document] = []
     kept: Labels = []
+    is_first: list[bool] = []
     unlabelled = 0
 
     def texts(documents: Iterable[Document]) -> Iterator[bytes]:
         nonlocal unlabelled
+        is_held = False
         for document in documents:
             if not document.labels:
                 unlabelled += 1
-                if keep_unlabelled:
-                    kept.append(())
-                    yield document.text
-            elif share and random.random() < share:
+                if not keep_unlabelled:
+                    continue
+            elif document.is_first:
+                is_held = bool(share) and random.random() < share
+            if document.labels and is_held:
                 held.append(document)
-            else:
-                kept.append(document.labels)
-                yield document.text
+                continue
+            kept.append(document.labels)
+            is_first.append(document.is_first)
+            yield document.text
         if not kept and not held and not keep_unlabelled:
-            raise CorpusError(f"{docs[0]}: no document has a label; {advice}")
+            raise CorpusError(f"{docs[0]}: {text.without_labels(advice)}")
 
-    errors = text.options.encoding_errors
-    documents = read_documents(docs, encoding_errors=errors, strict=text.options.strict)
-    matrix = text.fit_transform(texts(documents))
+    matrix = text.fit_transform(texts(text.read(docs, text.options.strict)))
     held_matrix = text.transform(document.text for document in held)
-    return Dataset(matrix, kept, unlabelled, held_matrix, [document.labels for document in held])
+    held_labels = [document.labels for document in held]
+    return Dataset(matrix, kept, unlabelled, held_matrix, held_labels, is_first)
 
 
 def read_rows(
@@ -190,8 +197,7 @@ def pieces(
         for path in docs:
             yield read_vectors(path, labels)
         return
-    errors = model.text.options.encoding_errors if model.text else "strict"
-    documents = read_documents(docs, encoding_errors=errors)
+    documents = model.text.read(docs) if model.text is not None else read_documents(docs)
     while some := list(itertools.islice(documents, size)):
         yield model.rows([document.text for document in some]), [d.labels for d in some]
 

@@ -10,7 +10,7 @@ import itertools
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.conll import read_sentences, token_documents
+from dcme_w2v.text.documents import Document, read_documents
 from dcme_w2v.text.words import Words
 
 WORD = re.compile(r"\w+")
@@ -44,6 +46,8 @@ class TextFeatures:
         With buckets: hash values are below it.
     idf : ndarray of float32, shape (columns,)
         Factor of each column: log((1 + documents) / (1 + documents that have it)) + 1, or 1.
+    tag_pairs : ndarray of int64, shape (classes + 1, classes + 1), or None
+        By token: which tag follows which, see `dcme_w2v.classify.sequences`.
     """
 
     def __init__(self, options: FeatureOptions) -> None:
@@ -53,6 +57,7 @@ class TextFeatures:
         self.width = options.hashing
         self._column_of_bucket: dict[int, int] = {}
         self.idf: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
+        self.tag_pairs: NDArray[np.int64] | None = None
         self._column: dict[bytes, int] = {}
 
     @classmethod
@@ -79,6 +84,24 @@ class TextFeatures:
     def columns(self) -> int:
         """Number of columns."""
         return len(self.idf)
+
+    @property
+    def is_by_token(self) -> bool:
+        """Whether the tokens of sentences are what is classified."""
+        return self.options.by == "token"
+
+    def read(self, docs: Sequence[str], strict: bool = False) -> Iterator[Document]:
+        """Read documents, or by token those of sentences; see `read_documents`."""
+        errors = self.options.encoding_errors
+        if self.is_by_token:
+            return token_documents(read_sentences(docs, encoding_errors=errors, strict=strict))
+        return read_documents(docs, encoding_errors=errors, strict=strict)
+
+    def without_labels(self, advice: str = "give LABEL<TAB>TEXT") -> str:
+        """Return what an error says of files without labels; `advice` is for documents."""
+        if self.is_by_token:
+            return "no sentence has tags; give TOKEN ... TAG, a line each"
+        return f"no document has a label; {advice}"
 
     def fit_transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Choose the columns and return the documents' rows; reads the documents once.
@@ -125,6 +148,8 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _grams(self, text: bytes) -> list[bytes]:
+        if self.is_by_token:
+            return text.split()
         if self.options.tokens == "words":
             text = " ".join(WORD.findall(text.decode().lower())).encode()
         words = text.split()
@@ -173,7 +198,7 @@ class TextFeatures:
             )
         # ties by first appearance
         chosen = np.argsort(-totals, kind="stable")
-        chosen = chosen[eligible[chosen]][: self.options.features]
+        chosen = chosen[eligible[chosen]][: self.options.most_features]
         grams = list(numbers)
         self.names = Words.from_words(grams[i] for i in chosen)
         self._column = {grams[i]: column for column, i in enumerate(chosen)}

@@ -274,6 +274,28 @@ def store_text(
             arrays |= words_arrays(text.names)
         if text.buckets is not None:
             arrays["buckets"] = text.buckets
+        store_tag_pairs(text, arrays)
+
+
+def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:
+    """Add the counts of pairs of tags to a model's arrays, if there are any."""
+    if text.tag_pairs is not None:
+        arrays["tag_pairs"] = text.tag_pairs
+
+
+def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
+    """Read the counts of pairs of tags, if the model classifies tokens.
+
+    Raises
+    ------
+    FormatError
+        They are not there, are too many or too few, or negative.
+    """
+    if text.is_by_token:
+        size = len(model.strings("classes")) + 1
+        text.tag_pairs = np.asarray(model.array("tag_pairs", "int64", size, size))
+        if (text.tag_pairs < 0).any():
+            raise model.fault("tag_pairs", "has a negative number")
 
 
 def text_of(model: Model, columns: int) -> TextFeatures | None:
@@ -293,4 +315,6 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
     if found != columns:
         raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
     idf = np.asarray(model.array("idf", "float32", columns))
-    return TextFeatures.restored(options, names, idf, buckets, options.hashing)
+    text = TextFeatures.restored(options, names, idf, buckets, options.hashing)
+    restore_tag_pairs(model, text)
+    return text

@@ -25,9 +25,16 @@ from dcme_w2v.options import HoldoutOptions
 class FeatureOptions(Checked):
     """How text is converted to a sparse vector."""
 
-    features: int = option(
-        30000,
-        "keep the N most frequent words or n-grams",
+    by: str = option(
+        "document",
+        "classify documents, one a line, or the tokens of sentences in CoNLL's columns: token, "
+        "..., tag",
+        choices=("document", "token"),
+    )
+    features: int | None = option(
+        None,
+        "keep the N most frequent words or n-grams (default: 30000; by token: 300000 features)",
+        metavar="N",
         minimum=1,
         maximum=2**31 - 2,
         unless=("hashing",),
@@ -36,8 +43,12 @@ class FeatureOptions(Checked):
         "words",
         "words: lower-cased runs of letters, digits and _; spaces: split at whitespace, unchanged",
         choices=("words", "spaces"),
+        only={"by": ("document",)},
     )
-    ngrams: int = option(1, "features are n-grams of up to N words", minimum=1, maximum=10)
+    ngrams: int = option(
+        1, "features are n-grams of up to N words", minimum=1, maximum=10,
+        only={"by": ("document",)},
+    )  # fmt: skip
     min_df: int = option(
         1, "drop words and n-grams of fewer than N documents (not with --hashing)", minimum=1
     )
@@ -69,6 +80,11 @@ class FeatureOptions(Checked):
     )
     encoding_errors: str = encoding_errors_option()
     strict: bool = strict_option()
+
+    @property
+    def most_features(self) -> int:
+        """How many features are kept, at most."""
+        return self.features or (300_000 if self.by == "token" else 30_000)
 
 
 @dataclass(frozen=True)

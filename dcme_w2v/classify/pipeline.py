@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.checkpoints.folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.checkpoints.schedule import Checkpointer
+from dcme_w2v.classify import sequences
 from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
@@ -50,7 +51,6 @@ from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.paths import PARTIAL, Paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import read_vectors
-from dcme_w2v.text.documents import read_documents
 from dcme_w2v.text.split import check_file
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
@@ -268,6 +268,8 @@ def _read_documents(
         read = read_rows(job.docs, job.labels, share, options.seed)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
+    if text is not None and text.is_by_token:
+        text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
     reporter.message(corpus_line(read, classes, " left out"))
     return read, classes, text
 
@@ -300,6 +302,8 @@ def test(
     """
     if clusters or getattr(model, "clusters", False):
         return _test_clusters(model, docs, labels, threads)
+    if is_by_token(model):
+        return sequences.test_tags(model, docs, threads)
     multilabel, measures, unlabelled = model.multilabel, None, 0
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
@@ -317,6 +321,11 @@ def test(
     if not result["documents"]:
         raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
     return {**result, "unlabelled_documents": unlabelled}
+
+
+def is_by_token(model: Predictor) -> bool:
+    """Return whether a model classifies the tokens of sentences."""
+    return model.text is not None and model.text.is_by_token
 
 
 def _test_clusters(
@@ -381,7 +390,7 @@ def _holdout(
     matrix, labels = read.held_matrix, read.held_labels
     if job.holdout.file is not None:
         if text is not None:
-            documents = list(read_documents([job.holdout.file]))
+            documents = list(text.read([job.holdout.file]))
             matrix = text.transform(document.text for document in documents)
             labels = [document.labels for document in documents]
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -23,6 +24,7 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.plan import dry_run_option, show_plan
+from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 
 labels_option = click.option(
@@ -39,7 +41,8 @@ def classify() -> None:
     """Classify documents by maximum entropy (multinomial logistic regression).
 
     DOCS has one document a line: labels joined by |, a tab and text; fastText's __label__x text;
-    or, to predict, text alone. Sparse vectors work too: .svm files, and .npz with --labels.
+    or, to predict, text alone. Sparse vectors work too: .svm files, and .npz with --labels. With
+    --by token, DOCS are sentences in CoNLL's columns: token, ..., tag; an empty line ends one.
     """
 
 
@@ -120,7 +123,8 @@ def test(
     precision, recall and F1. With several: precision and nDCG at 1, 3, 5, coverage, label ranking
     average precision, F1 of the labels above the model's threshold. A label that was not in the
     training documents counts as an error. A model of clusters (`latent fit --unsupervised`) is
-    compared with the first label of each document.
+    compared with the first label of each document. A model --by token has the accuracy of tags, and
+    precision, recall and F1 of entities by exact spans.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import load_classifier
@@ -152,15 +156,32 @@ def predict(
     """Print the most probable labels of documents.
 
     Prints label and probability, separated by a tab, one line a document, in order. With -k,
-    further labels and probabilities follow on the same line. Labels in DOCS are ignored.
+    further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
+    --by token prints token, tag and its probability, one line a token, and an empty line after each
+    sentence.
     """
-    from dcme_w2v.classify import pipeline
+    from dcme_w2v.classify import pipeline, sequences
     from dcme_w2v.classify.model import load_classifier
 
-    for found in pipeline.predict(load_classifier(model), docs, count, labels, threads):
+    loaded = load_classifier(model)
+    if pipeline.is_by_token(loaded):
+        if count > 1:
+            raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
+        print_tags(sequences.predict_tags(loaded, docs, threads), as_json)
+        return
+    for found in pipeline.predict(loaded, docs, count, labels, threads):
         pairs = [(name, round(p, 6)) for name, p in found]
         line = json.dumps(pairs) if as_json else "\t".join(f"{n}\t{p:.6f}" for n, p in pairs)
         sys.stdout.buffer.write(f"{line}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def print_tags(sentences: Iterator[list[tuple[str, str, float]]], as_json: bool) -> None:
+    """Print tokens, tags and probabilities, in CoNLL's columns or one JSON list a sentence."""
+    for found in sentences:
+        rows = [(token, tag, round(p, 6)) for token, tag, p in found]
+        lines = json.dumps(rows) if as_json else "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in rows)
+        sys.stdout.buffer.write(f"{lines}\n".encode())
     sys.stdout.buffer.flush()
 
 

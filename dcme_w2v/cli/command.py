@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "resume_statistics",
     ),
     "Features": (
-        "features", "tokens", "ngrams", "hashing", "hashing_signs", "weighting", "norm",
+        "by", "features", "tokens", "ngrams", "hashing", "hashing_signs", "weighting", "norm",
         "term_frequency", "min_df", "max_df",
     ),
     "Objective": (

@@ -157,6 +157,9 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
         [s * one.weights.offset for s, one in zip(shares, found, strict=True)], axis=0
     )
     threshold = float(shares @ [one.threshold for one in found])
+    texts = [one.text for one in found if one.text is not None]
+    if pairs := [text.tag_pairs for text in texts if text.tag_pairs is not None]:
+        texts[0].tag_pairs = np.sum(pairs, axis=0)
     Classifier(
         first.classes, weights, first.text, first.options, first.multilabel, threshold,
         {"documents": int(sum(one[-1] for one in counts)), "merged": list(sources)},
@@ -181,6 +184,8 @@ def _check_features(source: str, one: Classifier, other_source: str, other: Clas
     if described != other_described:
         raise _other(source, other_source, "options of features")
     for name, array in arrays.items():
+        if name == "tag_pairs":
+            continue  # counts, which are added
         if name not in others or not np.array_equal(array, others[name]):
             raise _other(source, other_source, "idf weights" if name == "idf" else "features")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from dcme_w2v.classify.dataset import are_vectors, pieces
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Predictor, fitting, load_classifier
 from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
@@ -31,7 +32,6 @@ from dcme_w2v.fused.statistics import Statistics, check_values
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows
-from dcme_w2v.text.documents import read_documents
 
 DOCUMENTS_AT_ONCE = 4096
 
@@ -82,12 +82,22 @@ class Dataset:
     labelled : csr_matrix
     labels : list of tuple of str
     unlabelled : csr_matrix
+    is_first : list of bool
+        Of the labelled documents as text; see `dcme_w2v.text.documents.Document`.
     """
 
     text: TextFeatures | None
     labelled: csr_matrix
     labels: Labels
     unlabelled: csr_matrix
+    is_first: list[bool] = field(default_factory=list)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Numbers of labelled documents, the same for the tokens of a sentence."""
+        if not self.is_first:
+            return np.arange(len(self.labels))
+        return np.cumsum(self.is_first) - 1
 
 
 def paths_of(job: FitJob) -> Paths:
@@ -118,7 +128,9 @@ def fit_files(
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
     read = _read_text(job, text, reference) if text is not None else _read_rows(job, reference)
-    classes, numbers, groups = _numbered(job, read, reference)
+    classes, numbers, rows = _numbered(job, read, reference)
+    if read.text is not None and read.text.is_by_token:
+        read.text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
     if job.resume_statistics:
         options = dataclasses.replace(
             options, final=options.final or "tied", initial="supervised", rounds=1, choose=False
@@ -128,8 +140,8 @@ def fit_files(
     options = resolved(options, len(read.labels), len(classes))
     if job.statistics and options.choose:
         raise UsageError("--statistics: are of one initial model; give --no-choose")
-    matrix = csr_matrix(read.labelled[groups])
-    data = Data(matrix, numbers, read.unlabelled, len(classes), options, groups)
+    matrix = csr_matrix(read.labelled[rows])
+    data = Data(matrix, numbers, read.unlabelled, len(classes), options, read.groups[rows])
     reporter.message(_corpus_line(read, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
@@ -215,24 +227,26 @@ def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> 
     """Read text once; features are those of all documents."""
     if job.labels is not None:
         raise UsageError(f"--labels={job.labels}: is for .npz; text has its labels in it")
-    errors = text.options.encoding_errors
     labels: Labels = []
     is_labelled: list[bool] = []
+    is_first: list[bool] = []
 
     def texts() -> Iterator[bytes]:
-        for document in read_documents(job.labelled, encoding_errors=errors):
+        for document in text.read(job.labelled):
             is_labelled.append(bool(document.labels))
             if document.labels:
                 labels.append(document.labels)
+                is_first.append(document.is_first)
             yield document.text
         for path in job.unlabelled:
-            for document in read_documents([path], encoding_errors=errors):
+            for document in text.read([path]):
                 is_labelled.append(False)
                 yield document.text
 
     matrix = text.fit_transform(texts()) if reference is None else text.transform(texts())
     chosen = np.array(is_labelled, dtype=np.bool_)
-    return Dataset(text, csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen]))
+    parts = csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen])
+    return Dataset(text, *parts, is_first)
 
 
 def _read_rows(job: FitJob, reference: Predictor | None) -> Dataset:
@@ -264,7 +278,8 @@ def _numbered(
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labelled[0]
     if not read.labels:
-        raise CorpusError(f"{shown}: no document has a label; give LABEL<TAB>TEXT")
+        missing = (read.text or TextFeatures(FeatureOptions())).without_labels()
+        raise CorpusError(f"{shown}: {missing}")
     names = sorted({name for one in read.labels for name in one})
     classes = reference.classes if reference is not None else names
     if unknown := [name for name in names if name not in set(classes)]:

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Classifier, described, fitting
+from dcme_w2v.classify.model import (
+    Classifier,
+    described,
+    fitting,
+    restore_tag_pairs,
+    store_tag_pairs,
+)
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError
@@ -199,6 +205,7 @@ class ShrunkModel(Classifier):
                 assert self.text.buckets is not None
                 arrays["buckets"] = compact.pack_numbers(self.text.buckets)
                 description["width"] = self.text.width
+            store_tag_pairs(self.text, arrays)
         elif self.columns is not None:
             arrays["columns"] = compact.pack_numbers(self.columns)
         arrays |= compact.pack_levels(levels, kinds, o.coding)
@@ -261,8 +268,11 @@ def _features(
     if "buckets" in model.arrays:
         width = int(model.number("width", 1, 1 << 31))
         buckets = compact.unpack_numbers(model, "buckets", rows, width)
-        return TextFeatures.restored(options, None, idf, buckets, width), kinds, None
-    return TextFeatures.restored(options, compact.unpack_words(model, rows), idf), kinds, None
+        text = TextFeatures.restored(options, None, idf, buckets, width)
+    else:
+        text = TextFeatures.restored(options, compact.unpack_words(model, rows), idf)
+    restore_tag_pairs(model, text)
+    return text, kinds, None
 
 
 def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64]) -> ShrunkModel:
@@ -315,4 +325,6 @@ def _rounded(
 ) -> TextFeatures:
     """Return features with the idf that a file will have."""
     idf = Steps.of(text.idf[rows]).numbers()
-    return TextFeatures.restored(text.options, words, idf, buckets, width)
+    small = TextFeatures.restored(text.options, words, idf, buckets, width)
+    small.tag_pairs = text.tag_pairs
+    return small

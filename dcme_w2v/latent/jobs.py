@@ -94,6 +94,8 @@ def fit_files(
     """
     reporter = reporter or Quiet()
     paths_of(job).check()
+    if features.by == "token":
+        raise UsageError("--by=token: latent classes are of documents; omit it")
     sizes = _sizes(job, options)
     start = time.monotonic()
     reporter.stage("reading", None, "documents")

@@ -32,12 +32,15 @@ class Document(NamedTuple):
         The file, ``-`` for standard input.
     line : int
         The line in that file, from 1.
+    is_first : bool
+        Whether it does not belong with the one before, as the tokens of a sentence do.
     """
 
     labels: tuple[str, ...]
     text: bytes
     path: str
     line: int
+    is_first: bool = True
 
     @property
     def words(self) -> list[bytes]:
@@ -91,11 +94,11 @@ def read_documents(
 def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
     for path in paths:
         for number, line in enumerate(read_lines(path), 1):
-            checked = _checked(line.rstrip(b"\r\n"), path, number, encoding_errors)
+            checked = checked_line(line.rstrip(b"\r\n"), path, number, encoding_errors)
             yield Document(*_split_line(checked, form, path, number), path, number)
 
 
-def _checked(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
+def checked_line(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
     """Return a line as valid UTF-8, or raise."""
     if b"\0" in line:
         raise CorpusError(

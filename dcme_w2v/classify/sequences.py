@@ -1,0 +1,188 @@
+"""Tags of the tokens of sentences: the best path by a classifier and pairs of tags, and measures.
+
+A classifier gives each token the probabilities of its tags; which tag follows which is counted in
+the labelled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
+log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967). Called by
+`dcme_w2v.classify.pipeline`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.classify.metrics import Measures
+from dcme_w2v.classify.model import Predictor
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.conll import Sentence, read_sentences, token_documents
+
+SENTENCES_AT_ONCE = 1024
+SMOOTHING = (
+    0.01  # added to the count of each pair of tags: unseen ones are unlikely, not impossible
+)
+Entity = tuple[str, int, int]
+
+
+def tag_pairs(
+    labels: Sequence[tuple[str, ...]], is_first: Sequence[bool], classes: Sequence[str]
+) -> NDArray[np.int64]:
+    """Count which tag follows which.
+
+    Parameters
+    ----------
+    labels : sequence of tuple of str
+        The tag of each token, in order.
+    is_first : sequence of bool
+        Whether the token is its sentence's first.
+    classes : sequence of str
+
+    Returns
+    -------
+    ndarray of int64, shape (classes + 1, classes + 1)
+        [i, j]: how often j follows i; the last number is the boundary of a sentence.
+    """
+    number = {name: i for i, name in enumerate(classes)}
+    boundary = len(classes)
+    counts = np.zeros((boundary + 1, boundary + 1), dtype=np.int64)
+    before = boundary
+    for names, first in zip(labels, is_first, strict=True):
+        if first and before != boundary:
+            counts[before, boundary] += 1
+            before = boundary
+        tag = number[names[0]]
+        counts[before, tag] += 1
+        before = tag
+    if before != boundary:
+        counts[before, boundary] += 1
+    return counts
+
+
+def best_path(log_p: NDArray[np.float64], steps: NDArray[np.float64]) -> list[int]:
+    """Return the path of the largest sum, the first of several.
+
+    Parameters
+    ----------
+    log_p : ndarray of float64, shape (tokens, classes)
+    steps : ndarray of float64, shape (classes + 1, classes + 1)
+        From a tag (row) to the next; the last row and column are the boundary.
+    """
+    reached = steps[-1, :-1] + log_p[0]
+    came_from = []
+    for own in log_p[1:]:
+        sums = reached[:, None] + steps[:-1, :-1]
+        came_from.append(sums.argmax(axis=0))
+        reached = sums.max(axis=0) + own
+    path = [int((reached + steps[:-1, -1]).argmax())]
+    for best in reversed(came_from):
+        path.append(int(best[path[-1]]))
+    return path[::-1]
+
+
+def steps_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return log p(tag | tag before) - log p(tag), from the counts of pairs."""
+    pairs = counts + SMOOTHING
+    pairs[-1, -1] = SMOOTHING
+    steps: NDArray[np.float64] = np.log(pairs / pairs.sum(axis=1, keepdims=True))
+    steps -= np.log(pairs.sum(axis=0) / pairs.sum())
+    return steps
+
+
+def tagged(
+    model: Predictor, docs: Sequence[str], threads: int | None = None
+) -> Iterator[tuple[Sentence, NDArray[np.float64], list[int]]]:
+    """Yield each sentence, its tokens' log-probabilities, and the classes of its best path."""
+    text = model.text
+    assert text is not None and text.tag_pairs is not None
+    steps = steps_of(text.tag_pairs)
+    sentences = read_sentences(docs, encoding_errors=text.options.encoding_errors)
+    while some := list(itertools.islice(sentences, SENTENCES_AT_ONCE)):
+        rows = model.rows([document.text for document in token_documents(iter(some))])
+        log_p, end = np.concatenate(list(model.log_probabilities(rows, threads))), 0
+        for sentence in some:
+            begin, end = end, end + len(sentence.tokens)
+            yield sentence, log_p[begin:end], best_path(log_p[begin:end], steps)
+
+
+def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None) -> dict[str, Any]:
+    """Return the measures of a model on sentences with tags.
+
+    Accuracy, precision, recall and F1 are of the best paths, the log-likelihood and top-5 accuracy
+    of each token by itself. Entities are counted where tags have the prefixes of CoNLL (B-, I-, or
+    E- and S-, too): an entity is right if its type and all of its tokens are.
+
+    Raises
+    ------
+    CorpusError
+        No sentence has tags.
+    """
+    classes = list(model.classes)
+    number = {name: i for i, name in enumerate(classes)}
+    measures, sentences, untagged = Measures(len(classes), False), 0, 0
+    right = np.zeros(3, dtype=np.int64)  # entities: of both, predicted, true
+    tokens = correct = 0
+    for sentence, log_p, path in tagged(model, docs, threads):
+        if not sentence.tags:
+            untagged += 1
+            continue
+        sentences += 1
+        measures.add(log_p, [(number.get(tag, -1),) for tag in sentence.tags])
+        found = [classes[i] for i in path]
+        tokens += len(path)
+        correct += sum(map(str.__eq__, found, sentence.tags))
+        predicted, true = set(entities(found)), set(entities(sentence.tags))
+        right += (len(predicted & true), len(predicted), len(true))
+    if not sentences:
+        assert model.text is not None
+        raise CorpusError(f"{docs[0]}: {model.text.without_labels()}")
+    of_tokens = measures.result()
+    result = {
+        "sentences": sentences,
+        "tokens": tokens,
+        "unknown_tag_tokens": of_tokens["unknown_label_documents"],
+        "accuracy": correct / tokens,
+        "log_likelihood": of_tokens["log_likelihood"],
+    }
+    if any(name[1:2] == "-" for name in classes):
+        both, said, true_count = right.tolist()
+        result |= {
+            "entities": true_count,
+            "entity_precision": both / said if said else 0.0,
+            "entity_recall": both / true_count if true_count else 0.0,
+            "entity_f1": 2 * both / (said + true_count) if said + true_count else 0.0,
+        }
+    return {**result, "untagged_sentences": untagged}
+
+
+def predict_tags(
+    model: Predictor, docs: Sequence[str], threads: int | None = None
+) -> Iterator[list[tuple[str, str, float]]]:
+    """Yield token, tag and the tag's probability by itself, for the tokens of each sentence."""
+    for sentence, log_p, path in tagged(model, docs, threads):
+        yield [
+            (token, model.classes[tag], math.exp(row[tag]))
+            for token, row, tag in zip(sentence.tokens, log_p, path, strict=True)
+        ]
+
+
+def entities(tags: Sequence[str]) -> list[Entity]:
+    """Return type, first token and last token of each entity, as conlleval has them.
+
+    An entity begins at B- or S-, after E-, S- or a tag without a type, and where the type changes.
+    """
+    found: list[Entity] = []
+    before, kind, begin = "O", "", 0
+    for i, tag in enumerate([*tags, "O"]):
+        prefix, _, own = tag.partition("-")
+        inside = bool(own) and prefix in ("B", "I", "E", "S")
+        starts = inside and (prefix in ("B", "S") or before in ("O", "E", "S") or own != kind)
+        if before != "O" and (not inside or starts):
+            found.append((kind, begin, i - 1))
+        if starts:
+            begin = i
+        before, kind = (prefix, own) if inside else ("O", "")
+    return found

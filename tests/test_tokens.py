@@ -1,0 +1,241 @@
+"""Tags of tokens: CoNLL's columns, features, best paths, entities, and the commands by token."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers import refused
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
+
+from dcme_w2v.classify import sequences
+from dcme_w2v.classify.model import Classifier
+from dcme_w2v.cli.main import program, run
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.conll import read_sentences, shape, token_features
+
+NAMES = {"Ann": "B-PER", "Bob": "B-PER", "Rome": "B-LOC", "Oslo": "B-LOC"}
+
+
+def sentences_of(count, seed, tags=True):
+    """Return sentences such as "Ann Smith lives in New Rome .", with tags."""
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        person = [(random.choice(["Ann", "Bob"]), "B-PER")]
+        person += [(random.choice(["Smith", "Lee"]), "I-PER")] * int(random.integers(2))
+        place = [("New", "B-LOC")] * int(random.integers(2))
+        place += [(random.choice(["Rome", "Oslo"]), "I-LOC" if place else "B-LOC")]
+        rows = [*person, ("lives", "O"), ("in", "O"), *place, (".", "O")]
+        lines += [f"{token}\tX\t{tag}\n" if tags else f"{token}\n" for token, tag in rows] + ["\n"]
+    return "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokens")
+    (folder / "train.conll").write_text("-DOCSTART- -X- O\n\n" + sentences_of(30, 1))
+    (folder / "texts.conll").write_text(sentences_of(60, 2, tags=False))
+    (folder / "test.conll").write_text(sentences_of(20, 3))
+    train = f"classify train {folder}/train.conll --by token --threads 1 --quiet"
+    assert run([*train.split(), "--output", f"{folder}/model"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(files, monkeypatch, tmp_path):
+    for path in files.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(line, stdin=None):
+    result = CliRunner().invoke(program, line.split(), input=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+# ---- reading ----
+
+
+def read(tmp_path, text):
+    path = tmp_path / "a.conll"
+    path.write_bytes(text.encode())
+    return list(read_sentences([str(path)]))
+
+
+def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_path):
+    text = "-DOCSTART- -X- O\r\n\r\n\r\nEU NNP B-ORG\r\nrejects VBZ O\r\n \n1\u00a0000\tCD\tO\n"
+    first, second = read(tmp_path, text)
+    assert (first.tokens, first.tags, first.line) == (["EU", "rejects"], ["B-ORG", "O"], 4)
+    assert (second.tokens, second.tags, second.line) == (["1000"], ["O"], 7)
+
+
+def test_one_column_is_a_sentence_without_tags(tmp_path):
+    (found,) = read(tmp_path, "EU\nrejects\n")
+    assert (found.tokens, found.tags) == (["EU", "rejects"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("EU X B-ORG\nrejects\n", "line 2: some tokens of its sentence have a tag"),
+        ("EU\nrejects X O\n", "line 2: some tokens"),
+        ("EU\tO\n\tO\n", "line 2 has no token"),
+        ("EU\0 O\n", "line 1 has a NUL"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, text, message):
+    with pytest.raises(CorpusError, match=message):
+        read(tmp_path, text)
+
+
+def test_features_of_a_token_are_of_its_neighbours_its_shape_and_its_affixes():
+    first, second = token_features(["In", "1984"])
+    assert {"w+0=in", "w-1=<s>", "w+1=1984", "w+2=</s>", "token=In", "shape+0=Xx"} <= set(first)
+    assert {"w-1,w=in,1984", "w,w+1=1984,</s>", "prefix=198", "suffix=4", "shape+0=0"} <= set(
+        second
+    )
+    assert shape("McX-12") == "XxX-0"
+
+
+# ---- paths and entities ----
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_the_best_path_is_that_of_all_paths(length):
+    random = np.random.default_rng(length)
+    log_p, steps = random.normal(size=(length, 3)), random.normal(size=(4, 4))
+
+    def total(path):
+        pairs = itertools.pairwise([3, *path, 3])
+        return sum(steps[a, b] for a, b in pairs) + sum(log_p[i, j] for i, j in enumerate(path))
+
+    best = max(itertools.product(range(3), repeat=length), key=total)
+    assert sequences.best_path(log_p, steps) == list(best)
+
+
+def test_pairs_of_tags_are_counted_within_sentences():
+    labels, first = [("a",), ("b",), ("b",), ("a",)], [True, False, True, False]
+    found = sequences.tag_pairs(labels, first, ["a", "b"])
+    np.testing.assert_array_equal(found, [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+
+
+def test_a_pair_that_does_not_occur_is_unlikely():
+    steps = sequences.steps_of(np.array([[5, 5, 1], [5, 5, 0], [1, 0, 0]]))
+    assert np.isfinite(steps).all()
+    assert steps[2, 1] < steps[2, 0] - 3
+
+
+@given(st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in ("X", "Y"))])))
+def test_entities_are_those_of_seqeval(tags):
+    assert sequences.entities(tags) == [tuple(one) for one in get_entities(tags)]
+
+
+# ---- commands ----
+
+
+def test_a_model_by_token_tags_sentences(here):
+    found = json.loads(invoke("classify test model test.conll --json"))
+    assert found["sentences"] == 20
+    assert found["entities"] == 40
+    assert found["entity_f1"] > 0.95
+    assert found["accuracy"] > 0.95
+    lines = invoke("classify predict model -", stdin="Bob\nlives\nin\nNew\nOslo\n.\n\nAnn\n")
+    rows = [line.split("\t") for line in lines.splitlines()]
+    assert [row[:2] for row in rows if len(row) > 1] == [
+        ["Bob", "B-PER"], ["lives", "O"], ["in", "O"], ["New", "B-LOC"], ["Oslo", "I-LOC"],
+        [".", "O"], ["Ann", "B-PER"],
+    ]  # fmt: skip
+    assert [i for i, row in enumerate(rows) if row == [""]] == [6, 8]
+    one, two = map(json.loads, invoke("classify predict model test.conll --json").splitlines()[:2])
+    assert one[0][1] == two[0][1] == "B-PER"
+
+
+def test_whole_sentences_are_held_out(here, capsys):
+    assert run(["classify", "train", "train.conll", "--by", "token", "--holdout", "0.3",
+                "--output", "held"]) == 0  # fmt: skip
+    record = json.loads((here / "held/model.json").read_text())["record"]
+    pairs = np.load(here / "held/tag_pairs.npy")
+    assert pairs[-1].sum() == pairs[:, -1].sum() < 30
+    assert pairs[:, :-1].sum() == record["documents"]
+
+
+def test_the_path_depends_on_pairs_of_tags(here):
+    """Where no sentence begins with a name, none is found there."""
+    model = Classifier.load("model")
+    counts = model.text.tag_pairs.copy()
+    none, name = map(model.classes.index, ("O", "B-PER"))
+    counts[-1, name], counts[-1, none], counts[none, name] = 0, 10**4, 10**4
+    model.text.tag_pairs = counts
+    model.save("other")
+    lines = invoke("classify predict other -", stdin="Bob\nlives\n")
+    assert [line.split("\t")[1] for line in lines.splitlines()[:2]] == ["O", "O"]
+
+
+def test_fused_features_learn_from_sentences_without_tags(here):
+    fit = "fuse fit train.conll --by token --unlabelled texts.conll --impact centred"
+    invoke(f"{fit} --final beside --threads 1 --output fused")
+    assert json.loads(invoke("classify test fused test.conll --json"))["entity_f1"] > 0.9
+    invoke("fuse shrink fused --keep 1/2 --output small")
+    assert json.loads(invoke("classify test small test.conll --json"))["entity_f1"] > 0.9
+
+
+def test_folds_are_of_sentences(here, monkeypatch):
+    from dcme_w2v.fused.fit import Data
+
+    seen = []
+    whole = Data.folds
+    monkeypatch.setattr(Data, "folds", lambda self, seed: seen.append(self) or whole(self, seed))
+    invoke("fuse fit train.conll --by token --unlabelled texts.conll --final beside --output fused")
+    folds = whole(seen[0], 1)
+    assert len(set(seen[0].groups.tolist())) == 30
+    assert all(len(set(folds[seen[0].groups == g])) == 1 for g in range(30))
+
+
+def test_parts_that_are_merged_add_their_pairs_of_tags(here):
+    for part, seed in (("a", 4), ("b", 5)):
+        (here / f"{part}.conll").write_text(sentences_of(15, seed))
+        invoke(
+            f"classify train {part}.conll --by token --hashing 4096 --weighting log --lr 1 "
+            f"--solver sgd --objective gd --output {part}"
+        )
+    invoke("merge a b --output both")
+    pairs = [np.load(here / f"{name}/tag_pairs.npy") for name in ("a", "b", "both")]
+    np.testing.assert_array_equal(pairs[0] + pairs[1], pairs[2])
+    assert json.loads(invoke("classify test both test.conll --json"))["entity_f1"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("latent fit train.conll --by token --output x", "--by token: latent classes are of doc"),
+        ("classify predict model test.conll -k 2", "--top-k 2: a model --by token has one tag"),
+        ("classify test model texts.conll", "texts.conll: no sentence has tags"),
+        ("classify train texts.conll --by token --output x", "no sentence has tags; give TOKEN"),
+        (
+            "classify train train.conll --by word --output x",
+            "--by word: must be one of document, token",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line(here, capsys, line, message):
+    assert message in refused(capsys, run(line.split()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda pairs: pairs[1:, 1:], "tag_pairs: is int64 of shape"),
+        (lambda pairs: -pairs, "tag_pairs: has a negative number"),
+        (lambda pairs: None, "tag_pairs: there is no such array"),
+    ],
+)
+def test_a_model_with_other_pairs_of_tags_is_refused(here, capsys, change, message):
+    model = Classifier.load("model")
+    model.text.tag_pairs = change(model.text.tag_pairs)
+    model.save("bad")
+    assert message in refused(capsys, run(["classify", "test", "bad", "test.conll"]))
