@@ -102,23 +102,39 @@ static void *compute_errors(void *argument) {
     return NULL;
 }
 
+/* out += values[0] rows[0] + values[1] rows[1] + ... In double precision, sums are the same except
+ * for the last bits, however the documents are divided between machines. */
+static void add_products(double *restrict out, real *const *rows, const real *values, int64_t count,
+                         int64_t size) {
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const real *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
+        double va = values[i], vb = values[i + 1], vc = values[i + 2], vd = values[i + 3];
+        for (int64_t j = 0; j < size; j++)
+            out[j] += va * (double)a[j] + vb * (double)b[j] + vc * (double)c[j] + vd * (double)d[j];
+    }
+    for (; i < count; i++) {
+        const real *a = rows[i];
+        double va = values[i];
+        for (int64_t j = 0; j < size; j++)
+            out[j] += va * (double)a[j];
+    }
+}
+
 /* gradient += X^T E for the share's classes */
 static void *add_gradient(void *argument) {
     share *s = argument;
     piece *p = s->piece;
     const dcme_columns *columns = &p->columns;
-    real sums[DCME_BLOCK];
-    for (int64_t j = s->begin; j < s->end; j += DCME_BLOCK) {
-        int64_t width = s->end - j < DCME_BLOCK ? s->end - j : DCME_BLOCK;
+    const int64_t classes = p->model->classes, last = s->end < classes ? s->end : classes;
+    for (int64_t j = s->begin; j < last; j += DCME_BLOCK) {
+        int64_t width = last - j < DCME_BLOCK ? last - j : DCME_BLOCK;
         for (int64_t c = 0; c < columns->count; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
-            double *row = p->gradient + columns->feature[c] * p->model->classes;
             for (int64_t i = 0; i < n; i++)
                 s->rows[i] = p->scores + columns->documents[begin + i] * p->model->stride + j;
-            memset(sums, 0, sizeof sums);
-            p->model->kernels->weighted_sum(sums, s->rows, columns->values + begin, n, width);
-            for (int64_t i = 0; i < width && j + i < p->model->classes; i++)
-                row[j + i] += (double)sums[i];
+            add_products(p->gradient + columns->feature[c] * classes + j, s->rows,
+                         columns->values + begin, n, width);
         }
     }
     return NULL;
