@@ -4,8 +4,8 @@
         [--json FILE]
 
 Data sets are the development data `wikipara`, `20news` and `reuters21578` (R90). All but fastText,
-which makes its own, get the same tf-idf vectors of unit length; seconds are of learning alone, wall
-clock and processor time. scikit-learn and fastText come with `pip install dcme-w2v[bench]`.
+which has its own features, get the same tf-idf vectors of unit length; seconds (wall clock and CPU
+time) are of training only. scikit-learn and fastText come with `pip install dcme-w2v[bench]`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def ours(**options: Any) -> Callable[[Task], tuple[dict[str, float], dict[str, A
 
 
 class Clock:
-    """Wall clock and processor time since it was made."""
+    """Wall-clock and CPU time since it was created."""
 
     def __init__(self) -> None:
         self._wall, self._processor = time.perf_counter(), time.process_time()
@@ -108,7 +108,7 @@ def sklearn(kind: str, **options: Any) -> Callable[[Task], tuple[dict[str, float
 
         from sklearn import linear_model, multiclass, svm
 
-        warnings.simplefilter("ignore")  # that iterations did not suffice
+        warnings.simplefilter("ignore")  # about too few iterations
         model = getattr(linear_model, kind, None) or getattr(svm, kind)
         model = model(**options)
         labels: Any = np.array([one[0] for one in task.train.labels])
@@ -120,12 +120,12 @@ def sklearn(kind: str, **options: Any) -> Callable[[Task], tuple[dict[str, float
         seconds = spent.seconds()
         scores = model.decision_function(task.test.matrix)
         figures = task.measures(scores)
-        if task.several:  # one against the rest has a threshold of its own: 0
+        if task.several:  # one-vs-rest has its own threshold: 0
             wanted, chosen = _indicators(task.test.labels, len(task.classes)), scores > 0
             right = (wanted & chosen).sum()
             figures["micro_f1"] = 2 * right / (wanted.sum() + chosen.sum())
         for name in ("log_likelihood",) if kind != "LogisticRegression" else ():
-            figures.pop(name)  # these scores are no log-probabilities
+            figures.pop(name)  # these scores are not log-probabilities
         return seconds, figures
 
     return run
@@ -139,7 +139,7 @@ def _indicators(labels: Any, classes: int) -> np.ndarray:
 
 
 def scipy_softmax(task: Task, rate: float = 4.0, epochs: int = 5, batch: int = 256) -> Any:
-    """Exact softmax by minibatches in a few lines of scipy, at a rate searched as ours were."""
+    """Exact softmax by mini-batches in a few lines of scipy, with a rate searched as for ours."""
     instances, labels = task.train.instances()
     rows = task.train.matrix
     weights = np.zeros((rows.shape[1], len(task.classes)), dtype=np.float32)
@@ -180,13 +180,13 @@ print(json.dumps(seconds))
 
 
 def fasttext(**options: Any) -> Callable[[Task], tuple[dict[str, float], dict[str, Any]]]:
-    """Return a run of fastText on the words; its seconds hold the reading as well."""
+    """Return a run of fastText on the words; its seconds include reading."""
 
     def run(task: Task) -> tuple[dict[str, float], dict[str, Any]]:
         with tempfile.TemporaryDirectory(prefix="dcme-w2v-") as folder:
             for part, data in (("train", task.train), ("test", task.test)):
                 pairs = list(zip(task.texts[part], data.labels, strict=True))
-                if part == "train":  # it learns in the order of the file
+                if part == "train":  # fastText trains in the order of the file
                     pairs = [pairs[i] for i in np.random.default_rng(1).permutation(len(pairs))]
                 with Path(folder, f"{part}.txt").open("w", encoding="utf-8") as file:
                     for document, numbers in pairs:
@@ -231,8 +231,8 @@ def main() -> None:
         "--data", default="wikipara", choices=("wikipara", "20news", "reuters21578")
     )
     parser.add_argument("--quick", action="store_true", help="an eighth of the documents")
-    parser.add_argument("--only", help="rows whose name holds this text")
-    parser.add_argument("--seed", type=int, default=1, help="of ours and of the one in scipy")
+    parser.add_argument("--only", help="rows whose name contains this text")
+    parser.add_argument("--seed", type=int, default=1, help="of this program and of scipy")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     given = parser.parse_args()
     task = Task(given.data, given.quick, given.seed)

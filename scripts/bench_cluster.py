@@ -1,4 +1,4 @@
-"""Word vectors of a cluster beside those of one machine: quality, seconds, bytes sent.
+"""Compare word vectors of a cluster and of one machine: quality, seconds, bytes sent.
 
     python scripts/bench_cluster.py CORPUS --data ../shared/data --rows one,p8 --seeds 1,2,3
 

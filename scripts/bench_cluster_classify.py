@@ -1,4 +1,4 @@
-"""Classifiers of a cluster beside one machine: `docs/results/cluster-classify.json`.
+"""Compare classifiers of a cluster and of one machine: docs/results/cluster-classify.json.
 
     python scripts/bench_cluster_classify.py --data 20news --shards 8 [--workers 8] [--rows NAMES]
         [--seeds 1] [--json FILE]

@@ -1,12 +1,12 @@
-"""What a run costs beside the table of bench_speed.py: parts of it, and how they grow.
+"""Measure time and memory of parts of a run, and how they scale; see also bench_speed.py.
 
     python scripts/bench_costs.py [--part whole|dcme|dcme-million|threads|window|tokens|memory ...]
         [--runs 5] [--folder FOLDER] [--json FILE]
 
 whole: text to vectors on disk, five epochs, against gensim. dcme: speed against negative sampling
-with 20 samples; dcme-million: on a synthetic text of a million words. threads: two against
-one, for long lines and lines of ten words. window, tokens: growth. memory: peak resident memory
-against two tables and the words. Rows take turns; figures are medians.
+with 20 samples; dcme-million: on a synthetic text of a million words. threads: two against one, for
+long lines and lines of ten words. window, tokens: scaling. memory: peak resident memory against two
+tables and the words. Rows alternate; figures are medians.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Row = tuple[str, Callable[[], float]]
 
 
 def main() -> None:
-    """Measure the parts asked for and print a table of each."""
+    """Measure the requested parts and print a table of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="may be given repeatedly")
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--folder", help="where vectors and corpora go")
+    parser.add_argument("--folder", help="folder for vectors and corpora")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def table(part: str, rows: list[Row], runs: int) -> dict[str, list[float]]:
-    """Let the rows take turns; print medians, and ratios to the last row's."""
+    """Run the rows in alternation; print medians, and ratios to the last row's."""
     figures: dict[str, list[float]] = {name: [] for name, _ in rows}
     for _ in range(runs):
         for name, measure in rows:

@@ -3,10 +3,10 @@
     python scripts/bench_fused.py [--only levels statistics size] [--runs 3] [--publish]
 
 Levels: 10^5 to 10^7 numbers, 8 levels, exact and in bins, beside kmeans1d (without weights) where
-it is installed. Statistics: 20 Newsgroups, one and two threads, in turns with scipy's product
-X.T @ P of float64; the ratios hold on a machine that does other work, too. Small models: maximum
-entropy on all labels of 20 Newsgroups, shrunk; bytes on disk are those of the whole folder.
---publish writes docs/results/.
+it is installed. Statistics: 20 Newsgroups, one and two threads, in turns with scipy's product X.T @
+P of float64; the ratios are valid on a busy machine, too. Small models: maximum entropy on all
+labels of 20 Newsgroups, shrunk; bytes on disk are those of the whole folder. --publish writes
+docs/results/.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dcme_w2v.fused.shrink import shrink, squares_of
 from dcme_w2v.fused.statistics import Statistics
 
 KEPT = (None, "1/5", "1/10", "1/20", "1/30", "1/50", "1/100")
-ALTERNATIONS = 20  # of the steps of statistics, which take some milliseconds, in a run
+ALTERNATIONS = 20  # repetitions of the statistics per run, as one takes milliseconds
 LABELLED = 400  # documents of the initial model whose probabilities are added
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = ("levels", "statistics", "size")
     parser.add_argument("--only", nargs="+", default=parts, choices=parts)
-    parser.add_argument("--runs", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--runs", type=int, default=3, help="the fastest one is reported")
     parser.add_argument("--publish", action="store_true", help="write docs/results/")
     given = parser.parse_args()
     train, test = data.load("20news")

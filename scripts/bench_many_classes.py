@@ -39,9 +39,9 @@ from dcme_w2v.classify.fit import Labelled, fit, measure
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 
-ARTICLES, PARAGRAPHS = 24_001, 4  # articles of so many paragraphs
+ARTICLES, PARAGRAPHS = 24_001, 4  # minimum number of paragraphs of an article
 WORDS_BEFORE, BUCKETS = 4, 4096
-HELD_OUT = 2000  # documents measured at most
+HELD_OUT = 2000  # maximum number of measured documents
 METHODS: dict[str, dict[str, Any]] = {
     "gd": {"objective": "gd"},
     "dcme, 80 clusters": {"objective": "dcme"},
@@ -52,7 +52,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "fastText, softmax": {"loss": "softmax"},
 }
 FASTTEXT = {"epoch": 25, "lr": 0.25, "dim": 100}  # with two epochs it has learned nothing
-SOFTMAX_CLASSES = 1000  # of fastText at most: above, it takes hours
+SOFTMAX_CLASSES = 1000  # maximum for fastText, which takes hours above
 Texts = list[tuple[str, bytes]]  # label and text
 COLUMNS = ("classes", "documents", "method", "CPU s", "gd / it", "accuracy", "top 5",
            "log-likelihood", "peak, tables")  # fmt: skip
@@ -95,7 +95,7 @@ def next_words(classes: int, count: int) -> tuple[Texts, Texts]:
                 before = words[i - WORDS_BEFORE : i]
                 text = b" ".join(b"%d_%s" % (j, word) for j, word in enumerate(before))
                 found.append((words[i].decode(), text))
-    # a document of each class, so that there are as many classes as there should be
+    # a document of each class, so that all classes occur
     first = dict(reversed(found))
     order = np.random.default_rng(0).permutation(len(found))
     some = [found[i] for i in order[: max(0, count - len(first)) + HELD_OUT]]
@@ -162,7 +162,7 @@ def fasttext_run(
         seconds = time.process_time() - start
     accuracy, top, log_p = [], [], []
     for label, text in test:
-        # its Python interface converts with an argument that numpy 2 refuses
+        # its Python interface uses an argument that numpy 2 rejects
         found = model.f.predict(text.decode() + "\n", min(len(number), 5000), 0.0, "strict")
         p, labels = zip(*found, strict=True)
         accuracy.append(labels[0] == number[label])

@@ -2,10 +2,10 @@
 
     python scripts/bench_scdv.py [--epochs 2] [--threads 2] [--folder F] [--json FILE] [--quick]
 
-The baseline does what the paper's authors did: gensim's skip-gram, scikit-learn's mixture, a dense
-table of words x (topics x dimensions), and for each document the sum of its words' rows. Everything
-runs on 20 Newsgroups, each program in a process of its own. --quick leaves out the 200,000 vectors
-and trains for one epoch.
+The baseline is the paper authors' method: gensim's skip-gram, scikit-learn's mixture, a dense table
+of words x (topics x dimensions), and for each document the sum of its words' rows. Everything runs
+on 20 Newsgroups, each program in a process of its own. --quick leaves out the 200,000 vectors and
+trains for one epoch.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def mixtures(folder: Path, threads: int, quick: bool) -> dict[str, Any]:
 
 
 def cloud(count: int) -> np.ndarray:
-    """Return points of unit length in 200 dimensions, in 300 overlapping heaps."""
+    """Return points of unit length in 200 dimensions, in 300 overlapping clusters."""
     random = np.random.default_rng(1)
     centres = random.normal(size=(300, 200)) * random.gamma(2, 0.3, size=(300, 1))
     spread = random.normal(size=(200, 200)) / 20 + np.eye(200)
@@ -215,7 +215,7 @@ def cloud(count: int) -> np.ndarray:
 
 
 def run(program: str, threads: int, *arguments: str) -> dict[str, Any]:
-    """Run a program in a process of its own and return what it prints."""
+    """Run a program in its own process and return its output."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
     command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)

@@ -1,9 +1,9 @@
-"""Training speed against gensim's corpus_file (and fastText) in one run, with quality beside it.
+"""Training speed against gensim's corpus_file (and fastText) in one run, with quality.
 
     python scripts/bench_speed.py [--runs 5] [--epochs 1] [--quality] [--json FILE]
         [--chart FILE.png]
 
-The programs take turns; figures are medians of raw tokens a second of training, and ratios. With
+The programs alternate; figures are medians of raw tokens a second of training, and ratios. With
 --quality each setting is also trained for five epochs by this program and gensim and evaluated.
 """
 
@@ -32,10 +32,10 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--only", default="", help="only settings whose name holds this text")
+    parser.add_argument("--only", default="", help="only settings whose name contains this text")
     parser.add_argument("--fasttext", action="store_true", help="time fastText, too")
     parser.add_argument("--quality", action="store_true")
-    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
+    parser.add_argument("--folder", help="folder for vectors and the decompressed corpus")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--chart", type=Path, help="draw throughput to this PNG (needs [plot])")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Train with subwords, ours and fastText's in alternation: seconds, and similarity of rare words.
+"""Compare training with subwords and fastText, alternating: seconds, similarity of rare words.
 
     python scripts/bench_subwords.py [--megabytes 20] [--seeds 3] [--json FILE]
 

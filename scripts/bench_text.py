@@ -4,8 +4,8 @@
 
 CORPUS is one uncompressed file, as gensim's corpus_file requires; without one, 20 million tokens
 are drawn at random by Zipf's law. Prints a table of medians in million tokens a second and their
-ratios to gensim's Word2Vec.build_vocab(corpus_file=), which counts but does not encode. The file
-is read from the page cache.
+ratios to gensim's Word2Vec.build_vocab(corpus_file=), which counts but does not encode. The file is
+read from the page cache.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_corpus(path: Path, tokens: int = 20_000_000, line: int = 50) -> None:
 
 
 def tasks(corpus: str, threads: list[int]) -> dict[str, Callable[[], object]]:
-    """Return what is timed."""
+    """Return the timed tasks."""
 
     def theirs() -> None:
         model = Word2Vec(min_count=OPTIONS.min_count, workers=1)

@@ -29,7 +29,7 @@ Task = tuple[str, str, Callable[[], object]]
 
 
 def tasks(folder: Path, ours: Vectors, theirs: KeyedVectors) -> list[Task]:
-    """Return what is timed: name, whose it is, and how it is done; written before it is read."""
+    """Return the timed tasks: name, program and function; files are written before being read."""
     load = KeyedVectors.load_word2vec_format
     found: list[Task] = []
     for format in ("text", "binary"):

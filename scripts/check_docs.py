@@ -23,7 +23,7 @@ from dcme_w2v.cli.main import program
 
 
 def main() -> None:
-    """Print what is missing, and fail if anything is."""
+    """Print missing entries, and fail if there are any."""
     folder = Path(sys.argv[1])
     missing = [*missing_options(text_of(folder / "reference" / "cli.html")),
                *missing_names(text_of(folder / "reference" / "python.html"))]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Fail where a text has a phrase that we write in another way; docs/glossary.md has our terms.
+"""Fail if a text contains a listed phrase; docs/glossary.md has the terms to use.
 
     python scripts/check_words.py
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-# What not to write -> what to write instead.
+# Phrase to avoid -> phrase to use.
 PHRASES = {
     r"told|tells?": "reports, shows, says where ...; detected",
     r"wants|knows|asks for|what is said": "requires, supports, has, reports",
@@ -66,7 +66,7 @@ SUFFIXES = (".md", ".py", ".pyx", ".pyi", ".c", ".h", ".cff", ".toml", ".yml", "
 
 
 def main() -> None:
-    """Print every hit with its place and what to write instead, and fail if there is one."""
+    """Print every hit with its place and a replacement, and fail if there is one."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
     hits = 0
     for name in names.splitlines():
@@ -78,11 +78,11 @@ def main() -> None:
                 hits += 1
                 print(f"{name}:{number}: {match[0]!r}: {instead(match[0])}")
     if hits:
-        sys.exit(f"error: {hits} phrases to be written in another way")
+        sys.exit(f"error: {hits} phrases to be replaced")
 
 
 def instead(found: str) -> str:
-    """Return what to write instead of a phrase."""
+    """Return the replacement of a phrase."""
     return next(to for what, to in PHRASES.items() if re.fullmatch(what, found, re.IGNORECASE))
 
 

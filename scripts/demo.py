@@ -1,11 +1,11 @@
 """Train on real text within a minute and show nearest words: `make demo`.
 
-The text is what every machine with this package has: the documentation inside the files of
-Python's standard library, numpy and scipy, read without importing them. `make demo CORPUS=FILE`
-trains on that file instead. Everything is written to .demo/.
+The text exists on every machine with this package: the documentation in the files of Python's
+standard library, numpy and scipy, which are not imported. `make demo CORPUS=FILE` trains on that
+file instead. Everything is written to .demo/.
 
 `--collect CORPUS --documents DOCS` only writes the text: a corpus, and documents labelled with the
-package or module that they come from. The tutorial begins with it.
+package or module that they come from. The tutorial starts with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOLDER = Path(".demo")
 VECTORS = FOLDER / "vectors.txt"
 VOCABULARY = FOLDER / "vocabulary.txt"
 
-# Words to show neighbours of, where the text has them.
+# Words whose neighbours are shown, if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
 
 LABEL_MIN = 200  # paragraphs
@@ -71,7 +71,7 @@ def collect(target: Path, documents: Path | None = None) -> Path:
     """
     folders = [Path(sysconfig.get_path("stdlib"))]
     folders += [Path(sysconfig.get_path("platlib"), name) for name in ("numpy", "scipy")]
-    labels: dict[str, str] = {}  # paragraph -> where it was seen first
+    labels: dict[str, str] = {}  # paragraph -> label of its first occurrence
     for folder in folders:
         for label, text in texts(folder):
             for line in paragraphs(text):
@@ -102,7 +102,7 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Yield the strings of a Python file, documentation above all; none if it is not Python."""
+    """Yield the strings of a Python file, mostly documentation; none if it is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -126,7 +126,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def chosen_words(vocabulary: Path) -> list[str]:
-    """Return the words of `SHOWN` that were trained, or else frequent ones that are not short."""
+    """Return the words of `SHOWN` in the vocabulary, or else frequent words that are not short."""
     lines = vocabulary.read_text(encoding="utf-8").split("\n")
     trained = [line.rpartition(" ")[0] for line in lines]
     return [word for word in SHOWN if word in trained] or [w for w in trained if len(w) > 5][:8]

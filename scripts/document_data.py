@@ -33,7 +33,7 @@ PAPER = peers.Setting(
     model="skipgram", dim=200, window=10, negative=10, min_count=20, sample=1e-3, epochs=25
 )
 GRID = (0.3, 1.0, 3.0)
-# What helps beyond the paper's form, and with tf-idf beside the vectors.
+# Options that improve on the paper's form; and with tf-idf concatenated to the vectors.
 BETTER: dict[str, Any] = {"centre": True, "term_frequency": "log"}
 ALONE = {**BETTER, "power": 0.5}
 BEST = {**ALONE, "tfidf": 2.0}
@@ -53,7 +53,7 @@ def arguments(description: str, quick: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--only", nargs="+", help="only rows of these names")
-    parser.add_argument("--threads", type=int, default=1, help="figures repeat exactly with one")
+    parser.add_argument("--threads", type=int, default=1, help="figures are reproducible with one")
     parser.add_argument(
         "--json", type=Path, help="save the figures to this file, and resume from it"
     )
@@ -134,7 +134,7 @@ def classify(
 
 
 class Results:
-    """Figures by row and seed, kept in a JSON file so that a run can be taken up again."""
+    """Figures by row and seed, saved in a JSON file so that a run can be resumed."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -143,7 +143,7 @@ class Results:
             self.figures = json.loads(path.read_text())
 
     def get(self, row: str, seed: int, make: Callable[[], dict[str, float]]) -> None:
-        """Make the figures of a row unless they are there."""
+        """Compute the figures of a row unless they exist."""
         own = self.figures.setdefault(row, {})
         if str(seed) not in own:
             own[str(seed)] = make()
@@ -152,7 +152,7 @@ class Results:
                 self._path.write_text(json.dumps(self.figures, indent=1) + "\n")
 
     def first(self, row: str, figure: str) -> float | None:
-        """Return a figure of the first seed, where it is there."""
+        """Return a figure of the first seed, if there is one."""
         return self.figures.get(row, {}).get("1", {}).get(figure)
 
     def cell(self, row: str, figure: str) -> str:

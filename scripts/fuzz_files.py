@@ -1,9 +1,9 @@
-"""Feed mutated files to the readers that are Python's: checkpoints, models, vectors, rows, text.
+"""Test the readers in Python with mutated files: checkpoints, models, vectors, rows, text.
 
 A reader may accept an input, or reject it with an error of one line; a crash, a hang or another
-exception is a failure, and its input is kept. Each input follows from the seed, the reader's name
-and its number, so that a run can be made in parts: ``--first 5000 --inputs 1000``. Called by
-`make fuzz`, behind the fuzzers of the C core.
+exception is a failure, and its input is kept. Each input is determined by the seed, the reader's
+name and its number, so that a run can be split: ``--first 5000 --inputs 1000``. Called by `make
+fuzz`, behind the fuzzers of the C core.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from dcme_w2v.words.vectors_io import save_vectors
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics")
-SECONDS = 60  # that a reader may take
+SECONDS = 60  # per input
 
 
 def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
-    """Save a checkpoint; return the path of its record, and what resumes from it."""
+    """Save a checkpoint; return the path of its record, and a function that resumes from it."""
     corpus = folder / "corpus"
     corpus.write_bytes(TEXT)
     options = VocabularyOptions(min_count=1)
@@ -79,13 +79,13 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
 
 
 def read_vectors(path: Path) -> None:
-    """Load vectors, and see that `check` agrees on whether they can be."""
+    """Load vectors, and verify that `check` agrees on whether they can be loaded."""
     report = check_vectors(path)
     try:
         Vectors.load(path)
     except DcmeError:
         if not report.faults:
-            raise RuntimeError("check finds no fault in what cannot be loaded") from None
+            raise RuntimeError("check finds no fault in a file that cannot be loaded") from None
         raise
 
 
@@ -97,7 +97,7 @@ def read_text(path: Path) -> None:
 
 
 def command(*arguments: str) -> None:
-    """Run a command line and raise as for a reader: what it refuses, or what it did not foresee."""
+    """Run a command line and raise its error, expected or not."""
     said, printed = io.StringIO(), io.BytesIO()
     stdout = io.TextIOWrapper(printed, write_through=True)
     with (
@@ -114,7 +114,7 @@ def command(*arguments: str) -> None:
 
 
 def models(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train a classifier and fit document vectors; return their files and what reads them."""
+    """Train a classifier and fit document vectors; return their files and readers."""
     labelled, documents = folder / "labelled", folder / "documents"
     lines = ["fish\tswim water fin fish\n", "wheel\troad car wheel fast\n"] * 20
     labelled.write_text("".join(lines))
@@ -167,7 +167,7 @@ def rows(folder: Path) -> list[tuple[str, Path, Reader]]:
 
 
 def targets(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path, Reader]]:
-    """Return names, files to start from, and readers, of some kinds."""
+    """Return names, initial files and readers of some kinds."""
     made: dict[str, Callable[[Path], list[tuple[str, Path, Reader]]]] = {
         "checkpoint": lambda folder: [("checkpoint", *checkpoint_reader(folder))],
         "vectors": vectors,
@@ -223,7 +223,7 @@ def text(folder: Path) -> list[tuple[str, Path, Reader]]:
 def fuzz(
     name: str, path: Path, read: Reader, numbers: range, seed: int, at: mmap.mmap
 ) -> tuple[int, int]:
-    """Read mutated files; return how many were refused, and how many taken."""
+    """Read mutated files; return the numbers of rejected and of accepted ones."""
     kept = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
     data, refused = kept[path], 0
     for number in numbers:
@@ -231,7 +231,7 @@ def fuzz(
         changed = mutation(path, data, random.Random(f"{seed} {name} {number}"))
         for one, content in changed.items():
             one.write_bytes(content)
-        signal.alarm(SECONDS)  # ends this process where a reader hangs
+        signal.alarm(SECONDS)  # ends this process if a reader hangs
         try:
             read(path)
         except DcmeError as error:
@@ -246,7 +246,7 @@ def fuzz(
 
 
 def fuzz_aside(name: str, path: Path, read: Reader, numbers: range, seed: int) -> bool:
-    """Call `fuzz` in a process of its own, which may crash; report what it found."""
+    """Call `fuzz` in its own process, which may crash; report the result."""
     at, kept = (
         mmap.mmap(-1, 8),
         {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()},
@@ -277,12 +277,12 @@ def _report(name: str, path: Path, read: Reader, numbers: range, seed: int, at: 
     except BaseException:
         traceback.print_exc()
         return 1
-    print(f"{name}: {len(numbers)} inputs, {refused} refused, {taken} taken", flush=True)
+    print(f"{name}: {len(numbers)} inputs, {refused} rejected, {taken} accepted", flush=True)
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fuzz readers; return 0 if no input did worse than be rejected."""
+    """Fuzz readers; return 0 if no reader failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--inputs", type=int, default=20_000, help="for each reader")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")

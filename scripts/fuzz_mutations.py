@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Files = dict[Path, bytes]  # what an input is: files and what they are to hold
+Files = dict[Path, bytes]  # an input: files and their content
 
 TOKENS = (
     b'"', b"{", b"}", b"[", b"]", b",", b":", b"null", b"true", b"-1", b"1e999", b"NaN", b"0",
@@ -46,7 +46,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 def mutated_json(data: bytes, chance: random.Random) -> bytes:
-    """Return a JSON text with a value of another kind somewhere, or with changed bytes."""
+    """Return a JSON text with one value of another type, or with changed bytes."""
     if chance.random() < 0.3:
         return mutated(data, chance)
     record = json.loads(data)
@@ -70,7 +70,7 @@ def _change_value(record: Any, chance: random.Random) -> None:
 
 
 def mutated_array(array: NDArray[Any], chance: random.Random) -> NDArray[Any]:
-    """Return an array with other numbers, of another length, shape or type."""
+    """Return an array with other numbers, length, shape or type."""
     found = array.copy()
     for _ in range(chance.choice((1, 1, 2, 4))):
         kind = chance.random()
@@ -102,7 +102,7 @@ def _change_number(array: NDArray[Any], chance: random.Random) -> None:
 
 
 def npy(array: NDArray[Any]) -> bytes:
-    """Return an array as a file of numpy's."""
+    """Return an array as the bytes of an .npy file."""
     file = io.BytesIO()
     np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
     return file.getvalue()
@@ -134,7 +134,7 @@ def mutated_npz(data: bytes, chance: random.Random) -> bytes:
 
 
 def mutated_in_model(path: Path, data: bytes, chance: random.Random) -> Files:
-    """Return an array of a model with other numbers, listed as what it is in model.json, too."""
+    """Return an array of a model with other numbers, with a matching entry in model.json."""
     array = mutated_array(np.load(io.BytesIO(data), allow_pickle=False), chance)
     head = json.loads(path.with_name("model.json").read_bytes())
     head["arrays"][path.stem] = {"dtype": array.dtype.str, "shape": list(array.shape)}

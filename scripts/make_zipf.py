@@ -3,7 +3,7 @@
     python scripts/make_zipf.py OUTPUT [--words 1000000] [--tokens 20000000] [--seed 1]
 
 Every word occurs at least `--min-count` times; lines have 20 words. For measuring what a large
-vocabulary costs: there is nothing in such text to be learned.
+vocabulary costs: such text has no structure to learn.
 """
 
 from __future__ import annotations

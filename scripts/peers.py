@@ -23,7 +23,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @dataclass(frozen=True)
 class Setting:
-    """What is trained; the same for every program."""
+    """Settings of training, the same for every program."""
 
     model: str = "cbow"
     dim: int = 100
@@ -40,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """What one training took."""
+    """Seconds and memory of one training run."""
 
     count_seconds: float
     train_seconds: float
@@ -77,7 +77,7 @@ def work_folder(given: str | None) -> Path:
 def train_ours(
     corpus: Path, output: Path, setting: Setting, own_noise: bool = False, **options: Any
 ) -> Run:
-    """Run `dcme-w2v train`; options are further flags by their names.
+    """Run `dcme-w2v train`; `options` are further flags by name.
 
     Noise and vectors are word2vec's unless they are given, as all programs train the same; with
     `own_noise` they are this program's defaults.
@@ -153,9 +153,9 @@ print(json.dumps([0.0, total, total, peak, 0]))
 
 
 def train_gensim(corpus: Path, output: Path, setting: Setting, both: bool = False) -> Run:
-    """Train with gensim's fast path, corpus_file; its BLAS is kept to one thread a worker.
+    """Train with gensim's fast path, corpus_file; its BLAS has one thread per worker.
 
-    With `both` the sum of its two tables is written, which gensim itself does not offer.
+    With `both` the sum of its two tables is written, which gensim itself does not support.
     """
     return _train_peer(GENSIM, corpus, output, setting, both=both)
 
@@ -166,7 +166,7 @@ def train_fasttext(corpus: Path, output: Path, setting: Setting) -> Run:
 
 
 def _train_peer(program: str, corpus: Path, output: Path, setting: Setting, **more: bool) -> Run:
-    # word2vec.c's rates, which all of these programs were made for
+    # word2vec.c's rates, the defaults of all of these programs
     rate = setting.lr or (0.05 if setting.model == "cbow" else 0.025)
     given = json.dumps({**dataclasses.asdict(dataclasses.replace(setting, lr=rate)), **more})
     command = [sys.executable, "-W", "ignore", "-c", program, str(corpus), str(output), given]

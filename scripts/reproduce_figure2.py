@@ -6,9 +6,10 @@ Two panels: all words of the corpus, and 3,000 words of its beginning, where the
 the upper curve. Each method's rate is found by the same search: of rates a factor of two apart, the
 best by likelihood after all epochs on a part of the text, and further while the best is at an edge
 (one epoch on more text prefers higher rates, which are worse after five). Rates are kept in the
-output (--json); --rates FILE takes them from there. A method whose results are in the --json file
-already is not run again. Prints tables and draws figure2.png into --folder. Dimension 100, windows
-of exactly 10 words to each side, no subsampling (held-out text is not subsampled), 20 clusters.
+output (--json); --rates FILE takes them from there. A method whose results are already in the
+--json file is not run again. Prints tables and draws figure2.png into --folder. Dimension 100,
+windows of exactly 10 words to each side, no subsampling (held-out text is not subsampled), 20
+clusters.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "DCME-Q10, paper": {"objective": "dcme", "top_items": 10, "dcme_update": "paper"},
     "softmax": {"objective": "softmax"},
 }
-FIRST_RATES = {  # where the search begins
+FIRST_RATES = {  # where the search starts
     "NS": (0.05, 0.1),
     "NCE, as DCME": (0.05, 0.1),
     "DCME-Q0": (0.05, 0.1),
@@ -86,12 +87,12 @@ class Text:
     figures: dict[str, Any] = field(default_factory=dict)
 
     def beginning(self, words: int) -> NDArray[np.uint32]:
-        """Return the first sentences that have so many words."""
+        """Return the first sentences with a given number of tokens."""
         return next(pieces(self.ids, words)) if len(self.ids) else self.ids
 
 
 def texts(corpus: str, quick: bool, only: str | None) -> Iterator[Text]:
-    """Yield the panels' texts; quick ones are a fifth as long."""
+    """Yield the panels' texts; --quick ones are a fifth as long."""
     held = HeldOutLines(0.02, 1)
     for name, limits in (("3,000 words", SMALL), ("all words", {})):
         if only and only != name:
@@ -105,7 +106,7 @@ def texts(corpus: str, quick: bool, only: str | None) -> Iterator[Text]:
 
 
 class Exact:
-    """The exact softmax behind the few names of `Trainer` that this script uses."""
+    """The exact softmax with the interface of `Trainer` that this script uses."""
 
     def __init__(self, text: Text, ids: NDArray[np.uint32], epochs: int, lr: float) -> None:
         setting = {name: SETTING[name] for name in ("dim", "window", "sample")}
@@ -126,7 +127,7 @@ class Exact:
 
 
 def trainer(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: float) -> Any:
-    """Return a training, and what scores it."""
+    """Return a trainer and its held-out scorer."""
     if method == "softmax":
         exact = Exact(text, ids, epochs, lr)
         return exact, exact
@@ -156,12 +157,12 @@ def run(text: Text, ids: NDArray[np.uint32], method: str, epochs: int, lr: float
 
 
 def best_of(figures: dict[str, float]) -> float:
-    """Return the likelihood by which rates are compared: for ns, whichever is the higher."""
+    """Return the likelihood by which rates are compared: for ns, the higher of the two."""
     return max(figures[PLAIN], figures.get(NOISE, figures[PLAIN]))
 
 
 def search(text: Text, method: str, words: int, epochs: int) -> dict[str, float | None]:
-    """Return the likelihood by rate; the best is at no edge, or `MOST_RATES` have been tried."""
+    """Return the likelihood by rate; stops when the best is not at an edge, or at `MOST_RATES`."""
     ids, found = text.beginning(words), {}
     wanted = list(FIRST_RATES.get(method, OTHER_RATES))
     while wanted and len(found) < MOST_RATES:
@@ -197,7 +198,7 @@ def measure(text: Text, training: Any, method: str, data: Path) -> dict[str, flo
 def result(
     text: Text, method: str, searched: dict[str, float | None], epochs: int, data: Path
 ) -> dict[str, Any]:
-    """Train at the best rate that does not go astray, and measure."""
+    """Train at the best rate that does not diverge, and measure."""
     scored = {rate: value for rate, value in searched.items() if value is not None}
     lr = float(max(scored, key=lambda rate: scored[rate]))
     done = run(text, text.ids, method, epochs, lr)
@@ -210,19 +211,19 @@ def result(
 
 
 def main() -> None:
-    """Run what is not there yet, print the tables, draw."""
+    """Run the missing methods, print the tables, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="default: the development corpus")
     parser.add_argument("--quick", action="store_true", help="a fifth of the text, fewer epochs")
     parser.add_argument("--epochs", type=int, help="default: 5, quick: 2")
     parser.add_argument("--panel", choices=("3,000 words", "all words"), help="only this panel")
-    parser.add_argument("--only", default="", help="only methods whose name holds this text")
+    parser.add_argument("--only", default="", help="only methods whose name contains this text")
     parser.add_argument("--search-words", type=int, default=2_000_000, help="words of the search")
     parser.add_argument(
         "--json", type=Path, help="save all figures to this file, and resume from it"
     )
     parser.add_argument("--rates", type=Path, help="take the rates from this output of --json")
-    parser.add_argument("--folder", help="where figure2.png goes")
+    parser.add_argument("--folder", help="folder for figure2.png")
     given = parser.parse_args()
     data, folder = peers.development_data(), peers.work_folder(given.folder)
     corpus = given.corpus or str(peers.plain_corpus(folder))

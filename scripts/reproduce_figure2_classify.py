@@ -2,12 +2,12 @@
 
     python scripts/reproduce_figure2_classify.py [--quick] [--epochs 5] [--lbfgs] [--search]
 
-Trains exact softmax (gd), DCME-Q10 and DCME-Q0, exactly Algorithm 1, NCE and NS on the
-development data `wikipara` (162,460 documents of 1,236 classes, the top 30,000 words), and prints
-accuracy and mean log-likelihood on the test documents by epoch and by seconds, and the seconds an
-epoch takes beside those of the paper. `--lbfgs` adds the exact optimum, which takes minutes.
-`--search` tunes the learning rates instead, in the same way for every objective: on a tenth of the
-training documents held out, by accuracy after the last epoch.
+Trains exact softmax (gd), DCME-Q10 and DCME-Q0, exactly Algorithm 1, NCE and NS on the development
+data `wikipara` (162,460 documents of 1,236 classes, the top 30,000 words), and prints accuracy and
+mean log-likelihood on the test documents by epoch and by seconds, and the seconds per epoch, with
+those of the paper. `--lbfgs` adds the exact optimum, which takes minutes. `--search` tunes the
+learning rates instead, in the same way for every objective: on a tenth of the training documents
+held out, by accuracy after the last epoch.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def print_search(found: dict[str, dict[float, float]]) -> None:
 
 
 def print_results(results: dict[str, list[dict[str, Any]]]) -> None:
-    """Print the table of 2a, that of 2c, and who gets near the exact result first."""
+    """Print the tables of 2a and 2c, and the seconds to the accuracy of the exact softmax."""
     count = len(results["gd"])
     print(
         "\n| accuracy (log-likelihood) after epoch |" + "".join(f" {i + 1} |" for i in range(count))
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="an eighth of the documents")
     parser.add_argument("--lbfgs", action="store_true", help="the exact optimum as well")
     parser.add_argument("--l2", type=float, default=1e-7, help="of --lbfgs")
-    parser.add_argument("--search", action="store_true", help="look for learning rates")
+    parser.add_argument("--search", action="store_true", help="search learning rates")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     given = parser.parse_args()
     train, test, classes = load(given.quick)

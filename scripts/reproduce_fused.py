@@ -1,4 +1,4 @@
-"""Few labels: fused features and latent classes beside maxent, self-training, naive Bayes with EM.
+"""Few labels: fused features and latent classes against maxent, self-training, naive Bayes + EM.
 
     python scripts/reproduce_fused.py [--seeds 3] [--json FILE] [--only ROW ...] [--publish]
 
@@ -6,8 +6,8 @@
 changes of domain among the groups of 20 Newsgroups, 50 labels a class. The seed chooses which
 training documents have their labels; the others are the unlabelled ones. Vocabulary and idf are
 those of all training documents. A labelled document of Reuters has its first label; any of a test
-document's labels is right. A test set is looked at once. With --json a run that was stopped is
-taken up again; --publish writes the tables of docs/results/.
+document's labels is right. A test set is used once. With --json a stopped run is resumed; --publish
+writes the tables of docs/results/.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ SETS = {
 }
 PAIRS = (("comp", "rec"), ("rec", "talk"), ("sci", "talk"), ("rec", "sci"), ("comp", "talk"),
          ("comp", "sci"))  # fmt: skip
-# Smoothing, scale of tf-idf, steps and weight of the unlabelled: as in the trials, not tuned.
+# Smoothing, scale of tf-idf, iterations and weight of unlabelled documents: not tuned.
 SMOOTHING, SCALE, STEPS = 0.02, 8.0, 8
 
 
 @dataclass
 class Problem:
-    """Labelled, unlabelled and test rows; a test row is right with any of its labels."""
+    """Labelled, unlabelled and test rows; a prediction of any of a test row's labels is correct."""
 
     labelled: csr_matrix
     labels: NDArray[np.int64]
@@ -115,7 +115,7 @@ def main() -> None:
 def run(
     kept: data.Results, name: str, given: list[Problem], seed: int, only: list[str] | None
 ) -> None:
-    """Make the rows of one set and seed."""
+    """Compute the rows of one set and seed."""
     taught: dict[int, Weights] = {}
 
     def distill(i: int) -> Weights:
@@ -151,7 +151,7 @@ def run(
 
 
 def data_of(problem: Problem, seed: int, options: dict[str, Any]) -> Data:
-    """Return a problem as the package takes it."""
+    """Return a problem as input of the package."""
     plain = {"choose": False} | options
     chosen = resolved(
         FusedOptions(threads=1, seed=seed, **plain), len(problem.labels), problem.classes
@@ -163,7 +163,7 @@ def data_of(problem: Problem, seed: int, options: dict[str, Any]) -> Data:
 
 
 def decide(problem: Problem, weights: Weights, binary: bool = False) -> float:
-    """Return how often a linear model is right."""
+    """Return the accuracy of a linear model."""
     decided, _ = Rows(ones(problem.test) if binary else problem.test, 1).decisions(weights)
     return problem.right(decided)
 
@@ -174,7 +174,7 @@ def squares(rows: csr_matrix) -> NDArray[np.float64]:
 
 
 def naive_bayes(problem: Problem) -> NDArray[np.int64]:
-    """Return the decisions of naive Bayes with EM (Nigam et al. 2000) on tf-idf."""
+    """Return the predictions of naive Bayes with EM (Nigam et al. 2000) on tf-idf."""
     own = np.eye(problem.classes)[problem.labels]
     x, u = problem.labelled.astype(float), problem.unlabelled.astype(float)
     r: NDArray[np.float64] | None = None
@@ -190,7 +190,7 @@ def naive_bayes(problem: Problem) -> NDArray[np.int64]:
 
 
 def latent_classes(problem: Problem, seed: int) -> NDArray[np.int64]:
-    """Return the decisions of latent classes, a document without a label being its own."""
+    """Return the predictions of latent classes; an unlabelled document is its own observation."""
     rows = csr_matrix(sparse.vstack([problem.labelled, problem.unlabelled]))
     labels = np.concatenate([problem.labels, np.full(problem.unlabelled.shape[0], -1)])
     model = LatentClassModel(unlabelled="use", random_state=seed, threads=1)
@@ -248,7 +248,7 @@ def rows_of(name: str) -> Any:
 
 
 def problem_of(train: Any, test: Any, labelled: Any, unlabelled: Any) -> Problem:
-    """Return a problem; classes that no labelled document has get numbers, but no model."""
+    """Return a problem; classes without labelled documents have numbers, but no model."""
     there = sorted({label for i in labelled for label in train[1][i]})
     number = {label: i for i, label in enumerate(there)}
     sizes = [len(train[1][i]) for i in labelled]
@@ -262,7 +262,7 @@ def problem_of(train: Any, test: Any, labelled: Any, unlabelled: Any) -> Problem
 
 
 def pair(train: Any, test: Any, names: list[str], tops: Any, count: int, seed: int) -> Problem:
-    """Return a change of domain: labelled in the first half of the groups, tested in the others."""
+    """Return a change of domain: labels from the first half of the groups, tests from the other."""
     random = np.random.default_rng(seed)
     subgroups = [[i for i, name in enumerate(names) if name.startswith(top)] for top in tops]
     side = {g: c for c, own in enumerate(subgroups) for g in own}

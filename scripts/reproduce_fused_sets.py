@@ -1,4 +1,4 @@
-"""Few labels on sets made here: headings, paragraphs, code, languages; 4 to 150 classes.
+"""Few labels on sets built by this script: headings, code, languages; 4 to 150 classes.
 
     python scripts/reproduce_fused_sets.py [--seeds 3] [--json FILE] [--sets NAME ...] [--publish]
 
@@ -54,7 +54,7 @@ def main() -> None:
     kept = data.Results(given.json)
     made = {} if given.publish else {name: SETS[name]() for name in given.sets}
     for name in [name for name, texts in made.items() if not texts]:
-        print(f"# {name}: skipped, there is nothing to make it from")
+        print(f"# {name}: skipped, its data is missing")
         del made[name]
     for seed in range(given.seeds):
         for name, texts in made.items():
@@ -76,7 +76,7 @@ def main() -> None:
 def run(
     kept: data.Results, name: str, texts: Texts, count: int, seed: int, methods: Sequence[str]
 ) -> None:
-    """Make the figures of one set, number of labels and seed."""
+    """Compute the figures of one set, number of labels and seed."""
     problem = problem_of(texts, count, seed)
 
     def right(method: str) -> dict[str, float]:
@@ -213,7 +213,7 @@ def languages() -> Texts:
             with path.open("rb") as file:
                 try:
                     messages = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-                except (OSError, LookupError, ValueError):  # damaged, or of no known form
+                except (OSError, LookupError, ValueError):  # damaged, or of an unknown form
                     continue
             texts = {text for key, text in messages.items() if key and isinstance(text, str)}
             found += [(language, " ".join(text.split()[:12])) for text in sorted(texts)[:400]]

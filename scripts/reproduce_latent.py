@@ -1,14 +1,13 @@
-"""The experiments of Joulin, Bach & Ponce (NIPS 2010), and others, with our latent classes.
+"""Experiments of Joulin, Bach & Ponce (NIPS 2010), and others, with our latent classes.
 
     python scripts/reproduce_latent.py [TASK...] [--seeds 3] [--threads 1] [--json FILE]
 
 Tasks, each of which writes docs/results/latent-TASK.json: expansion (the quadratic (3) against the
 bound F), pairs (two newsgroups of 100 or 400 documents, the paper's Figure 2), starts (K 15 from
 the relaxation and at random), labels (20 labels, K 20 and 40), clusters (four and all groups
-without labels), bumps (Figure 3), few (few labelled documents of 11,314), balance
-(`--balance` on whole and short documents), rank (low rank on wikipara). The paper prints no table.
-Without TASK all are run, which takes hours on a busy machine. Needs the development data; see
-scripts/peers.py.
+without labels), bumps (Figure 3), few (few labelled documents of 11,314), balance (`--balance` on
+whole and short documents), rank (low rank on wikipara). The paper prints no table. Without TASK all
+are run, which takes hours on a busy machine. Needs the development data; see scripts/peers.py.
 """
 
 from __future__ import annotations

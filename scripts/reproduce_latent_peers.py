@@ -1,11 +1,11 @@
-"""Two newsgroups from few documents: a linear SVM on components and on topics.
+"""Baselines on two newsgroups with few documents: a linear SVM on components and on topics.
 
     python scripts/reproduce_latent_peers.py [--seeds 3]
 
 What the paper compares latent classes with (Joulin, Bach & Ponce 2010, Figure 2), by scikit-learn
-and on the documents of `reproduce_latent.py pairs`: the SVM on tf-idf, on principal components,
-and on the topics of LDA, its C by cross-validation. Writes docs/results/latent-peers.json.
-scikit-learn has no supervised LDA.
+and on the documents of `reproduce_latent.py pairs`: the SVM on tf-idf, on principal components, and
+on the topics of LDA, its C by cross-validation. Writes docs/results/latent-peers.json. scikit-learn
+has no supervised LDA.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def on_components(k: int, seed: int) -> Any:
 
 
 def on_topics(k: int, seed: int) -> Any:
-    """Return an SVM on topics of the words that a document has, as rows are tf-idf."""
+    """Return an SVM on topics of the distinct words of a document, as rows are tf-idf."""
     words = FunctionTransformer(lambda rows: (rows > 0).astype(float))
     topics = LatentDirichletAllocation(k, max_iter=50, random_state=seed)
     return make_pipeline(words, topics, svm())

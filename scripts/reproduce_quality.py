@@ -3,7 +3,7 @@
     python scripts/reproduce_quality.py [--corpus FILE] [--seeds 1] [--folder FOLDER] [--json FILE]
 
 Prints and writes the table of the README: quality, and the training speed as a multiple of
-gensim's, with all programs taking turns in one run. Without --corpus it uses the development data
+gensim's, with all programs alternating in one run. Without --corpus it uses the development data
 beside the project.
 """
 
@@ -60,8 +60,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each row")
-    parser.add_argument("--only", default="", help="only rows whose name holds this text")
-    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
+    parser.add_argument("--only", default="", help="only rows whose name contains this text")
+    parser.add_argument("--folder", help="folder for vectors and the decompressed corpus")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)

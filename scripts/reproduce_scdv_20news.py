@@ -1,16 +1,16 @@
-"""SCDV's Table 1: 20 Newsgroups by date, our rows beside the paper's.
+"""SCDV's Table 1: 20 Newsgroups by date, our rows and the paper's.
 
     python scripts/reproduce_scdv_20news.py [--seeds 3] [--json FILE] [--folder FOLDER] [--quick]
 
 Word vectors, idf, clusters and threshold are learnt from the training documents only. C is chosen
 by 5-fold cross-validation with the first seed's vectors, and kept for the others and for rows of
-SCDV that differ in the word vectors only; --quick takes C = 1 and one seed. With --json a run that
-was stopped is taken up again.
+SCDV that differ in the word vectors only; --quick takes C = 1 and one seed. With --json a stopped
+run is resumed.
 
 The authors' code (github.com/dheeraj7596/SCDV) learns word vectors, idf and clusters from training
-and test documents together, which the paper does not mention: their 84.6 has
-seen the words of the test documents. "all documents" does the same, for comparison only. Their
-mixture had 10 iterations at first.
+and test documents together, which the paper does not mention, so their 84.6 uses the text of the
+test documents. "all documents" does the same, for comparison only. Their mixture had 10 iterations
+at first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dcme_w2v.words.vectors import Vectors
 SKIPGRAM: dict[str, Any] = {}
 CBOW = {"model": "cbow", "noise_power": 0.75}
 RARE = {"min_count": 5}
-BOTH = {"corpus": "all"}  # not an option of the training: the test documents' words, too
+BOTH = {"corpus": "all"}  # not an option of training: the test documents are used, too
 # Row -> the paper's accuracy, precision, recall, F1; how word vectors are trained; fit's options.
 ROWS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "SCDV": ("84.6 84.6 84.5 84.6", SKIPGRAM, {}),
@@ -164,7 +164,7 @@ def lda_coherence(vectors: Path, texts: list[bytes], everything: list[bytes]) ->
 
 
 def print_tables(results: data.Results) -> None:
-    """Print the means over the seeds beside the paper's figures."""
+    """Print the means over the seeds and the paper's figures."""
     print("| | accuracy | precision | recall | F1 | the paper's |\n|---|---|---|---|---|---|")
     for name in [*TFIDF, *ROWS]:
         if name in results.figures:

@@ -1,4 +1,4 @@
-"""SCDV's Table 3: Reuters R90, several labels a document, our rows beside the paper's.
+"""SCDV's Table 3: Reuters R90, several labels per document, our rows and the paper's.
 
     python scripts/reproduce_scdv_reuters.py [--seeds 3] [--json FILE] [--folder FOLDER] [--quick]
 
@@ -128,7 +128,7 @@ def scores(
 
 
 def print_table(results: data.Results, most: float) -> None:
-    """Print the means over the seeds beside the paper's figures."""
+    """Print the means over the seeds and the paper's figures."""
     print(f"the highest P@5 that these labels allow is {100 * most:.2f}\n")
     names = ("P@1", "P@3", "P@5", "nDCG@5", "nDCG@5 of five", "coverage", "LRAPS")
     print(f"| | {' | '.join((*names, 'micro F1', 'macro F1', 'weighted F1'))} | the paper's |")

@@ -1,11 +1,11 @@
-"""Compare the vectors that two tables make, and the same tables made by gensim.
+"""Compare the vectors derived from two tables, ours and gensim's.
 
     python scripts/reproduce_tables.py [--seeds 3] [--corpus FILE] [--json FILE] [--publish]
 
 CBOW with negative sampling, 100 dimensions, window 5, five epochs, two threads. gensim writes its
-input vectors; its two tables are added up here, so that it can be seen where the gain comes from.
-The learning rate of gensim is word2vec.c's 0.05. With --json a run that was stopped is taken up
-again; --publish writes the table of docs/results/ from the figures that are there.
+input vectors; its two tables are added here, which shows where the gain comes from. The learning
+rate of gensim is word2vec.c's 0.05. With --json a stopped run is resumed; --publish writes the
+table of docs/results/ from the figures that are there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import peers
 import results
 
 WORD2VEC = peers.Setting()
-# The defaults of this program for a vocabulary of 70,567 words, for a program that has others.
+# The defaults of this program for a vocabulary of 70,567 words, as options of gensim.
 DEFAULTS = peers.Setting(negative=10, sample=1.4e-4, noise_power=0.5)
 WIDE = peers.Setting(window=10, negative=20)
 
@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each row")
     parser.add_argument("--corpus", type=Path, help="plain text; default: the development corpus")
-    parser.add_argument("--folder", help="where vectors and the decompressed corpus go")
+    parser.add_argument("--folder", help="folder for vectors and the decompressed corpus")
     parser.add_argument("--json", type=Path, help="keep the figures here, and continue from them")
     parser.add_argument("--only", type=int, nargs="+", help="only the rows of these numbers")
     parser.add_argument("--publish", action="store_true", help="write docs/results/ and do not run")
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def run(kept: document_data.Results, given: argparse.Namespace) -> None:
-    """Make the figures that are missing."""
+    """Compute the missing figures."""
     folder, data = peers.work_folder(given.folder), peers.development_data()
     corpus = given.corpus or peers.plain_corpus(folder)
 
@@ -100,7 +100,7 @@ def run(kept: document_data.Results, given: argparse.Namespace) -> None:
 
 
 def cells(runs: dict[str, dict[str, float]]) -> list[str]:
-    """Return the means of some runs as text, and how many they are."""
+    """Return the means of some runs as text, and the number of runs."""
     if not runs:
         return ["-"] * len(COLUMNS) + ["0"]
     mean = {name: statistics.mean(run[name] for run in runs.values()) for name in COLUMNS}

@@ -1,4 +1,4 @@
-"""Show what word order does to held-out likelihood and time, by objective.
+"""Measure the effect of word order on held-out likelihood and time, by objective.
 
     python scripts/reproduce_word_order.py [--quick] [--publish] [--corpus FILE] [--epochs N]
 
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a fifth of the text")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--publish", action="store_true", help="write docs/results/word-order.json")
-    parser.add_argument("--folder", help="where the decompressed corpus goes")
+    parser.add_argument("--folder", help="folder for the decompressed corpus")
     given = parser.parse_args()
     corpus = given.corpus or str(peers.plain_corpus(peers.work_folder(given.folder)))
     (text,) = texts(corpus, given.quick, "all words")

@@ -1,11 +1,11 @@
 """Read, check and write docs/results/*.json, and render the README's table and chart from them.
 
-    python scripts/results.py          # write the README's table and chart again
+    python scripts/results.py          # render the README's table and chart
     python scripts/results.py --check  # fail if a file is malformed or the README is out of date
 
-One file holds one table of the documentation: where its numbers come from (command, commit,
-machine, seeds, data), its columns and its rows, as the text that is printed. A script that
-measures something writes its file with `record`. docs/_ext/results_directive.py renders the files.
+One file contains one table of the documentation: the origin of its numbers (command, commit,
+machine, seeds, data), its columns and its rows as text. A script that measures something writes its
+file with `record`. docs/_ext/results_directive.py renders the files.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load(name: str) -> dict[str, Any]:
 def record(
     path: Path, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], **facts: Any
 ) -> None:
-    """Write a table of results with what is known of its origin.
+    """Write a table of results with its origin.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
     python scripts/run_page.py docs/tutorial.md
 
-`shell` blocks are run by sh, `python` blocks by Python; each has to succeed. A Python block whose
-imports are not installed is left out with a message.
+`shell` blocks are run by sh, `python` blocks by Python; each must succeed. A Python block whose
+imports are not installed is skipped with a message.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 
 def main(page: Path) -> None:
-    """Run each block, or fail at the first one that fails."""
+    """Run each block; stop at the first failure."""
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```(shell|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     for language, block in blocks:
         print(f"---- {language}\n{block}----", flush=True)
         missing = missing_modules(block) if language == "python" else []
         if missing:
-            print(f"left out: {', '.join(missing)} not installed")
+            print(f"skipped: {', '.join(missing)} not installed")
             continue
         command = ["sh", "-ec"] if language == "shell" else [sys.executable, "-c"]
         done = subprocess.run([*command, block])

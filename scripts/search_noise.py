@@ -54,8 +54,8 @@ def main() -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="runs of each setting")
-    parser.add_argument("--only", help="only settings whose name holds this text")
-    parser.add_argument("--folder", help="where the decompressed texts go")
+    parser.add_argument("--only", help="only settings whose name contains this text")
+    parser.add_argument("--folder", help="folder for the decompressed texts")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     given = parser.parse_args()
     folder, data = peers.work_folder(given.folder), peers.development_data()

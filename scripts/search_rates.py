@@ -48,7 +48,7 @@ def main() -> None:
     """Run the search and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="text in any form that `dcme-w2v train` reads")
-    parser.add_argument("--only", default="", help="only rows whose name holds this text")
+    parser.add_argument("--only", default="", help="only rows whose name contains this text")
     parser.add_argument("--epochs", type=int, default=5)
     given = parser.parse_args()
     data = peers.development_data()

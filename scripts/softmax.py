@@ -1,7 +1,7 @@
-"""CBOW with the exact softmax in numpy: the upper curve of figure 2, for small vocabularies.
+"""CBOW with the exact softmax in numpy: the upper bound in figure 2, for small vocabularies.
 
-Minibatches of contexts with a fixed window, scores from BLAS; the rate falls to 0 as in the core.
-Called by reproduce_figure2.py.
+Mini-batches of contexts with a fixed window, scores by BLAS; the learning rate decays to 0 as in
+the core. Called by reproduce_figure2.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.words.likelihood import LAST
 
-BATCH = 64  # contexts that are learned from at once
+BATCH = 64  # contexts in a mini-batch
 
 
 class Softmax:

@@ -1,8 +1,8 @@
-"""Kill training at random instants, fail each of its writes, let it run long; nothing may be lost.
+"""Torture tests of training: kills at random times, failing writes, a long run; no lost data.
 
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
-             must end with the bytes of the straight run; of `train` and of `classify train`
-    writes   every call that writes fails once (no space, I/O error, read-only), or does half
+             must end with the bytes of an uninterrupted run; of `train` and of `classify train`
+    writes   every writing call fails once (no space, I/O error, read-only), or writes only half
     soak     one long run, whose resident memory must stay flat
 
 `make torture` runs the first two in a short form, `make torture-long` all at length. Prints counts,
@@ -33,14 +33,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "tests" / "faults" / "shim.c"
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # there a flush costs nothing
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where a flush is fast
 CORPUS = ROOT.parent / "shared" / "data" / "enwiki17.txt"
 FAIL, KILL, HALF = range(3)  # as in the shim
-PATIENCE, HANG = 60, 71  # seconds; an exit code that no run has
+PATIENCE, HANG = 60, 71  # seconds; an exit code of no run
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
-# What differs from run to run: objectives, models, formats.
+# Options that differ between runs: objectives, models, formats.
 CASES = (
     ("--objective", "ns", "--format", "binary"),
     ("--objective", "nce", "--model", "skipgram", "--format", "text"),
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def outputs(self) -> list[Path]:
-        """Return what a successful run writes, without what contains times."""
+        """Return the bytes that a successful run writes, without files that contain times."""
         format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
         names = ["v.npy", "v.vocab", "c.npy"] if format == "npy" else ["v.bin", "c.bin"]
         return [self.folder / name for name in (*names, "words")]
@@ -84,7 +84,7 @@ class Run:
         return ["train", corpus, *COMMON, *self.case, *files, *state]
 
     def fresh(self) -> Run:
-        """Empty the folder, except for an old file of each output."""
+        """Remove everything from the folder except an old file of each output."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         for path in self.outputs:
@@ -92,7 +92,7 @@ class Run:
         return self
 
     def problem(self) -> str | None:
-        """Return what is wrong with the files that there are, whatever has happened."""
+        """Return what is wrong with the existing files after any run, finished or not."""
         from dcme_w2v.checkpoints.folder import Checkpoint, generations_in
         from dcme_w2v.errors import DcmeError
 
@@ -107,11 +107,11 @@ class Run:
         return None
 
     def unfinished(self) -> str | None:
-        """Return what is wrong with the files of a run that ended well."""
+        """Return what is wrong with the files of a successful run."""
         found = {path.name: path.read_bytes() for path in self.outputs}
         for name, data in self.straight.items():
             if found.get(name) != data:
-                return f"{name} differs from the straight run"
+                return f"{name} differs from the uninterrupted run"
         left = [path.name for path in self.folder.rglob("*.part")]
         return f"{left} were left" if left else None
 
@@ -140,16 +140,16 @@ class Shim:
         self._library = ctypes.CDLL(os.environ["LD_PRELOAD"])
 
     def arm(self, at: int, action: int, argument: int) -> None:
-        """Let a call fail, or kill the process; 0 only counts."""
+        """Make a call fail or kill the process; 0 only counts calls."""
         self._library.fault_arm(ctypes.c_long(at), action, int(argument))
 
     def calls(self) -> int:
-        """Return how many calls there were since."""
+        """Return the number of calls since then."""
         return int(self._library.fault_calls())
 
 
 def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> int:
-    """Start a run in a child, whose calls that write are counted in `calls` and talk in `err`."""
+    """Start a run in a child, with writing calls counted in `calls` and messages in `err`."""
     from dcme_w2v.cli.main import main
 
     shim, code = Shim(), 70
@@ -172,7 +172,7 @@ def start(run: Run, every: str, fault: tuple[int, int, int] = (0, FAIL, 0)) -> i
 
 
 def end(child: int) -> int:
-    """Wait for a child and return its exit code, negative for a signal; HANG where it hangs."""
+    """Wait for a child and return its exit code, negative for a signal; HANG if it hangs."""
     late = time.monotonic() + PATIENCE
     while time.monotonic() < late:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -202,7 +202,7 @@ def workplace(seed: int) -> Iterator[Path]:
 
 
 def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
-    """Return a run of each case with its true outputs, the seconds and the calls that it takes."""
+    """Return a run of each case with its expected outputs, seconds and number of calls."""
     found = []
     kinds = [*((Run, case) for case in CASES), *((ClassRun, case) for case in CLASS_CASES)]
     for number, (kind, case) in enumerate(kinds):
@@ -230,7 +230,7 @@ def phase_of(run: Run) -> str:
 
 
 def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Kill runs `count` times; each run is killed some times and then let be."""
+    """Kill runs `count` times; each run is killed several times and then completes."""
     landed: collections.Counter[str] = collections.Counter()
     phases: collections.Counter[str] = collections.Counter()
     failures: list[str] = []
@@ -261,14 +261,14 @@ def kills(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
 
 
 def faults_of(calls: int) -> Iterator[tuple[int, int, int]]:
-    """Yield every fault that a run of so many calls can have: the call, what, and the error."""
+    """Yield every fault of a run with a number of calls: the call, the kind and the error."""
     for at in range(1, calls + 1):
         yield from ((at, FAIL, number) for number in ERRORS)
         yield at, HALF, 0
 
 
 def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Let calls that write fail, each in a run of its own, and see that nothing is lost."""
+    """Make writing calls fail, each in its own run, and check that nothing is lost."""
     failures: list[str] = []
     counts: collections.Counter[str] = collections.Counter()
     todo = []
@@ -303,7 +303,7 @@ def after_fault(run: Run, code: int) -> str | None:
 
 
 def soak(minutes: float, corpus: Path, place: Path) -> dict[str, Any]:
-    """Train on and on; return the least and the most resident memory after the first fifth."""
+    """Train for a long time; return minimum and maximum resident memory after the first fifth."""
     if not corpus.exists():
         return {"part": "soak", "skipped": f"there is no {corpus}", "failures": []}
     command = [sys.executable, "-m", "dcme_w2v", "train", str(corpus), "--epochs", "100000"]
@@ -343,7 +343,7 @@ def with_shim() -> None:
 
 
 def main() -> None:
-    """Run the parts that were asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("parts", nargs="*", default=["kills", "writes"], help="kills writes soak")
     parser.add_argument("--kills", type=int, default=60, help="how many")
@@ -354,7 +354,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     wanted = parser.parse_args()
     with_shim()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the children inherit it until they set it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # inherited by the children
     failed = False
     for part in wanted.parts:
         began = time.monotonic()

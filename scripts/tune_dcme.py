@@ -1,9 +1,9 @@
-"""Show what DCME's settings do: likelihood and time by clusters K, top items Q, beta, draws, prior.
+"""Measure DCME's settings: likelihood and time by clusters K, top items Q, beta, samples, prior.
 
     python scripts/tune_dcme.py [--quick] [--json FILE] [--corpus FILE] [--full]
 
-Changes one setting at a time from the defaults; --full takes all combinations of the ends, too. A
-row whose figures are in the --json file already is not run again.
+Changes one setting at a time from the defaults; --full adds all combinations of the extremes. A row
+whose figures are already in the --json file is not run again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BASE: dict[str, float] = {name: getattr(DEFAULTS, name) for name in RANGES}
 
 
 def rows(full: bool) -> list[dict[str, float]]:
-    """Return the settings to run: the defaults, one change at a time, and the ends' product."""
+    """Return the settings to run: the defaults, one change at a time, and all extremes."""
     found = [dict(BASE)]
     for name, values in RANGES.items():
         found += [{**BASE, name: value} for value in values]
@@ -49,7 +49,7 @@ def rows(full: bool) -> list[dict[str, float]]:
 
 
 def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | None:
-    """Train with a row's settings; None where it left the numbers."""
+    """Train with a row's settings; None if it diverged."""
     options = TrainOptions(objective="dcme", **SETTING, epochs=epochs, **row)
     training = Trainer(text.ids, text.vocabulary.counts, resolved(options))
     held, seconds = HeldOut(text.held_out, text.vocabulary.counts, training, SCORED), 0.0
@@ -64,16 +64,16 @@ def measure(text: Text, row: dict[str, Any], epochs: int) -> dict[str, float] | 
 
 
 def main() -> None:
-    """Run what is not there yet and print the table."""
+    """Run the missing rows and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="default: the development corpus")
     parser.add_argument("--quick", action="store_true", help="a fifth of the text")
-    parser.add_argument("--full", action="store_true", help="all combinations of the ends, too")
+    parser.add_argument("--full", action="store_true", help="all combinations of the extremes, too")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument(
         "--json", type=Path, help="save all figures to this file, and resume from it"
     )
-    parser.add_argument("--folder", help="where the decompressed corpus goes")
+    parser.add_argument("--folder", help="folder for the decompressed corpus")
     given = parser.parse_args()
     folder = peers.work_folder(given.folder)
     corpus = given.corpus or str(peers.plain_corpus(folder))

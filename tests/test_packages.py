@@ -96,7 +96,7 @@ def test_a_page_runs_until_an_example_fails(tmp_path):
     command = [sys.executable, ROOT / "scripts" / "run_page.py", page]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
-    assert "left out: no_such_package not installed" in done.stdout
+    assert "skipped: no_such_package not installed" in done.stdout
     assert "error: " in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "page.md"]
 

@@ -1,4 +1,4 @@
-/* What the tests of gradients share: the step of a central difference, and how it is compared. */
+/* Shared by the tests of gradients: the step of a central difference, and its tolerance. */
 #ifndef DIFFERENCES_H
 #define DIFFERENCES_H
 
@@ -9,7 +9,7 @@
 static const double TOLERANCE = 1e-6, EPSILON = 1e-5;
 static int failures;
 
-/* Differences count in relation to the largest number expected. */
+/* Differences are relative to the largest expected number. */
 static void expect(const char *what, int detail, const double *found, const double *wanted,
                    int64_t count) {
     double largest = 0, difference = 0;

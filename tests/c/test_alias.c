@@ -1,6 +1,6 @@
-/* Draws from the alias table, the heaviest items of a distribution, and the shards of a corpus.
+/* Draws from the alias table, the items of highest weight, and the shards of a corpus.
  *
- * A table's cells are equally likely, so what it draws is known exactly: each cell gives its own
+ * A table's cells are equally likely, so its distribution is known exactly: each cell gives its own
  * item with probability threshold / 2^32, and the other one with the rest.
  */
 #include "common/alias.h"
@@ -24,7 +24,7 @@ static void expect(int right, const char *what, int64_t detail) {
 
 static double unit(void) { return (double)(dcme_random(&stream) >> 11) / (1ull << 53); }
 
-/* Of every kind: equal, of many magnitudes, mostly zero, one that has all. */
+/* Kinds: equal, of many magnitudes, mostly zero, all weight in one item. */
 static void make_weights(double *weights, int64_t count, int kind) {
     for (int64_t i = 0; i < count; i++)
         switch (kind) {
@@ -51,7 +51,7 @@ static void check_table(int64_t count, int kind) {
     double weights[ITEMS], share[ITEMS] = {0}, total = 0;
     make_weights(weights, count, kind);
     if (dcme_alias_build(cells, weights, count) != DCME_OK) {
-        expect(0, "a table was refused", kind);
+        expect(0, "a table was an error", kind);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static void check_table(int64_t count, int kind) {
         total += weights[i];
     }
     for (int64_t i = 0; i < count; i++) {
-        expect(fabs(share[i] - weights[i] / total) < 1e-9, "an item's share is wrong", i);
+        expect(fabs(share[i] - weights[i] / total) < 1e-9, "an item's probability is wrong", i);
         expect(weights[i] > 0 || share[i] == 0, "an item of weight 0 may be drawn", i);
     }
 }
@@ -85,7 +85,7 @@ static void check_refused(void) {
     static const double refused[][2] = {{0, 0}, {NAN, 1}, {INFINITY, 1}, {1, -INFINITY}, {1, -2}};
     dcme_alias cells[2];
     for (int64_t i = 0; i < 5; i++)
-        expect(dcme_alias_build(cells, refused[i], 2) == DCME_BAD_ARGUMENT, "was not refused", i);
+        expect(dcme_alias_build(cells, refused[i], 2) == DCME_BAD_ARGUMENT, "was not an error", i);
 }
 
 /* Item a comes before item b. */
@@ -93,7 +93,7 @@ static int before(const real *weights, int32_t a, int32_t b) {
     return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
 }
 
-/* Each selected item comes before the next one, and the last before all that were left out. */
+/* Each selected item is before the next one, and the last before all others. */
 static void check_select(int64_t count, int64_t items, int64_t values) {
     real weights[ITEMS];
     int32_t heaviest[ITEMS];
@@ -102,10 +102,11 @@ static void check_select(int64_t count, int64_t items, int64_t values) {
     dcme_top_k(heaviest, count, weights, items);
     int64_t behind = 0;
     for (int64_t i = 1; i < count; i++)
-        expect(before(weights, heaviest[i - 1], heaviest[i]), "heaviest items out of order", i);
+        expect(before(weights, heaviest[i - 1], heaviest[i]),
+               "items of highest weight out of order", i);
     for (int64_t i = 0; count > 0 && i < items; i++)
         behind += before(weights, heaviest[count - 1], (int32_t)i);
-    expect(count == 0 || behind == items - count, "not the heaviest items", count);
+    expect(count == 0 || behind == items - count, "not the items of highest weight", count);
 }
 
 /* A corpus of sentences of random lengths up to `longest`, 0 for a single one. */
@@ -134,7 +135,8 @@ static void check_shards(int64_t length, int64_t longest) {
         expect(words > 0 && words < 2 * size, "a shard's size is out of bounds", words);
         expect(s == shards - 1 || words >= size, "a shard is too small", words);
     }
-    for (int64_t i = 0; i < length; i++) { /* a border is where a sentence begins, or too long */
+    for (int64_t i = 0; i < length;
+         i++) { /* a shard begins with a sentence, unless one is too long */
         if (i == starts[k + 1]) {
             expect(i == sentence || i - sentence == size, "a sentence was cut", i);
             sentence = i;

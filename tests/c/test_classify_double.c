@@ -1,5 +1,5 @@
-/* Classification: every objective's step against central differences of what it ascends, the exact
- * gradient of the batch solver, and what the paper proves of dual clusters.
+/* Classification: every objective's step against central differences of its function, the exact
+ * gradient of the batch solver, and the paper's theorems on dual clusters.
  *
  * Compiled with DCME_REAL=double; see test_gradient_double.c, which does the same for word vectors.
  */
@@ -95,7 +95,7 @@ static void close_objective(setting *s) {
     s->objective->close(s->shared);
 }
 
-/* One step on the setting's documents; returns the loss of those looked at. */
+/* One step on the setting's documents; returns the loss of the sampled ones. */
 static double step(setting *s, double rate) {
     dcme_loss loss = {0, 0, 0};
     dcme_batch_clear(&s->batch);
@@ -108,7 +108,7 @@ static double step(setting *s, double rate) {
     return loss.sum;
 }
 
-/* What an objective says it ascends, of the weights as they are. */
+/* The function that an objective ascends, at the present weights. */
 static double ascended(setting *s) {
     double kept[TABLE];
     memcpy(kept, s->weights, sizeof kept);
@@ -183,7 +183,7 @@ static void differentiate_one(double *slope, double *numbers, int64_t count, set
     }
 }
 
-/* The step of one document by both factors; those of more meet in f_j one after the other. */
+/* The step of one document by both factors; several documents update f_j one by one. */
 static void check_low_rank(int64_t document) {
     setting s;
     const double rate = 1e-6;
@@ -239,7 +239,7 @@ static void check_full_gradient(int32_t threads) {
     stop(&s);
 }
 
-/* Rows of targets, or of log p(label | class), by label; the padding is not looked at. */
+/* Rows of targets, or of log p(label | class), by label; the padding is not read. */
 static void make_soft_rows(double *rows, int32_t kind) {
     uint64_t stream = 11;
     for (int64_t i = 0; i < CLASSES * STRIDE; i++) {
@@ -248,7 +248,7 @@ static void make_soft_rows(double *rows, int32_t kind) {
     }
 }
 
-/* The loss as it is defined: -sum_k t_k log p_k, or -log sum_k p_k alpha_k,y. */
+/* The loss by definition: -sum_k t_k log p_k, or -log sum_k p_k alpha_k,y. */
 static double soft_loss(setting *s, int32_t kind, const double *rows) {
     double sum = 0, scores[DOCUMENTS * STRIDE];
     if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
@@ -314,7 +314,8 @@ static void check_soft_gradient(int32_t kind, int32_t threads) {
     stop(&s);
 }
 
-/* u and owed follow the weights: after some steps they give the products of the folded weights. */
+/* u and the pending updates follow the weights: after some steps they give the products of the
+ * folded weights. */
 static void check_class_clusters_follow(void) {
     setting s;
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
@@ -360,7 +361,7 @@ static int64_t decode(const dcme_paper_clusters *paper, dcme_batch *batch, int64
     return dcme_cluster_best(paper->clusters, values, paper->count);
 }
 
-/* Algorithm 1: with beta C below 1 every class gets its part of the gradient within the step. */
+/* Algorithm 1: with beta C below 1 every class gets its share of the gradient within the step. */
 static void check_paper(int64_t document, int32_t top_items) {
     setting s;
     double direction[TABLE], wanted[TABLE];

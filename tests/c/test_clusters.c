@@ -1,5 +1,5 @@
-/* Softmax, entropy and the pass that makes a new centre, against plain sums in double, with every
- * instruction set. */
+/* Softmax, entropy and the pass that computes a new centre, against plain sums in double, with
+ * every instruction set. */
 #include "common/random.h"
 #include "objectives/clusters.h"
 
@@ -22,7 +22,7 @@ static void expect_near(double found, double wanted, double tolerance, const cha
 
 static real number(void) { return (real)((double)(dcme_random(&stream) >> 40) / (1 << 23) - 1); }
 
-/* softmax(scores), without what is below e^-60 of the largest. */
+/* softmax(scores), without probabilities below e^-60 of the largest. */
 static void plain_softmax(double *alpha, const real *scores, int64_t items) {
     double largest = -INFINITY, total = 0;
     for (int64_t j = 0; j < items; j++)
@@ -55,7 +55,7 @@ static void make_rows(real *output, real slope) {
             output[j * STRIDE + d] = number() + (d == 0) * slope * (real)j / ITEMS;
 }
 
-/* What a new centre is made of, in double: first the moves that rows have pending, if any, then the
+/* A new centre, in double: first the pending updates of rows, if any, then the
  * softmax at the mean, whose most probable items are the top ones. */
 static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums,
                        const real *owed, double *rows, double *alpha, double *u) {

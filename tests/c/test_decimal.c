@@ -1,9 +1,9 @@
-/* Numbers as text: every float comes back from the shortest text, nothing shorter would do.
+/* Numbers as text: every float is written as the shortest text from which it can be read.
  *
  * Compile it with all of csrc/vectors and with csrc/status.c; include path csrc, library m.
  *
  * Without an argument it tries a few million random bit patterns; "all" tries every float. The
- * C library's strtof and printf, in the "C" locale, are the judges. Returns 0 on success.
+ * C library's strtof and printf, in the "C" locale, are the reference. Returns 0 on success.
  */
 #include "vectors/vectors.h"
 
@@ -29,7 +29,7 @@ static uint32_t next_random(uint64_t *state) {
     return (uint32_t)(*state >> 32);
 }
 
-/* Read `text` with our reader and with strtof; say so if they differ. */
+/* Read `text` with our reader and with strtof; print a message if they differ. */
 static int reads_alike(const char *text) {
     const char *end = text + strlen(text);
     float ours, theirs = strtof(text, NULL);
@@ -80,7 +80,7 @@ static int check_float(uint32_t bits, int judged) {
     return !judged || (is_shortest(value, text) && reads_alike(text));
 }
 
-/* The middle above a float, exactly, a little below and a little above it. */
+/* The middle between a float and the next: exactly, slightly below and slightly above. */
 static int check_middle(uint32_t bits) {
     char text[400];
     double middle = ((double)float_of(bits) + (double)float_of(bits + 1)) / 2;

@@ -1,4 +1,4 @@
-/* The steps of every objective against central differences of what it says it ascends.
+/* The steps of every objective against central differences of the function that it ascends.
  *
  * Compiled with DCME_REAL=double: differences are good to about ten digits. Random numbers do not
  * depend on the tables, so with the same stream a loss can be differentiated by the tables.
@@ -119,7 +119,7 @@ static void check_noise(int32_t objective, int32_t target) {
     stop(&s);
 }
 
-/* log of the share of count^prior */
+/* the log prior: log of the normalised count^prior */
 static double prior(const setting *s, int64_t j) {
     double total = 0;
     for (int64_t i = 0; i < ITEMS; i++)
@@ -165,7 +165,7 @@ static void expect_settled(const setting *s, int64_t z) {
     expect("paper: entropy", (int)z, &clusters->entropy[z], &entropy, 1);
 }
 
-/* With beta N below 1 every item gets its part of the gradient within the step. */
+/* With beta N below 1 every item gets its share of the gradient within the step. */
 static void check_paper(int32_t top_items, int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_PAPER);
@@ -188,7 +188,7 @@ static void check_paper(int32_t top_items, int32_t target) {
     stop(&s);
 }
 
-/* Between offline updates u follows the rows that move online. */
+/* Between offline updates u follows the rows that are updated online. */
 static void check_paper_online(void) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_PAPER);
@@ -203,7 +203,7 @@ static void check_paper_online(void) {
     stop(&s);
 }
 
-/* The robust form's: NCE with nu draws from the noise in `weights`, in expectation, without those
+/* Of the robust form: NCE with nu samples of the noise in `weights`, in expectation, without those
  * of the target. */
 static double expected_noise(setting *s) {
     double value = 0, nu = ((const dcme_proposals *)s->shared)->virtual_draws;
@@ -214,7 +214,7 @@ static double expected_noise(setting *s) {
     return value;
 }
 
-/* An objective that has taken some steps: centres have moved away from the unigram. */
+/* An objective after some steps: centres differ from the unigram. */
 static const dcme_cluster *start_robust(setting *s, dcme_train_options options, int32_t target) {
     double gradient[STRIDE], scores[8];
     start(s, options, target);
@@ -225,7 +225,7 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
     }
     fill(s->h, 1, 3);
     s->target = target;
-    const dcme_proposals *proposals = s->shared; /* the first part of what the threads share */
+    const dcme_proposals *proposals = s->shared; /* the first shared member */
     const dcme_clusters *clusters = &proposals->clusters;
     int64_t z = dcme_clusters_decode(clusters, s->h, scores);
     for (int64_t j = 0; j < ITEMS; j++)
@@ -233,7 +233,7 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
     return &clusters->clusters[z];
 }
 
-/* The word that a step with this stream draws: its noise is `q` outside the top items. */
+/* The noise sample of a step with this stream: its noise is `q` outside the top items. */
 static int32_t drawn(const dcme_cluster *cluster, const double *q, uint64_t stream) {
     dcme_alias cells[ITEMS];
     double weights[ITEMS];
@@ -244,7 +244,7 @@ static int32_t drawn(const dcme_cluster *cluster, const double *q, uint64_t stre
     return dcme_alias_draw(cells, ITEMS, &stream);
 }
 
-/* Add what a step does to h and the rows, times `share`; begins from the same state each time. */
+/* Add the change of h and the rows by a step, times `share`; starts from the same state. */
 static void add_step(dcme_train_options options, int32_t target, uint64_t stream, double share,
                      double *gradient, double *rows) {
     setting s;
@@ -260,7 +260,7 @@ static void add_step(dcme_train_options options, int32_t target, uint64_t stream
     stop(&s);
 }
 
-/* What a step does, weighted over all words that it may draw, is the gradient. */
+/* The expected step over all noise samples is the gradient. */
 static void check_robust(int32_t top_items, int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
@@ -285,7 +285,7 @@ static void check_robust(int32_t top_items, int32_t target) {
     stop(&s);
 }
 
-/* With all items at the top there is nothing to draw. */
+/* If all items are top items, nothing is drawn. */
 static void check_robust_exact(int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
@@ -304,7 +304,7 @@ enum { WORDS = 11 };
 static const uint32_t TEXT[WORDS] = {
     0, 1, 2, 1, 3, 4, 8 | DCME_SENTENCE_END, 5, 0, 7, 2 | DCME_SENTENCE_END};
 
-/* The objective under test, its losses summed up; `times` is how often a target's loss counts. */
+/* The objective under test, with summed losses; `times` is the weight of a target's loss. */
 static struct {
     const dcme_objective *real;
     double sum, weighted;
@@ -319,7 +319,7 @@ static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss
     recorder.weighted += weight * one.sum * (recorder.times ? recorder.times[loss->seen++] : 1);
 }
 
-/* Train on the text: the tables move, the recorder has the losses. */
+/* Train on the text: the tables change, the recorder has the losses. */
 static void train(setting *s) {
     dcme_trainer *trainer;
     dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS};
@@ -348,7 +348,8 @@ static double weighted_likelihood(setting *s) {
     return -recorder.weighted;
 }
 
-/* word2vec's gradient is that of losses times the context's size: `times`, NULL for the true one */
+/* word2vec's gradient is that of losses times the context's size: `times`, NULL for the exact one
+ */
 static void check_text(int32_t objective, int32_t model, int32_t window_mode, int32_t window,
                        const double *times) {
     setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
@@ -369,7 +370,7 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
     expect("text: output rows", detail, direction, wanted, TABLE);
 }
 
-/* Own rows of neighbours: in every score, and moved by four times the rate. */
+/* Own rows of neighbours: in every score, and updated at four times the rate. */
 static void check_word_order(int32_t objective, int32_t window_mode) {
     setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
     double direction[TABLE], wanted[TABLE];

@@ -2,7 +2,7 @@
  *
  * A sum of n numbers may be added up in any order, and a product be fused with a sum or not: each
  * such rounding changes the result by at most 2^-24 of the magnitudes that are in it. These are
- * what the scalar kernel gives for the absolute values of all that goes in, so the bound is
+ * the result of the scalar kernel for the absolute values of all inputs, so the bound is
  *     |found - wanted| <= 2^-23 (n + 3) magnitude,  n = size for dots, = count for the others.
  * Buffers are allocated to the byte, so that the sanitizers see what is read or written beyond.
  */
@@ -28,7 +28,7 @@ static float any_number(void) {
     return ldexpf(mantissa, (int)below(17) - 12);
 }
 
-/* Everything that a kernel may be given; `rows` point into `table`, some at the same row. */
+/* All arguments of a kernel; `rows` point into `table`, some at the same row. */
 typedef struct {
     int64_t count, size;
     float *memory, *table, *x, *y, *weights, scale;
@@ -57,7 +57,7 @@ static void fill(arguments *a, int distinct) {
     a->scale = any_number();
 }
 
-/* The same once more, with absolute values if wanted. */
+/* A copy, with absolute values if `absolute`. */
 static void copy(arguments *to, const arguments *from, int absolute) {
     int64_t numbers = (ROWS + 2) * from->size + from->count;
     allocate(to, from->count, from->size);
@@ -72,7 +72,7 @@ enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, PUSH, AXPY, KINDS };
 static const char *const NAMES[] = {"dots",         "update",       "mean", "add_to_rows",
                                     "weighted_sum", "rank1_update", "axpy"};
 
-/* What a kernel writes goes to the table, to y, or, for dots, to the weights. */
+/* A kernel writes to the table, to y, or, for dots, to the weights. */
 static void call(const dcme_kernels *k, int kind, arguments *a) {
     switch (kind) {
     case DOTS:
@@ -184,7 +184,7 @@ static void check_exponential(const dcme_kernels *kernels) {
     }
 }
 
-/* Integers are exact: the scalar kernel's bits for rows of any length, one of them added to twice.
+/* Integers are exact: bit-identical to the scalar kernel for rows of any length, one added twice.
  */
 static void check_products(const dcme_kernels *kernels, int64_t count, int64_t size) {
     int64_t numbers = ROWS * size;

@@ -1,5 +1,5 @@
-/* Every allocation of training and of the vocabulary fails once, and each failure is reported with
- * the bytes that were wanted, with nothing leaked: the program has an aligned_alloc() of its own.
+/* Every allocation of training and of the vocabulary fails once; each failure is reported with
+ * the requested bytes and without leaks: the program has its own aligned_alloc().
  * Meant for the sanitizers.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
@@ -115,7 +115,7 @@ static int check_training(void) {
     return good;
 }
 
-/* A word longer than any chunk, and its respelling, which are what takes memory by aligned_alloc.
+/* A word longer than any chunk, and its replacement spelling, which call aligned_alloc.
  */
 static int check_vocabulary(void) {
     enum { LONG = 3 << 20 };

@@ -1,5 +1,5 @@
-/* A run that is stopped inside an epoch, listed, and put back into another run ends in the same
- * numbers as one that was never stopped, for every objective of words and of classes; and a stop is
+/* A run that is stopped inside an epoch, saved, and restored into another run ends with the same
+ * numbers as an uninterrupted one, for every objective of words and of classes; and a stop is
  * over once it was obeyed.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
@@ -11,7 +11,7 @@
 
 enum { PIECES = 4096, EPOCHS = 2 };
 
-/* A run of words or of classes: what opens it, and the numbers that it learns. */
+/* A run of words or of classes: its arguments and its tables. */
 typedef struct {
     int32_t form, model, window_mode; /* model -1: classes */
     dcme_trainer *trainer;
@@ -19,11 +19,11 @@ typedef struct {
     dcme_engine *engine;
     real *numbers;
     size_t size;
-    int64_t steps; /* until it stops itself, or -1 */
+    int64_t steps; /* until it stops, or -1 */
     dcme_work work;
 } job;
 
-/* The engine's own work, but after some steps somebody asks to stop. */
+/* The engine's own work, with a request to stop after some steps. */
 static job *current;
 static int64_t step(void *worker, int64_t position, int64_t end) {
     if (current->steps-- == 0)
@@ -114,7 +114,7 @@ static int check(job j) {
     good &= memcmp(j.numbers, whole, j.size) == 0 && same(&wanted, &found);
     close_job(&j);
     if (!good)
-        printf("resume: model %d, objective %d: not as if it had not been stopped\n", j.model,
+        printf("resume: model %d, objective %d: differs from an uninterrupted run\n", j.model,
                j.form);
     return good;
 }
@@ -130,6 +130,6 @@ int main(void) {
     for (int32_t form = 0; form < CLASS_FORMS; form++)
         good &= check((job){.form = form, .model = -1});
     if (good)
-        printf("resume: %d runs stopped and gone on with\n", 4 * FORMS + CLASS_FORMS);
+        printf("resume: %d runs stopped and resumed\n", 4 * FORMS + CLASS_FORMS);
     return good ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* What two threads move in their copies of a row comes together in the table, once each. */
+/* The updates of two threads in their copies of a row are added to the table, once each. */
 #include "objectives/row_replicas.h"
 
 #include <stdio.h>
@@ -32,15 +32,15 @@ static void check_two(const dcme_model *model) {
             dcme_replicas_step(&replicas[k]);
         }
     double seen = dcme_replica_row(&replicas[0], COPIED)[0];
-    if (!(seen > 5 + STEPS)) { /* its own moves and some of the other's */
-        printf("a copy has %g after %d moves of each\n", seen, STEPS);
+    if (!(seen > 5 + STEPS)) { /* its own updates and some of the other's */
+        printf("a copy has %g after %d updates of each\n", seen, STEPS);
         failures++;
     }
     dcme_replicas_end(&replicas[0]);
     dcme_replicas_end(&replicas[1]);
-    expect(model->output[COPIED * STRIDE], 5 + 2 * STEPS, "the row that both had copies of");
-    expect(model->output[SHARED * STRIDE], 2 * STEPS, "the row that both shared");
-    model->output[COPIED * STRIDE] = 7; /* as when a checkpoint is put back */
+    expect(model->output[COPIED * STRIDE], 5 + 2 * STEPS, "the row with two copies");
+    expect(model->output[SHARED * STRIDE], 2 * STEPS, "the row without copies");
+    model->output[COPIED * STRIDE] = 7; /* as after restoring a checkpoint */
     dcme_replicas_begin(&replicas[0]);
     expect(dcme_replica_row(&replicas[0], COPIED)[0], 7, "the copy after a rest");
     dcme_replicas_close(&replicas[0]);

@@ -1,7 +1,7 @@
 /* Running sums of a window against sums recomputed at every position.
  *
- * A running sum keeps the rounding of all that was added and subtracted since it was last made
- * again, at most 256 positions ago; a linear window's sums hold sums that do the same. So the error
+ * A running sum has the rounding errors of all additions and subtractions since it was last
+ * recomputed, at most 256 positions ago; so do the sums of sums of a linear window. So the error
  * is in relation to the largest vectors since then, not to those of the window.
  */
 #include "common/random.h"
@@ -47,7 +47,7 @@ static void add_up(double *y, const sentence *s, int64_t t, int64_t window, int 
 
 /* The errors allowed, in units of the largest number: fixed sums take two roundings a position of
  * a sum of 2c + 1 numbers; linear ones let the errors of a sum of c numbers grow once more. Of the
- * worst case an eighth, as roundings are not all one way. */
+ * worst case an eighth, as rounding errors partly cancel. */
 static double bound(int64_t window, int linear) {
     double c = (double)window, ulp = 1.0 / (1 << 24), positions = RENEWED + 2 * c;
     double sum = 2 * positions * (2 * c + 1) * ulp;
@@ -71,7 +71,7 @@ static void check_position(const dcme_sliding *sliding, const sentence *s, int64
     }
 }
 
-/* Push a whole sentence, and zeros behind it until its last position has had its sum. */
+/* Push a whole sentence, and zeros after it until its last position has its sum. */
 static void check_sentence(dcme_sliding *sliding, const sentence *s) {
     dcme_sliding_reset(sliding);
     for (int64_t p = 0; p < s->length + sliding->window; p++) {
@@ -81,14 +81,14 @@ static void check_sentence(dcme_sliding *sliding, const sentence *s) {
     }
 }
 
-/* Sentences of all sorts one after the other: nothing of one may be left in the next. */
+/* Sentences of all kinds in sequence: no sum of one may remain in the next. */
 static void check_window(int64_t window, int linear, const dcme_kernels *kernels) {
     static const int64_t lengths[] = {1, 2, 3, 5, 11, 12, 13, 24, 25, 26, 255, 256, 257, 280, 513};
     static sentence s;
     dcme_sliding sliding;
     if (dcme_sliding_open(&sliding, kernels, window, linear, SIZE) != DCME_OK)
         abort();
-    fill(&s, LONGEST, 40, 1); /* after the next renewal, huge vectors have left no trace */
+    fill(&s, LONGEST, 40, 1); /* after the next recomputation, huge vectors have no effect */
     check_sentence(&sliding, &s);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         fill(&s, lengths[i], 0, (uint64_t)lengths[i]);
@@ -96,14 +96,14 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
     }
     fill(&s, LONGEST, LONGEST, 2);
     dcme_sliding_reset(&sliding);
-    for (int64_t p = 0; p < 300; p++) /* a sentence that is left off in the middle */
+    for (int64_t p = 0; p < 300; p++) /* a sentence that ends in the middle */
         dcme_sliding_push(&sliding, s.x[p], 1);
     fill(&s, LONGEST, 0, 3);
     check_sentence(&sliding, &s);
     dcme_sliding_close(&sliding);
 }
 
-/* A vector is as it was when pushed, whatever becomes of the row that it came from. */
+/* A pushed vector is a copy: later changes of its row have no effect. */
 static void check_copies(void) {
     dcme_sliding sliding;
     float row[SIZE] = {1}, sum[SIZE];

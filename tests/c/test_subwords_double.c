@@ -1,8 +1,8 @@
-/* The rows of a word with subwords move in the direction of steepest ascent: against central
- * differences of the loss, in a corpus of two words.
+/* The rows of a word with subwords are updated along the gradient: against central differences of
+ * the loss, in a corpus of two words.
  *
  * The first instance is the one whose loss is sampled. Its context is one word, whose rows no other
- * instance moves. A mean of m rows has 1 / m of the direction in each; every row gets the whole.
+ * instance moves. The gradient of a mean of m rows has 1 / m in each; every row gets the whole.
  * Compiled with DCME_REAL=double.
  */
 #include "train/internal.h"

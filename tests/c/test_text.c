@@ -37,7 +37,7 @@ static int64_t encode_slowly(dcme_vocabulary *v, const char *text, int64_t lengt
     return tokens;
 }
 
-/* Return whether both see the same in a block; the block and the ids are no longer than needed. */
+/* Return whether both give the same ids for a block; buffers have exactly the required size. */
 static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) {
     int64_t length = next_random(random) % LONGEST, room = (length + 1) / 2;
     int64_t density = 4 + next_random(random) % (BYTES - 3);

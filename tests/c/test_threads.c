@@ -1,5 +1,5 @@
-/* Every objective of words and of classes with several threads, stopped in the middle and gone on
- * with: nothing is lost. Meant for the thread sanitizer (make tsan), which sees what threads share.
+/* Every objective of words and of classes with several threads, stopped in the middle and resumed:
+ * nothing is lost. Meant for the thread sanitizer (make tsan), which detects data races.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */
@@ -10,7 +10,7 @@
 
 enum { THREADS = 3, EPOCHS = 2 };
 
-/* What a caller does beside the threads: looks, and asks them to stop. */
+/* The caller, beside the threads: polls, and requests a stop. */
 static void *watch(void *engine) {
     dcme_progress progress;
     for (int i = 0; i < 200; i++) {

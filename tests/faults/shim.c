@@ -1,8 +1,8 @@
-/* Makes one call that writes fail, or kills the process inside it; loaded with LD_PRELOAD.
+/* Makes one writing call fail, or kills the process inside it; loaded with LD_PRELOAD.
  *
- * Calls that change files are numbered from 1 as they come: writes to regular files, flushes, cuts,
- * and the making and renaming of files and folders. The one that fault_arm() names does not happen,
- * or half of it. Used by scripts/torture.py.
+ * Calls that change files are numbered from 1: writes to regular files, flushes, truncations,
+ * and creating and renaming files and folders. The one that fault_arm() names is not executed,
+ * or only half of it. Used by scripts/torture.py.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ void fault_arm(long at, int what, int number) {
 
 long fault_calls(void) { return atomic_load(&calls); }
 
-/* Whether this call is the one; does not return if it is to kill. */
+/* Return whether this is the call; does not return if it kills. */
 static int hit(void) {
     if (atomic_fetch_add(&calls, 1) + 1 != atomic_load(&armed))
         return 0;

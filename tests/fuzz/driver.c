@@ -29,7 +29,7 @@ static const char *program;
 void __sanitizer_cov_trace_pc(void);
 void __asan_set_death_callback(void (*callback)(void));
 
-/* An edge of the program: this place, behind the one before. */
+/* An edge of the program: the previous place and this one. */
 void __sanitizer_cov_trace_pc(void) {
     uintptr_t place = (uintptr_t)__builtin_return_address(0);
     place ^= place >> 16;
@@ -58,7 +58,7 @@ static size_t below(uint64_t *random, size_t limit) {
     return limit ? next_random(random) % limit : 0;
 }
 
-/* Put `size` bytes in place of `gone` bytes at `at`, as far as there is room. */
+/* Replace `gone` bytes at `at` by `size` others, as far as there is room. */
 static void splice(size_t at, size_t gone, const uint8_t *bytes, size_t size) {
     if (current.size - gone + size > LONGEST)
         return;
@@ -96,7 +96,7 @@ static void mutate(uint64_t *random) {
     }
 }
 
-/* Run the target; whether it reached what no input before has. */
+/* Run the target; return whether it reached a new edge. */
 static int run_current(void) {
     uint8_t *exact =
         malloc(current.size ? current.size : 1); /* so that the sanitizer sees its end */

@@ -1,4 +1,4 @@
-/* What a fuzz target gives to the driver; see driver.c. */
+/* The interface of a fuzz target; see driver.c. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -14,11 +14,11 @@ typedef struct {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Inputs to start from, and pieces that are worth inserting. */
+/* Initial inputs, and tokens to insert. */
 extern const fuzz_token fuzz_seeds[], fuzz_tokens[];
 extern const int fuzz_seed_count, fuzz_token_count;
 
-/* What must hold for every input; a violation is a crash. */
+/* An assertion for every input; a violation is a crash. */
 #define FUZZ_REQUIRE(condition)                                                                    \
     do {                                                                                           \
         if (!(condition))                                                                          \

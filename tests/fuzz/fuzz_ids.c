@@ -1,4 +1,4 @@
-/* The id cache as training reads it, under options of all kinds, stopped and gone on with. */
+/* The id cache as training reads it, with options of all kinds, stopped and resumed. */
 #include "fuzz.h"
 #include "train/train.h"
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     real *tables = dcme_allocate(2 * ITEMS * dcme_stride(options.dim), sizeof *tables);
     if (ids && tables) {
         memcpy(ids, data + HEAD, (size_t)length * sizeof *ids);
-        for (int64_t i = 0; i < length; i++) /* mostly words that there are */
+        for (int64_t i = 0; i < length; i++) /* mostly valid ids */
             if (ids[i] % 64 != 63)
                 ids[i] = (ids[i] & DCME_SENTENCE_END) | (ids[i] & ~DCME_SENTENCE_END) % ITEMS;
         for (int i = 0; i < ITEMS; i++)

@@ -1,4 +1,4 @@
-/* Rows of word2vec's text and binary files: cut, read, checked, as words/reading.py does. */
+/* Rows of word2vec's text and binary files: cut, read, checked, as words/vectors_reader.py does. */
 #include "fuzz.h"
 #include "vectors/vectors.h"
 
@@ -53,7 +53,7 @@ static void read(const dcme_block *block, int64_t count, int binary, int keep) {
     free(matrix), free(text), free(offsets);
 }
 
-/* The words beside an npy file. */
+/* The file of words of an npy file. */
 static void read_lines(const char *text, int64_t length) {
     dcme_block block = {text, length, 1};
     int64_t end = 0, counted = 0, count = dcme_cut_text(&block, INT64_MAX, 1, &end);

@@ -48,7 +48,7 @@ static void compact(const uint32_t *ids, int64_t tokens, const uint32_t *map, in
     free(to);
 }
 
-/* Words of all kinds must end in one table as text: UTF-8 without NUL or separators. */
+/* All words in the table must be valid text: UTF-8 without NUL or separators. */
 static void absorb(const dcme_vocabulary *from, const uint32_t *ids, int64_t tokens, int newline,
                    dcme_encoding_errors errors) {
     static dcme_vocabulary *to;

@@ -1,4 +1,4 @@
-/* Gives a target's seeds to libFuzzer: they are written to its corpus folder, the last argument. */
+/* Writes a target's seeds to libFuzzer's corpus folder, the last argument. */
 #include "fuzz.h"
 
 #include <stdio.h>
