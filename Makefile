@@ -24,7 +24,7 @@ demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto
 	@$(BIN)/python -c 'import distributed' 2>/dev/null || $(BIN)/pip install -q -e '.[cluster]'
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)") --cluster local:2
 
-demo: $(VENV)/.built ## train on the text that Python, numpy and scipy bring; or on CORPUS=FILE
+demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
 
 test: $(VENV)/.dev $(VENV)/.built ctest ## run the tests, Python's and C's
@@ -55,7 +55,7 @@ IN_TESTS := @$(MAKE) --no-print-directory -f tests/Makefile
 ctest: ## run the C tests under the sanitizers
 	$(IN_TESTS) $@
 
-fuzz: $(VENV)/.dev $(VENV)/.built ## feed the readers a million mutated inputs; takes minutes
+fuzz: $(VENV)/.dev $(VENV)/.built ## test the readers with a million mutated inputs; takes minutes
 	$(IN_TESTS) $@
 
 asan: $(VENV)/.dev ## run the tests under the address and undefined-behaviour sanitizers
@@ -86,7 +86,7 @@ tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutor
 	    -f $(CURDIR)/docs/tutorial/Makefile SCRIPTS=$(CURDIR)/scripts
 	@tail -n +1 build/tutorial/classifier*.txt
 
-bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes long
+bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes hours
 	@$(PIP) '.[bench]'
 	@for script in scripts/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
@@ -129,7 +129,7 @@ test-sdist: dist/.made ## run the tests from the unpacked source distribution, w
 	@cp build/sdist/wheel/dcme_w2v/_core/*.so build/sdist/dcme_w2v/_core/
 	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q -m "not slow" $(IN_TREE_ONLY)
 
-test-wheel: dist/.made ## install the built wheel where there is no compiler, and follow the tutorial
+test-wheel: dist/.made ## install the built wheel without a compiler and run the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
 	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
 	@cp scripts/demo.py $(CLEAN)/work
@@ -140,7 +140,7 @@ test-wheel: dist/.made ## install the built wheel where there is no compiler, an
 test-aarch64: $(VENV)/.release ## run the C tests of the Arm kernels under qemu
 	$(IN_TESTS) $@
 
-clean: ## remove everything that make made
+clean: ## remove all built files
 	rm -rf $(VENV) build dist .demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f dcme_w2v/_core/*.so $(patsubst %.pyx,%.c,$(wildcard dcme_w2v/_core/*.pyx))
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

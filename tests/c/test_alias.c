@@ -135,8 +135,8 @@ static void check_shards(int64_t length, int64_t longest) {
         expect(words > 0 && words < 2 * size, "a shard's size is out of bounds", words);
         expect(s == shards - 1 || words >= size, "a shard is too small", words);
     }
-    for (int64_t i = 0; i < length;
-         i++) { /* a shard begins with a sentence, unless one is too long */
+    /* a shard begins with a sentence, unless one is too long */
+    for (int64_t i = 0; i < length; i++) {
         if (i == starts[k + 1]) {
             expect(i == sentence || i - sentence == size, "a sentence was cut", i);
             sentence = i;
