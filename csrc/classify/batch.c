@@ -21,17 +21,18 @@ dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t
     batch->features = dcme_allocate(size * widest, sizeof *batch->features);
     batch->values = dcme_allocate(size * widest, sizeof *batch->values);
     batch->targets = dcme_allocate(size, sizeof *batch->targets);
+    batch->numbers = dcme_allocate(size, sizeof *batch->numbers);
     batch->weights = dcme_allocate(size, sizeof *batch->weights);
     batch->rows = dcme_allocate(widest, sizeof *batch->rows);
     if (!batch->starts || !batch->features || !batch->values || !batch->targets ||
-        !batch->weights || !batch->rows)
+        !batch->numbers || !batch->weights || !batch->rows)
         return DCME_NO_MEMORY;
     return DCME_OK;
 }
 
 void dcme_batch_close(dcme_batch *batch) {
     free(batch->starts), free(batch->features), free(batch->values), free(batch->targets);
-    free(batch->weights), free(batch->rows);
+    free(batch->numbers), free(batch->weights), free(batch->rows);
 }
 
 dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, int64_t size,
@@ -69,6 +70,7 @@ void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_
         memcpy(batch->values + at, documents->values + begin, (size_t)n * sizeof *batch->values);
     batch->features[at + n] = (int32_t)batch->model->features;
     batch->values[at + n] = batch->model->bias;
+    batch->numbers[batch->count] = -1;
     batch->weights[batch->count] = weight;
     batch->targets[batch->count++] = target;
     batch->starts[batch->count] = at + n + 1;
@@ -78,6 +80,7 @@ void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *document
                              const dcme_instances *instances, int64_t i) {
     dcme_batch_add(batch, documents, instances->documents[i], instances->labels[i],
                    instances->weights ? instances->weights[i] : 1);
+    batch->numbers[batch->count - 1] = i;
 }
 
 int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,

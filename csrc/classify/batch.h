@@ -19,6 +19,7 @@ typedef struct {
     int32_t *features; /* the bias is the last feature of every document */
     real *values;
     int32_t *targets; /* (size) */
+    int64_t *numbers; /* (size) which of the instances it is, -1 for a document */
     real *weights;    /* (size) how much an instance counts: multiplies its gradient and loss */
     real **rows;      /* room for the rows of the widest document */
 } dcme_batch;
@@ -39,7 +40,7 @@ int64_t dcme_widest(const dcme_sparse_rows *documents);
 
 /* Bytes of a batch, and of the columns of one. */
 static inline int64_t dcme_batch_bytes(int64_t size, int64_t widest) {
-    return size * (widest * (int64_t)(sizeof(int32_t) + sizeof(real)) + 16);
+    return size * (widest * (int64_t)(sizeof(int32_t) + sizeof(real)) + 24);
 }
 static inline int64_t dcme_columns_bytes(int64_t features, int64_t size, int64_t widest) {
     return features * 16 + dcme_batch_bytes(size, widest);

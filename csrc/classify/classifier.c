@@ -157,7 +157,8 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
     if (!c)
         return dcme_no_memory(error, sizeof *c, "a classifier", "end other programs");
     c->options = *options, c->documents = *documents, c->instances = *instances, c->model = *model;
-    c->problem = (dcme_problem){&c->model, &c->options, counts, NULL, dcme_widest(documents)};
+    c->problem =
+        (dcme_problem){&c->model, &c->instances, &c->options, counts, NULL, dcme_widest(documents)};
     if (output) {
         c->output = *output;
         c->problem.output = &c->output;

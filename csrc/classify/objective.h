@@ -12,6 +12,7 @@ enum { DCME_CLASS_LOSS_EVERY = 16 };
 /* What an objective may keep pointers to. */
 typedef struct {
     const dcme_linear *model;
+    const dcme_instances *instances;
     const dcme_classify_options *options;
     const int64_t *counts;     /* (classes) */
     const dcme_output *output; /* NULL: the model's columns are the classes */

@@ -8,8 +8,12 @@
  * --dcme-update are in ../model/options.h. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
+/* The same of --loss. */
+enum { DCME_CLASSIFY_SOFTMAX, DCME_CLASSIFY_HINGE };
+
 typedef struct {
     int32_t objective;
+    int32_t loss; /* of GD */
     int32_t negative;
     double noise_power;
     int32_t class_clusters;

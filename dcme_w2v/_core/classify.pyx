@@ -9,6 +9,7 @@ from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 cdef extern from "classify/options.h" nogil:
     ctypedef struct dcme_classify_options:
         int32_t objective
+        int32_t loss
         int32_t negative
         double noise_power
         int32_t class_clusters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,12 @@ class ClassifyOptions(Checked):
         "negative sampling; auto: gd below 1,200 classes, else dcme",
         choices=("gd", "dcme", "nce", "ns", "auto"),
         only={"solver": ("sgd",)},
+    )
+    loss: str | None = option(
+        None,
+        "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
+        "gd; default: softmax)",
+        choices=("softmax", "hinge"),
     )
     solver: str = option(
         "sgd",
@@ -200,8 +207,8 @@ class ClassifyOptions(Checked):
     lr: float | None = option(
         None,
         "initial learning rate, for vectors of unit length (default: 8; gd and dcme below 500 "
-        "classes: 4, both lower where that predicts held-out documents better; paper: 1; --rank: "
-        "0.2)",
+        "classes: 4, both lower where that predicts held-out documents better; hinge: 0.5; paper: "
+        "1; --rank: 0.2)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -264,6 +271,7 @@ class DistributeOptions(ClusterOptions):
 RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
 PAPER_RATE = 1.0
+RATE_OF_HINGE = 0.5
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # From here dcme takes less time an epoch than gd (docs/results/many-classes.json).
@@ -279,8 +287,10 @@ PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
 
 def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with every default filled in, or raise if they contradict each other."""
+    if options.loss == "hinge":
+        options = _exact(options, f"--loss={options.loss}", {"rank": (None,)})
     if options.rank is not None:
-        options = _of_rank(options)
+        options = _exact(options, f"--rank={options.rank}")
     if options.objective == "auto":
         options = _chosen(options, classes)
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
@@ -289,8 +299,10 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
         _check_update(options, paper)
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE_OF_FEW if few else RATE
+    rate = RATE_OF_HINGE if options.loss == "hinge" else rate
     rate = RATE_OF_RANK if options.rank is not None else rate
     found: dict[str, Any] = {
+        "loss": "softmax",
         "noise_power": 1.0 if options.objective == "nce" else 0.75,
         **(PAPER_CLUSTERS if paper else ROBUST_CLUSTERS),
         # gradients within a batch use the same weights: few classes need small batches
@@ -309,14 +321,14 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     return options
 
 
-def _of_rank(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options of a model of low rank, which is trained by gd."""
-    for name, value, known in (
-        ("solver", options.solver, ("sgd",)),
-        ("objective", options.objective, ("gd", "dcme", "auto")),
-    ):
-        if value not in known:
-            raise UsageError(f"--rank={options.rank}: is not for {flag_of(name)} {value}")
+def _exact(
+    options: ClassifyOptions, given: str, others: Mapping[str, tuple[Any, ...]] | None = None
+) -> ClassifyOptions:
+    """Return the options of what is trained by gd alone: a model of low rank, the hinge loss."""
+    known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto"), **(others or {})}
+    for name, values in known.items():
+        if (value := getattr(options, name)) not in values:
+            raise UsageError(f"{given}: is not for {flag_of(name)} {value}")
     return dataclasses.replace(options, objective="gd")
 
 

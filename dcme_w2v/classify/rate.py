@@ -78,7 +78,7 @@ class Choice:
 def is_open(given: ClassifyOptions, options: ClassifyOptions, data: Labelled, classes: int) -> bool:
     """Return whether `chosen_rate` may choose the rate: `options` are `given`, resolved."""
     linear = options.solver == "sgd" and options.rank is None
-    exact = options.objective == "gd"
+    exact = options.objective == "gd" and options.loss == "softmax"
     robust = options.objective == "dcme" and options.dcme_update == "robust"
     enough = len(data.labels) >= max(LEAST_DOCUMENTS, LEAST_OF_A_CLASS * classes)
     return given.lr is None and given.min_lr is None and linear and (exact or robust) and enough

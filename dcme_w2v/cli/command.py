@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "term_frequency", "min_df", "max_df",
     ),
     "Objective": (
-        "objective", "negative", "noise_power", "prior", "dcme_update", "class_clusters",
+        "objective", "loss", "negative", "noise_power", "prior", "dcme_update", "class_clusters",
         "exact_clusters", "draws", "centre_interval", "clusters", "top_items", "beta", "gradient",
     ),
     "Model": (

@@ -74,8 +74,8 @@ static void start(setting *s, const dcme_class_objective *objective) {
         s->outputs[i] =
             i % STRIDE < CLASSES ? (double)(dcme_random(&stream) >> 11) / (1ull << 53) - .5 : 0;
     s->output = (dcme_output){OUTPUTS, s->outputs};
-    s->problem =
-        (dcme_problem){&s->model, &s->options, s->counts, &s->output, dcme_widest(&CORPUS)};
+    s->problem = (dcme_problem){&s->model, &INSTANCES, &s->options,
+                                s->counts, &s->output, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
     if (dcme_batch_open(&s->batch, &s->model, DOCUMENTS, dcme_widest(&CORPUS)) != DCME_OK)
@@ -221,6 +221,49 @@ static void check_step(const char *what, const dcme_class_objective *objective, 
     direction_of(&s, direction);
     differentiate(wanted, f, &s);
     expect(what, (int)first, direction, wanted, TABLE);
+    stop(&s);
+}
+
+/* -sum_j max(0, M - y_j s_j)^2 / 2; an instance has no term for its document's other label */
+static double hinge_value(setting *s) {
+    double total = 0;
+    for (int64_t d = 0; d < DOCUMENTS; d++)
+        for (int64_t j = 0; j < CLASSES; j++) {
+            int64_t other = d ^ 1; /* instances 2k and 2k + 1 are labels of one document */
+            double score = BIAS * s->weights[FEATURES * STRIDE + j];
+            for (int64_t i = STARTS[d / 2]; i < STARTS[d / 2 + 1]; i++)
+                score += VALUE[i] * s->weights[FEATURE[i] * STRIDE + j];
+            double lack = j == LABEL[d] ? 4 - score : 4 + score;
+            if (lack > 0 && !(other < DOCUMENTS && j == LABEL[other]))
+                total += WEIGHT[d] * lack * lack / 2;
+        }
+    return -total;
+}
+
+/* A step of the hinge loss, where two documents have two labels each, and one has one. */
+static void check_hinge(void) {
+    static const int64_t shared[DOCUMENTS] = {0, 0, 1, 1, 2, 2, 3};
+    const dcme_instances instances = {shared, LABEL, DOCUMENTS, WEIGHT};
+    const double rate = 1e-6;
+    setting s;
+    double direction[TABLE], wanted[TABLE], kept[TABLE];
+    dcme_loss loss = {0, 0, 0};
+    start(&s, &dcme_class_softmax_sgd);
+    s.options.loss = DCME_CLASSIFY_HINGE;
+    s.problem.instances = &instances;
+    memcpy(kept, s.weights, sizeof kept);
+    open_objective(&s);
+    for (int64_t d = 0; d < DOCUMENTS; d++)
+        dcme_batch_add_instance(&s.batch, &CORPUS, &instances, d);
+    s.objective->step(s.thread, &s.batch, rate, &loss);
+    close_objective(&s);
+    for (int64_t i = 0; i < TABLE; i++)
+        direction[i] = (s.weights[i] - kept[i]) / rate;
+    memcpy(s.weights, kept, sizeof kept);
+    double value = -hinge_value(&s) / 16;
+    expect("hinge: loss", 0, &loss.sum, &value, 1);
+    differentiate(wanted, hinge_value, &s);
+    expect("hinge: step", 0, direction, wanted, TABLE);
     stop(&s);
 }
 
@@ -484,6 +527,7 @@ int main(void) {
         check_limit(d);
         check_low_rank(d);
     }
+    check_hinge();
     check_class_clusters_follow();
     check_alternation();
     return failures > 0;
