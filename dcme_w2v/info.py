@@ -35,7 +35,7 @@ Facts = dict[str, Any]
 
 FIRST_WORDS = 10
 _COUNT_LINE = re.compile(rb"\S+ [0-9]+\r?\n?")
-_PHRASE_LINE = re.compile(rb"[0-9]+\t\S+\t\S+\t[0-9]+\t\S+\n?")
+_PHRASE_LINE = re.compile(rb"[0-9]+\t\S+\t\S+\t[0-9]+\t\S+(\t\S+( \S+)*)?\n?")
 
 
 def describe(path: str | os.PathLike[str]) -> Facts:

@@ -71,6 +71,20 @@ class PhraseOptions(Checked):
         word2vec="min-count",
         unless=("read_table",),
     )
+    connectors: str | None = option(
+        None,
+        "words that may be inside of a phrase, as of in university_of_california, but not at its "
+        "ends: english, or a file of words",
+        metavar="english|FILE",
+        unless=("read_table",),
+    )
+    memory: float = option(
+        1.0,
+        "memory for the counts of pairs in GB; if they need more, the text is read several times, "
+        "with the same result",
+        minimum=0.001,
+        unless=("read_table",),
+    )
 
 
 @dataclass(frozen=True)

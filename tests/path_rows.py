@@ -94,6 +94,8 @@ ROWS = [
         "--cache-dir .",
         {"corpus": "c.txt", "read_table": "tab"}, {"output": "o", "save_table": "ot"},
         folders=("corpus",), texts=("cache_dir", "corpus_too")),
+    Row("phrases {corpus} --output {output} --connectors {connectors}",
+        {"corpus": "c.txt", "connectors": "words"}, {"output": "o"}, folders=("corpus",)),
     Row("merge {models} tb --output {output}", {"models": "ta"}, {"output": "om"},
         kept=("output",)),
     Row("merge {models} i2.npy --output {output}", {"models": "i.npy"}, {"output": "o.npy"}),
@@ -194,7 +196,7 @@ def made(tmp_path_factory):
     with chdir(folder):
         texts = {
             "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
-            "l.txt": "x\ny\n" * 10, "q.txt": "aa bb cc ab\n",
+            "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
             "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'

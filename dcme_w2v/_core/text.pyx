@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dcme_w2v._core.status cimport (
     DCME_BAD_ENCODING,
@@ -88,7 +88,40 @@ cdef extern from "text/text.h" nogil:
     )
 
 
+cdef extern from "text/phrases.h" nogil:
+    const int DCME_RUN_MAX
+    const int DCME_ROLE_SIDE
+
+    ctypedef struct dcme_pairs:
+        pass
+
+    dcme_status dcme_pairs_open(
+        dcme_pairs **pairs, int64_t size, int32_t bits, uint64_t value, dcme_error *error
+    )
+    void dcme_pairs_close(dcme_pairs *pairs)
+    int64_t dcme_pairs_bits(const dcme_pairs *pairs)
+    dcme_status dcme_pairs_count(
+        dcme_pairs *pairs, const uint32_t *ids, int64_t n, const uint8_t *roles, dcme_error *error
+    )
+    int64_t dcme_pairs_counted(
+        const dcme_pairs *pairs, int64_t least, uint32_t *left, uint32_t *right, uint32_t *runs,
+        int64_t *counts
+    )
+    dcme_status dcme_pairs_add(
+        dcme_pairs *pairs, uint32_t left, uint32_t right, uint32_t run, uint32_t joined,
+        dcme_error *error
+    )
+    int64_t dcme_pairs_join(
+        dcme_pairs *pairs, const uint32_t *ids, int64_t n, const uint8_t *roles, int32_t last,
+        uint32_t *to
+    )
+    int64_t dcme_ids_text(
+        const uint32_t *ids, int64_t n, const char *words, const int64_t *offsets, char *text
+    )
+
+
 LAST = DCME_SENTENCE_END
+RUN_MAX, ROLE_SIDE = DCME_RUN_MAX, DCME_ROLE_SIDE
 REFUSE_NONE, REFUSE_NUL, REFUSE_BROKEN = DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN
 NONE = DCME_NONE
 
@@ -217,6 +250,79 @@ cdef class Renumbering:
             written = dcme_renumber(
                 &self.state, &to[0], first, ids.shape[0], numbers, newline)
         return written
+
+
+cdef class Pairs:
+    """Pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h.
+
+    Ids must be below the length of `roles`.
+    """
+
+    cdef dcme_pairs *pairs
+
+    def __init__(self, int64_t size, int bits=0, uint64_t value=0):
+        cdef dcme_error error
+        check(dcme_pairs_open(&self.pairs, size, bits, value, &error), &error)
+
+    def __dealloc__(self):
+        dcme_pairs_close(self.pairs)
+
+    @property
+    def bits(self):
+        """Number of low bits of the hash that are the same in all pairs of this table."""
+        return dcme_pairs_bits(self.pairs)
+
+    def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
+        """Count the pairs of the next piece of the text."""
+        cdef dcme_error error
+        cdef dcme_status status
+        if ids.shape[0] == 0:
+            return
+        with nogil:
+            status = dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0], &error)
+        check(status, &error)
+
+    def counted(self, int64_t least):
+        """Return left sides, right sides, runs and counts of pairs counted at least so often."""
+        cdef int64_t n = dcme_pairs_counted(self.pairs, least, NULL, NULL, NULL, NULL)
+        cdef uint32_t[:, ::1] sides = np.empty((3, max(n, 1)), dtype=np.uint32)
+        cdef int64_t[::1] counts = np.empty(max(n, 1), dtype=np.int64)
+        if n:
+            dcme_pairs_counted(
+                self.pairs, least, &sides[0, 0], &sides[1, 0], &sides[2, 0], &counts[0])
+        found = np.asarray(sides)[:, :n]
+        return found[0], found[1], found[2], np.asarray(counts)[:n]
+
+    def add(self, const uint32_t[::1] left, const uint32_t[::1] right, const uint32_t[::1] runs,
+            const uint32_t[::1] joined):
+        """Add pairs and the ids of the words that they become."""
+        cdef dcme_error error
+        cdef int64_t i
+        for i in range(left.shape[0]):
+            check(dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i], &error), &error)
+
+    def join(self, const uint32_t[::1] ids, const uint8_t[::1] roles, bint last=False):
+        """Return the next piece of the text with pairs joined; `last`: no piece follows."""
+        cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, dtype=np.uint32)
+        cdef const uint32_t *first = &ids[0] if ids.shape[0] else NULL
+        cdef const uint8_t *role = &roles[0] if roles.shape[0] else NULL
+        cdef int64_t written
+        with nogil:
+            written = dcme_pairs_join(self.pairs, first, ids.shape[0], role, last, &to[0])
+        return np.asarray(to)[:written]
+
+
+def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1] offsets):
+    """Return the text of ids: a space after each word, a newline at the end of each line."""
+    cdef const char *spelled = <const char *>&words[0] if words.shape[0] else NULL
+    cdef uint8_t[::1] text
+    cdef int64_t n = ids.shape[0]
+    if n == 0:
+        return np.zeros(0, dtype=np.uint8)
+    text = np.empty(dcme_ids_text(&ids[0], n, spelled, &offsets[0], NULL), dtype=np.uint8)
+    with nogil:
+        dcme_ids_text(&ids[0], n, spelled, &offsets[0], <char *>&text[0])
+    return np.asarray(text)
 
 
 def release_freed():

@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "tfidf", "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
         "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
-        "patience", "l2", "bias", "passes", "threshold", "scorer",
+        "patience", "l2", "bias", "passes", "threshold", "scorer", "connectors",
         "clusters",
     ),
     "Cluster": ("cluster", "shards", "rounds", "mix", "distribute"),
@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Run": (
         "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",
-        "quiet", "log_json",
+        "quiet", "log_json", "memory",
     ),
     "Output": (
         "output", "output_context", "output_tables", "output_fasttext", "vectors", "format",

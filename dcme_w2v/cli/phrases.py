@@ -67,8 +67,10 @@ def phrases(
     CORPUS: files, folders or - for standard input, also compressed. Joins pairs of words that occur
     together more often than by chance, within lines. Lines without tokens are dropped. The table
     has pass, left side, right side, count and score of each phrase, separated by tabs; --read-table
-    joins the same phrases in other text. Command lines of word2phrase work unchanged.
+    joins the same phrases in other text. Command lines of word2phrase work unchanged. Memory holds
+    all words of the text, and the counts of pairs, for which --memory is the limit.
     """
+    from dcme_w2v.text.connectors import connector_file
     from dcme_w2v.text.phrase_table import PhraseTable
     from dcme_w2v.text.phrases import join_phrases
 
@@ -78,14 +80,16 @@ def phrases(
         raise UsageError("no corpus; give files or folders, or - for standard input")
     options = collect(PhraseOptions, values)
     paths = Paths().reads("CORPUS", *corpus).reads("--read-table", read_table)
+    paths.reads("--connectors", connector_file(options.connectors))
     paths.writes("--output", output).writes("--save-table", save_table)
     paths.stdout("--json", as_json)
     paths.temporary("--cache-dir", cache_dir).check()
     ignore_broken_pipe(output, save_table)
 
-    def report(number: int, count: int) -> None:
+    def report(number: int, count: int, reads: int) -> None:
         if not quiet:
-            click.echo(f"pass {number}: {count:,} phrases", err=True)
+            again = f"; text read {reads} times, for --memory {options.memory:g}" * (reads > 1)
+            click.echo(f"pass {number}: {count:,} phrases{again}", err=True)
 
     found = join_phrases(
         corpus,
@@ -104,6 +108,8 @@ def phrases(
         "tokens": found.tokens,
         "joined": found.joined,
         "phrases": [len(one) for one in found.table.passes],
+        "reads": list(found.reads),
+        "options": vars(options) if read_table is None else {"read_table": read_table},
     }
     if as_json:
         click.echo(json.dumps(figures))

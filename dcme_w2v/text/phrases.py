@@ -16,20 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
+from dcme_w2v.errors import FormatError
 from dcme_w2v.files import atomic_write
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.paths import Paths
-from dcme_w2v.text.cache import LAST, NUMBER
+from dcme_w2v.text.cache import NUMBER, release_pages
+from dcme_w2v.text.connectors import MOST, connector_file, connector_words, numbers_of, run_of
 from dcme_w2v.text.encode import encode
-from dcme_w2v.text.pairs import PairJoins, count_pairs, inner_pairs
+from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
 from dcme_w2v.text.words import Words
 
-JOINER = b"_"
-PIECE = 1 << 20  # tokens per piece
+PIECE = 1 << 18  # tokens per piece
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
-Report = Callable[[int, int], None]
+Report = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,17 @@ class JoinedCorpus:
     table : PhraseTable
         The phrases of each pass.
     lines, tokens, joined : int
-        Number of lines and tokens read, and of joined pairs.
+        Number of lines and tokens read, and of tokens that joining has removed.
+    reads : tuple of int
+        How many times each pass has read the text to count its pairs in `PhraseOptions.memory`;
+        zero with a given table.
     """
 
     table: PhraseTable
     lines: int
     tokens: int
     joined: int
+    reads: tuple[int, ...]
 
 
 def join_phrases(
@@ -67,7 +72,8 @@ def join_phrases(
     equation (6), times the tokens of the text, as word2phrase has it:
     (count(a b) - min_count) / (count(a) count(b)) * tokens; or the normalised pointwise mutual
     information of Bouma 2009, from -1 to 1. Pairs are joined from left to right, never across the
-    end of a line; a word is in one pair of a pass.
+    end of a line; a word is in one pair of a pass. Up to three connectors between two words are
+    part of a pair; they are at neither end of one.
 
     Parameters
     ----------
@@ -87,7 +93,8 @@ def join_phrases(
     threads : int
         Number of workers that read.
     report : callable, optional
-        Called after each pass with its number and its number of phrases.
+        Called after each pass with its number, its number of phrases, and how many times it has
+        read the text.
 
     Raises
     ------
@@ -99,57 +106,87 @@ def join_phrases(
         The output or the cache cannot be written.
     """
     paths = Paths().reads("CORPUS", *corpus).writes("--output", os.fspath(output))
+    paths.reads("--connectors", connector_file(options.connectors))
     paths.temporary("--cache-dir", cache_dir).check()
+    connectors = connector_words(options.connectors) if table is None else ()
     how = dict(vars(text or VocabularyOptions()), min_count=1, max_vocab=None)
     with encode(corpus, VocabularyOptions(**how), cache_dir=cache_dir, threads=threads) as encoded:
-        joined = _Text(encoded.ids, encoded.vocabulary)
-        passes = []
+        joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts)
+        passes, reads = [], []
         for number in range(1, 1 + (options.passes if table is None else len(table.passes))):
-            found = joined.phrases(options) if table is None else table.passes[number - 1]
+            found = table.passes[number - 1] if table else joined.phrases(options, connectors)
             joined.join(found)
             passes.append(found)
+            reads.append(joined.reads)
             if report:
-                report(number, len(found))
+                report(number, len(found), joined.reads)
         written = joined.write(output)
         used = PhraseTable(tuple(passes))
-        return JoinedCorpus(used, encoded.lines, encoded.tokens, len(encoded.ids) - written)
+        removed = len(encoded.ids) - written
+        return JoinedCorpus(used, encoded.lines, encoded.tokens, removed, tuple(reads))
 
 
 class _Text:
     """Encoded text with the pairs joined so far."""
 
-    def __init__(self, ids: NDArray[np.uint32], words: Words) -> None:
+    def __init__(self, ids: NDArray[np.uint32], words: Words, counts: NDArray[np.int64]) -> None:
         self._ids = ids
+        self._counts: NDArray[np.int64] | None = counts  # None: the text has changed
         self._passes: list[PairJoins] = []
         self._table = core.Table()
         self._table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
+        self.reads = 0  # in the last pass
 
     def _pieces(self) -> Iterator[NDArray[np.uint32]]:
         """Yield the ids of the text with phrases joined."""
-        starts = range(0, len(self._ids), PIECE)
-        pieces: Iterable[NDArray[np.uint32]] = (self._ids[i : i + PIECE] for i in starts)
+        pieces: Iterable[NDArray[np.uint32]] = self._stored()
         for joins in self._passes:
             pieces = joins.applied(pieces)
         return iter(pieces)
 
-    def phrases(self, options: PhraseOptions) -> tuple[Phrase, ...]:
+    def _stored(self) -> Iterator[NDArray[np.uint32]]:
+        for number, start in enumerate(range(0, len(self._ids), PIECE), 1):
+            yield self._ids[start : start + PIECE]
+            if number % 64 == 0:
+                release_pages(self._ids)
+        release_pages(self._ids)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the count of each word in the current text."""
+        if self._counts is None:
+            self._counts = np.zeros(len(self._table), dtype=np.int64)
+            for ids in self._pieces():
+                self._counts += np.bincount(ids & NUMBER, minlength=len(self._counts))
+        return self._counts
+
+    def phrases(self, options: PhraseOptions, connectors: Sequence[bytes]) -> tuple[Phrase, ...]:
         """Find the phrases of the current text, by descending score."""
-        counts = np.zeros(len(self._table), dtype=np.int64)
-        for ids in self._pieces():
-            counts += np.bincount(ids & NUMBER, minlength=len(counts))
-        frequent = counts >= options.min_count
-        left, right, together = count_pairs(inner_pairs(self._pieces()), frequent)
-        scores = score(options, counts[left], counts[right], together, int(counts.sum()))
+        counts = self.counts()
+        roles = np.where(counts >= options.min_count, core.ROLE_SIDE, 0).astype(np.uint8)
+        known = self._numbers(connectors)
+        roles = np.append(roles, np.zeros(len(self._table) - len(roles), dtype=np.uint8))
+        roles[known] = np.arange(1, 1 + len(known))
+        size = int(options.memory * 1e9)
+        pairs = count_pairs(self._pieces, roles, options.min_count, size)
+        self.reads = pairs.reads
+        ends = counts[pairs.left], counts[pairs.right]
+        scores = score(options, *ends, pairs.counts, int(counts.sum()))
         threshold = options.threshold
         if threshold is None:
             threshold = THRESHOLDS[options.scorer]
-        chosen = np.flatnonzero((together >= options.min_count) & (scores > threshold))
+        chosen = np.flatnonzero(scores > threshold)
         chosen = chosen[np.argsort(-scores[chosen], kind="stable")]
+        spelled = [word.decode() for word in connectors]
+        between = {
+            run: " ".join(spelled[number - 1] for number in numbers_of(run))
+            for run in np.unique(pairs.runs[chosen]).tolist()
+        }
         columns = (
-            self._words(left[chosen]),
-            self._words(right[chosen]),
-            together[chosen].tolist(),
+            self._words(pairs.left[chosen]),
+            self._words(pairs.right[chosen]),
+            pairs.counts[chosen].tolist(),
             scores[chosen].tolist(),
+            [between[run] for run in pairs.runs[chosen].tolist()],
         )
         return tuple(Phrase(*row) for row in zip(*columns, strict=True))
 
@@ -158,11 +195,25 @@ class _Text:
 
     def join(self, phrases: Sequence[Phrase]) -> None:
         """Join these pairs in all later reads."""
-        left = self._numbers([phrase.left.encode() for phrase in phrases])
-        right = self._numbers([phrase.right.encode() for phrase in phrases])
-        words = len(self._table)
-        joined = [JOINER.join((one.left.encode(), one.right.encode())) for one in phrases]
-        self._passes.append(PairJoins(left, right, self._numbers(joined), words))
+        connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
+        if len(connectors) > MOST:
+            raise FormatError(
+                f"the table has {len(connectors)} connectors; at most {MOST} can be read"
+            )
+        numbered = {word: number for number, word in enumerate(connectors, 1)}
+        runs = [run_of([numbered[word] for word in one.between.split()]) for one in phrases]
+        left = self._numbers([one.left.encode() for one in phrases])
+        right = self._numbers([one.right.encode() for one in phrases])
+        between = self._numbers([word.encode() for word in connectors])
+        joined = self._numbers([one.joined.encode() for one in phrases])
+        roles = np.zeros(len(self._table), dtype=np.uint8)
+        roles[left] = roles[right] = core.ROLE_SIDE
+        if roles[between].any():
+            word = connectors[int(np.flatnonzero(roles[between])[0])]
+            raise FormatError(f"the table has {word!r} as a connector and as a side of a phrase")
+        roles[between] = np.arange(1, 1 + len(connectors))
+        self._passes.append(PairJoins(left, right, np.array(runs, dtype=np.uint32), joined, roles))
+        self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> NDArray[np.uint32]:
         """Return the ids of words; new words get new ids."""
@@ -177,12 +228,10 @@ class _Text:
     def write(self, output: str | os.PathLike[str]) -> int:
         """Write the text and return its number of tokens."""
         words = self._words(np.arange(len(self._table)))
-        spaced = np.insert(words.text, words.offsets[1:], ord(" "))
-        starts = words.offsets + np.arange(len(words.offsets))
         tokens = 0
         with atomic_write(output) as file:
             for ids in self._pieces():
-                file.write(_text_of(ids, spaced, starts).data)
+                file.write(core.text_of(ids, words.text, words.offsets).data)
                 tokens += len(ids)
         return tokens
 
@@ -200,16 +249,3 @@ def score(
         npmi: NDArray[np.float64] = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
         return npmi
     return (ab - options.min_count) / (a * b) * tokens
-
-
-def _text_of(
-    ids: NDArray[np.uint32], spaced: NDArray[np.uint8], starts: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Return the text of ids, with a space after each word or a line feed at the end of a line."""
-    numbers = (ids & NUMBER).astype(np.int64)
-    lengths = starts[numbers + 1] - starts[numbers]
-    ends = np.cumsum(lengths)
-    shift = starts[numbers] - (ends - lengths)
-    text: NDArray[np.uint8] = spaced[np.repeat(shift, lengths) + np.arange(lengths.sum())]
-    text[ends[(ids & LAST) != 0] - 1] = ord("\n")
-    return text
