@@ -52,8 +52,8 @@ LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
 MANY_SAMPLES, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.05, 0.075
 
-# Vectors of neighbours move by four times the learning rate; at the usual one of nce they diverge.
-RATE_OF_WORD_ORDER = 0.05
+# Vectors of neighbours move by four times the learning rate; at the usual ones they diverge.
+RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 # Algorithm 1 diverges at rates above a few thousandths.
 PAPER_RATE = 0.001
@@ -75,8 +75,8 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
         )
         higher = negative >= MANY_SAMPLES or 0 < sample <= FEW_TARGETS
         found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
-    if options.word_order and options.objective == "nce":
-        found["lr"] = RATE_OF_WORD_ORDER
+    if options.word_order:
+        found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
     if options.objective == "dcme" and options.dcme_update == "paper":
         found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
     return found
