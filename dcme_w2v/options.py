@@ -264,7 +264,7 @@ class PresetOptions(Checked):
 
     preset: str | None = option(
         None,
-        "a set of defaults: word2vec: those of word2vec.c, also what -train gets; vectors, "
+        "a set of defaults: word2vec: those of word2vec.c, also set by -train; vectors, "
         "likelihood: for dcme; explicit options override it",
         choices=tuple(PRESETS),
         sets=PRESETS,
@@ -323,14 +323,14 @@ class RoundsOptions(Checked):
 
     rounds: int | None = option(
         None,
-        "times that the shards exchange their tables: a multiple of --epochs, or a divisor "
+        "number of exchanges of the shards' tables: a multiple of --epochs, or a divisor "
         "(--cluster; default: 4 an epoch; more where a shard has over 10^7 tokens)",
         minimum=1,
         needs=("cluster",),
     )
     mix: str = option(
         "curvature",
-        "how the tables of the shards become one: the sum of what they have learned, corrected "
+        "mixing rule of the shards' tables: the sum of their updates, corrected "
         "where all have learned the same, or the mean of the tables (--cluster)",
         choices=("curvature", "mean"),
         needs=("cluster",),

@@ -341,7 +341,7 @@ def _check_model_sidecar(path: str, kind: str, shown: str) -> None:
         check_model_target(path, kind)
     except UsageError as error:
         raise UsageError(
-            f"{shown}: is something else, which would be replaced; move it, or name another output"
+            f"{shown}: is other content that would be replaced; move it, or name another output"
         ) from error
 
 

@@ -186,7 +186,7 @@ FAILURES = [
     ("a\t\nb\t.\n", [], 1, "no words"),
     ("a\tx\nb\ty\n", ["--holdout", "1.5"], 2, "--holdout 1.5"),
     ("a\tx\nb\ty\n", ["--holdout", "missing"], 1, "missing: there is no such file"),
-    ("a\tx\nb\ty\n", ["--holdout", "{docs}"], 2, "d.tsv: is trained on, too"),
+    ("a\tx\nb\ty\n", ["--holdout", "{docs}"], 2, "d.tsv: is part of the corpus, too"),
     ("a\tx\nb\ty\n", ["--patience", "2"], 2, "--holdout"),
     ("a\tx\nb\ty\n", ["--lr", "1", "--min-lr", "2"], 2, "--min-lr 2"),
     ("a\tx\nb\ty\n", ["--objectiv", "gd"], 2, "did you mean --objective"),

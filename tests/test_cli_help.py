@@ -12,7 +12,7 @@ from click.shell_completion import BashComplete
 from documentation import COMMANDS, ROOT, parse
 
 from dcme_w2v.cli.command import GROUPS, MANY
-from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
+from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS, OPTION_HINTS
 from dcme_w2v.cli.main import program, run
 
 
@@ -83,6 +83,7 @@ def test_commands_of_other_programs_get_a_hint(name, capsys):
         (["--vector_size", "50"], "use --dim"),
         (["--sg", "1"], "use --model skipgram"),
         (["-classes", "500"], "cluster the vectors"),
+        (["-minn", "3"], "use --subwords MIN-MAX"),
         (["-minCount", "5"], "did you mean -min-count?"),
         (["--zzz"], "see dcme-w2v train --help"),
     ],
@@ -92,6 +93,14 @@ def test_options_of_other_programs_get_a_hint(arguments, answer, capsys):
     err = capsys.readouterr().err
     assert err.startswith(f"error: unknown option {arguments[0]}; ")
     assert answer in err
+
+
+def test_hints_name_existing_options(capsys):
+    flags = {flag for _, one in COMMANDS.items() for param in one.params for flag in param.opts}
+    hinted = {hint.split(" ")[0] for hint in OPTION_HINTS.values()} - {"CORPUS,"}
+    assert hinted <= flags
+    assert run(["classify", "train", "text", "--output", "m", "-minn", "3"]) == 2
+    assert "character n-grams are not supported" in capsys.readouterr().err
 
 
 def completions(arguments, incomplete):

@@ -119,7 +119,7 @@ def test_a_killed_worker_is_replaced(cluster, straight, tmp_path):
     cluster.reporter.lines.clear()
     tables = run_rounds(cluster, work(tmp_path, "exit once"), ROUNDS)
     assert digest(tables) == straight
-    assert any("is gone" in line and "done again" in line for line in cluster.reporter.lines)
+    assert any("is lost" in line and "repeated" in line for line in cluster.reporter.lines)
 
 
 def test_a_shard_that_kills_every_worker(cluster, tmp_path):

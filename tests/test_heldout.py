@@ -98,7 +98,7 @@ def test_a_held_out_file_is_not_trained_on(tmp_path, text):
 
 def test_the_corpus_as_held_out_file_is_an_error(tmp_path, text, capsys):
     assert train(text, tmp_path / "v.txt", "--holdout", text) == 2
-    assert "is trained on, too" in capsys.readouterr().err
+    assert "is part of the corpus, too" in capsys.readouterr().err
     assert train(text, tmp_path / "v.txt", "--holdout", str(tmp_path / "absent")) == 1
     assert "no such file" in capsys.readouterr().err
 

@@ -90,7 +90,7 @@ def test_compressed_files_are_not_divided(tmp_path, count_of_files):
     parts = cut(paths, 3, ALL)
     assert [span.path for part in parts for span in part.spans] == paths
     assert all(span.begin == 0 and span.end is None for part in parts for span in part.spans)
-    with pytest.raises(UsageError, match="shards=6: the corpus has not as many lines or compr"):
+    with pytest.raises(UsageError, match="shards=6: the corpus has too few lines or compr"):
         cut(paths, 6, ALL)
 
 
@@ -134,9 +134,9 @@ def test_errors_of_the_input_are_one_line(tmp_path, capsys, monkeypatch):
     packed = lzma.compress(b"a b c\n" * 4000)
     texts = {
         "nul": (b"a b\n" * 50 + b"a\0b\n", "is NUL"),
-        "empty": (b"", "--shards 2: the corpus has not as many lines"),
-        "broken.xz": (packed[:-30], "--shards 2: the corpus has not as many"),
-        "line": (b"one line\n", "--shards 2: the corpus has not as many lines"),
+        "empty": (b"", "--shards 2: the corpus has too few lines"),
+        "broken.xz": (packed[:-30], "--shards 2: the corpus has too few"),
+        "line": (b"one line\n", "--shards 2: the corpus has too few lines"),
         "rare": (b"a b\nc d\n", "none of the 4 distinct words"),
     }
     for name, (data, said) in texts.items():

@@ -126,10 +126,10 @@ def test_files_of_different_writes_are_an_error(tmp_path, monkeypatch, capsys):
     with pytest.raises(ResourceError, match="Input/output error"):
         save(path, ["c", "d"], [[3], [4]])
     monkeypatch.undo()
-    with pytest.raises(FormatError, match=r"v\.npy: is of another write than .*v\.vocab"):
+    with pytest.raises(FormatError, match=r"v\.npy: does not belong to .*v\.vocab"):
         Vectors.load(path)
     assert run(["check", str(path)]) == 1
-    assert "is of another write" in capsys.readouterr().out
+    assert "does not belong to" in capsys.readouterr().out
     save(path, ["c", "d"], [[3], [4]])
     assert Vectors.load(path)["d"] == 4
     assert sorted(one.name for one in tmp_path.iterdir()) == ["v.npy", "v.vocab"]

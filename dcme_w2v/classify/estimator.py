@@ -48,7 +48,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         Of `fit`: train on the workers of this address: ``"local:4"``, ``"tcp://HOST:PORT"``,
         ``"tls://HOST:PORT"`` or a scheduler file of Dask.
     shards : int or None, default None
-        Parts of the rows, trained apart on the cluster (default: the workers at the start).
+        Parts of the rows, trained separately on the cluster (default: the workers at the start).
     distribute : {"mixture", "vote", "gradient", "iterate"}, default "mixture"
         Method on the cluster; see ``dcme-w2v classify train --distribute``.
 

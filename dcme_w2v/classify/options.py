@@ -258,8 +258,8 @@ class DistributeOptions(ClusterOptions):
 
     distribute: str = option(
         "mixture",
-        "shards trained apart and averaged once (mixture) or after every epoch (iterate), their "
-        "probabilities averaged (vote), or exact gradients summed (gradient; --solver lbfgs)",
+        "shards trained separately and averaged once (mixture) or after every epoch (iterate), "
+        "their probabilities averaged (vote), or exact gradients summed (gradient; --solver lbfgs)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
     )

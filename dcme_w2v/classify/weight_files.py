@@ -68,7 +68,7 @@ def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weight
     names = (starts + suffix, columns + suffix, values + suffix)
     matrix = model.rows(names, None, classes)
     count = matrix.shape[0]
-    require_memory(4 * count * classes, f"{model.path}: the weights", "train smaller")
+    require_memory(4 * count * classes, f"{model.path}: the weights", "train a smaller model")
     weights = _of_size(model, names[0], count, classes, bias)
     step = rows_at_once(classes)
     for begin in range(0, count, step):

@@ -180,7 +180,7 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
 @options_of(ShrinkOptions)
 @click.option(
     "--holdout", multiple=True, metavar="DOCS",
-    help="labelled documents to measure the model and the small one by",
+    help="labelled documents to measure the model and the small model on",
 )  # fmt: skip
 @click.option(
     "--labels", metavar="FILE", help="for .npz: labels of --holdout, one line a row, joined by |"

@@ -63,15 +63,17 @@ OPTION_HINTS = {
     "input": "CORPUS, without a flag",
     "topn": "-k",
     "word-ngrams": "--ngrams",
+    "minn": "--subwords MIN-MAX",
+    "maxn": "--subwords MIN-MAX",
     "bucket": "--hashing",
     "pretrained-vectors": "--init",
     "save-output": "--output-context",
 }
-NOT_OFFERED = {
-    "classes": "classes of words are not offered; cluster the vectors, for example with"
+NOT_SUPPORTED = {
+    "classes": "classes of words are not supported; cluster the vectors, for example with"
     " scikit-learn's KMeans",
-    "minn": "subwords are not offered",
-    "maxn": "subwords are not offered",
+    "minn": "character n-grams are not supported",
+    "maxn": "character n-grams are not supported",
 }
 
 
@@ -146,7 +148,7 @@ def _option_hint(flag: str, known: Iterable[str], ctx: click.Context) -> str:
     instead = OPTION_HINTS.get(name, "")
     if instead.split(" ")[0] in known or instead.startswith("CORPUS"):
         return f"use {instead}"
-    return NOT_OFFERED.get(name) or _hint(flag, known, ctx)
+    return NOT_SUPPORTED.get(name) or _hint(flag, known, ctx)
 
 
 def _hint(name: str, known: Iterable[str], ctx: click.Context) -> str:

@@ -212,8 +212,8 @@ class DaskCluster(Cluster):
             self._lost += 1
             keys = self._running.get(worker, ())
             labels = [label for label in map(self._labels.get, keys) if label]
-            again = " and ".join(labels[:3]) or "what it had"
-            self.reporter.message(f"worker {_name(worker)} is gone; {again} is done again")
+            again = " and ".join(labels[:3]) or "its work"
+            self.reporter.message(f"worker {_name(worker)} is lost; {again} is repeated")
         stuck = bool(found) and not any(running.values())
         if stuck and self._stuck:
             self._client.run_on_scheduler(_releasing())
@@ -231,7 +231,7 @@ class DaskCluster(Cluster):
         if isinstance(error, KilledWorker):
             label = self._labels.get(str(error.task)) or task.label or "a task"
             return ClusterError(
-                f"{label} ended {error.allowed_failures + 1} workers, most likely for memory: "
+                f"{label} ended {error.allowed_failures + 1} workers, most likely out of memory: "
                 "give more --shards"
             )
         if isinstance(error, DcmeError):
@@ -239,7 +239,7 @@ class DaskCluster(Cluster):
         return ClusterError(f"{task.label}: {type(error).__name__}: {' '.join(str(error).split())}")
 
     def _gone(self) -> ClusterError:
-        return ClusterError("the scheduler of the cluster is gone: start it again")
+        return ClusterError("the scheduler of the cluster is lost: restart it")
 
     def _run_again(self, tasks: Sequence[_Task]) -> None:
         """Submit twins of tasks to workers that have nothing to do."""

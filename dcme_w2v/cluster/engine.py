@@ -36,7 +36,7 @@ class ClusterOptions(Checked):
     )
     shards: int | None = option(
         None,
-        "parts of the data, learned apart: decides the result, the number of workers does not "
+        "parts of the data, trained separately; the result depends on it, not on the workers "
         "(--cluster; default: the workers at the start)",
         minimum=1,
         maximum=100_000,

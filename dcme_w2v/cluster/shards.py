@@ -103,7 +103,7 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
         ]
         if begin >= end or not spans:
             raise UsageError(
-                f"--shards={shards}: the corpus has not as many lines or compressed files, which "
+                f"--shards={shards}: the corpus has too few lines or compressed files, which "
                 "are not divided: give fewer --shards, or more files"
             )
         found.append(_shard(spans))

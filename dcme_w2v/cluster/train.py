@@ -253,7 +253,7 @@ class _Session:
         )  # fmt: skip
         self.reporter.message(run.corpus_line(self.corpus))
         for place in counted.truncated:
-            self.reporter.message(f"warning: {place}: read as far as it goes")
+            self.reporter.message(f"warning: {place}: read up to there")
         hashes = [one["hash"] for one in found]
         vocabulary = hash_of((words.text, words.offsets, words.counts))
         return Fingerprint(

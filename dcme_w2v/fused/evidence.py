@@ -173,7 +173,7 @@ def highest_weighted(rank: NDArray[np.float64], keep: str | None) -> NDArray[np.
     above = np.flatnonzero(rank > 0)
     if not len(above):
         raise CorpusError(
-            "no feature says anything about a class: all impacts are 0; give other documents"
+            "no feature differs between the classes: all impacts are 0; give other documents"
         )
     if len(above) <= count:
         return above

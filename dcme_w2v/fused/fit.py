@@ -259,7 +259,7 @@ def fit_from_statistics(
         found = fit(data, reporter)
         assert found.sums is not None
         if found.sums.rows is not None:
-            raise UsageError("--statistics: of so many features only some are counted; no --keep")
+            raise UsageError("--statistics: requires all pairs; omit --keep, or lower --features")
         write(found.sums)
         return found
     pieces = reference.log_probabilities(data.unlabelled.matrix, data.threads)

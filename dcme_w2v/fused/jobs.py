@@ -139,7 +139,7 @@ def fit_files(
         options = dataclasses.replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
     if job.statistics and options.choose:
-        raise UsageError("--statistics: are of one initial model; give --no-choose")
+        raise UsageError("--statistics: requires one initial model; give --no-choose")
     matrix = csr_matrix(read.labelled[rows])
     data = Data(matrix, numbers, read.unlabelled, len(classes), options, read.groups[rows])
     reporter.message(_corpus_line(read, classes))

@@ -76,7 +76,7 @@ def check_file(holdout: HoldoutOptions, corpus: Sequence[str]) -> None:
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):
-            raise UsageError(f"--holdout={path}: is trained on, too; keep it out of that")
+            raise UsageError(f"--holdout={path}: is part of the corpus, too; remove it there")
 
 
 def _are_files(*paths: str) -> bool:

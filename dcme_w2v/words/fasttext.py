@@ -233,5 +233,5 @@ def _as_utf8(words: Words, path: str) -> Words:
     faults = no_faults()
     find_duplicates(escaped.text, escaped.offsets, faults)
     if faults.any():
-        raise _corrupt(path, "a word is there twice once its bytes are escaped")
+        raise _corrupt(path, "two words are equal after escaping")
     return escaped

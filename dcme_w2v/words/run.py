@@ -254,7 +254,7 @@ def _encoded(
     )
     reporter.message(corpus_line(corpus))
     for place in corpus.truncated:
-        reporter.message(f"warning: {place}: read as far as it goes")
+        reporter.message(f"warning: {place}: read up to there")
     return corpus
 
 

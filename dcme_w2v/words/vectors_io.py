@@ -309,7 +309,7 @@ def check_pair(path: Path) -> None:
     """Raise `FormatError` if a run was killed when it had replaced one of X.npy and X.vocab."""
     if files.is_mixed_pair(path, vocabulary_path(path)):
         raise FormatError(
-            f"{path}: is of another write than {vocabulary_path(path)}, because a run was killed "
+            f"{path}: does not belong to {vocabulary_path(path)}, because a run was killed "
             "while it replaced them; write them again"
         )
 
