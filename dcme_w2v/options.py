@@ -197,6 +197,13 @@ class TrainOptions(Checked):
         "add two vectors to the context vector: of the word just before the target, and of the "
         "word just after it (cbow)",
     )
+    neighbor_classes: int = option(
+        0,
+        "count how often each word stands beside N classes of left neighbours and N of right ones, "
+        "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
+        minimum=0,
+        maximum=255,
+    )
     threads: int | None = threads_option(word2vec="threads")
     seed: int = seed_option()
     deterministic: bool = option(

@@ -85,6 +85,8 @@ class Reference:
         self.output = np.zeros_like(self.input)
         self.left, self.right = np.zeros_like(self.input), np.zeros_like(self.input)
         self.objective = make_objective(counts, options, self.output)
+        self.loss_every = getattr(self.objective, "loss_every", LOSS_EVERY)
+        self.classes = None
         self.keep = keep_thresholds(counts, options.sample) if options.sample > 0 else None
         self.shards = cut(ids)
         self.trained = self.subsampled = self.without_context = self.seen = 0
@@ -131,7 +133,7 @@ class Reference:
 
     def step(self, target, h, rate):
         gradient, loss = self.objective.step(target, h, rate)
-        if self.seen % LOSS_EVERY == 0:
+        if self.seen % self.loss_every == 0:
             self.losses.append(loss)
         self.seen += 1
         return gradient
@@ -142,6 +144,10 @@ class Reference:
             return self.step(sentence[t], h, rate)
         near = [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < len(sentence))
         h = h + sum(table[sentence[p]] for table, p in near)
+        if self.classes is not None:
+            left = sentence[t - 1] if t > 0 else None
+            right = sentence[t + 1] if t + 1 < len(sentence) else None
+            self.objective.of_classes = self.classes.scores(sentence[t], left, right)
         gradient = self.step(sentence[t], h, rate)
         for table, p in near:
             table[sentence[p]] += 4 * rate * gradient

@@ -5,7 +5,7 @@ direction in which h should move, and the loss before.
 import heapq
 
 import numpy as np
-from reference import CENTRE, Stream
+from reference import CENTRE, LOSS_EVERY, Stream
 from scipy.special import entr, expit, softmax
 
 POOL = 256
@@ -52,12 +52,14 @@ class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
     For the former a pool holds the last 256 words drawn; each target adds one and takes its own
-    from the pool. For the latter all are drawn for the target.
+    from the pool. For the latter all are drawn for the target. `of_classes` is what the classes of
+    the neighbours of the next target add to the scores.
     """
 
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.draws, self.alias = output, options.negative, Alias(weights)
+        self.of_classes = np.zeros(len(counts))
         self.offset = np.zeros(len(counts))
         self.pooled = options.objective == "ns"
         if not self.pooled:
@@ -88,7 +90,7 @@ class Noise:
 
     def step(self, target, h, rate):
         words = self.words(target)
-        scores = self.output[words] @ h - self.offset[words]
+        scores = self.output[words] @ h - self.offset[words] + self.of_classes[words]
         loss = np.logaddexp(0, -scores[0]) + np.logaddexp(0, scores[1:]).sum()
         weights = -expit(scores)
         weights[0] += 1
@@ -206,6 +208,8 @@ class Robust(Clusters):
         self.draws, self.unigram = options.negative, shares / shares.sum()
         self.virtual = VIRTUAL * max(self.draws, 1)
         self.idle = IDLE * options.clusters * self.threshold
+        self.of_classes = np.zeros(len(counts))
+        self.loss_every = LOSS_EVERY * (LOSS_EVERY if options.neighbor_classes else 1)
         self.instances = self.revived = 0
         self.used = [0] * len(self.u)
         self.noise = [self.noise_of(z) for z in range(len(self.u))]
@@ -234,13 +238,15 @@ class Robust(Clusters):
     def step(self, target, h, rate):
         z, score = self.nearest(h)
         noise, loss = self.noise[z], score - self.output[target] @ h - self.prior[target]
+        loss += self.alpha[z] @ self.of_classes - self.of_classes[target]
         if not self.ready[z]:
             self.prepare(z)
         drawn = [word for word in self.ready[z] if word != target]
         self.prepare(z)
         top = [word for word in noise.top if word != target]
         words = np.array([target, *drawn, *top])
-        weights = -expit(self.output[words] @ h - noise.bias[words])
+        scores = self.output[words] @ h + self.of_classes[words]
+        weights = -expit(scores - noise.bias[words])
         weights[0] += 1
         steepness = self.virtual / self.draws * noise.mass if self.draws else 0
         weights[1 : 1 + len(drawn)] *= steepness

@@ -11,6 +11,7 @@ turn around, so only runs count in which no choice was that narrow.
 import numpy as np
 import pytest
 from reference import LAST, Reference, initial_table
+from reference_classes import ReferenceClasses
 from reference_objectives import OBJECTIVES
 from texts import corpus
 
@@ -58,6 +59,8 @@ def run_reference(text, options):
         chosen = resolved(TrainOptions(**SMALL | options, seed=seed))
         kind = chosen.dcme_update if chosen.objective == "dcme" else chosen.objective
         reference = Reference(*text, chosen, OBJECTIVES[kind])
+        if chosen.neighbor_classes:
+            reference.classes = ReferenceClasses(text[0], len(text[1]), chosen.neighbor_classes)
         random_rows(reference.input, seed)
         random_rows(reference.output, seed + 1)
         start = reference.input.copy(), reference.output.copy()
@@ -141,6 +144,13 @@ def test_word_order(objective, mode):
     reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
     assert min(np.abs(table).max() for table in (reference.left, reference.right)) > 0.25
     assert np.abs(reference.left - reference.right).max() > 0.25
+
+
+@pytest.mark.parametrize("objective", ["ns", "nce", "robust"])
+@pytest.mark.parametrize("mode", ["shrink", "fixed"])
+def test_classes_of_neighbours(objective, mode):
+    options = {"window_mode": mode, "gradient": "exact", "word_order": True, "neighbor_classes": 7}
+    compare(corpus(tokens=9000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
 
 
 def test_idle_clusters_are_restarted():

@@ -1,7 +1,8 @@
 /* Robust dual-clustering maximum entropy: noise-contrastive estimation whose noise distribution
  * comes from the dual cluster of the context. Derivation: docs/mathematics/dcme.md.
  *
- * Scores are s_j = v_j . h + prior_j, see prior.h. An instance in cluster z (9) is distinguished
+ * Scores are s_j = v_j . h + prior_j, see prior.h, plus what classes of the neighbours add, see
+ * ../model/model.h. An instance in cluster z (9) is distinguished
  * from nu virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part
  * its centre alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
  *
@@ -43,10 +44,12 @@
  *     IDLE           a cluster unused for IDLE K beta N instances is restarted
  *     IDLE_CHECK     instances of a thread from one search for such a cluster to the next
  *     CURVATURE      the greatest slope of sigma, for implicit steps
+ *     LOSS_EVERY_OF_CLASSES  instances for each loss that is sampled with classes of neighbours:
+ *                    it then takes a sum over all words
  */
 static const real RHO = 0.9f, NU_PER_DRAW = 2, CURVATURE = 0.25f;
 static const double IDLE = 4;
-enum { IDLE_CHECK = 1024 };
+enum { IDLE_CHECK = 1024, LOSS_EVERY_OF_CLASSES = 64 * DCME_LOSS_EVERY };
 
 enum { EXTRA = 1 }; /* products that a step takes beside those of its rows: h with itself */
 
@@ -229,6 +232,7 @@ static void prepare(thread_state *me, int64_t z) {
         ready->words[d] = word;
         dcme_prefetch(model->output + word * model->stride, model->stride);
         __builtin_prefetch(&proposal->bias[word]);
+        dcme_class_prefetch(model, word);
         ready->randoms[d] = dcme_random(&me->stream);
         __builtin_prefetch(&proposal->cells[dcme_alias_cell(ready->randoms[d], model->items)]);
     }
@@ -279,13 +283,16 @@ static real draw_weight(const shared_state *shared, int64_t z) {
 }
 
 /* The weights of the rows from their scores, as in the head of this file. */
-static void to_errors(thread_state *me, int64_t z, int64_t count, int64_t tops) {
+static void to_errors(thread_state *me, int64_t z, const dcme_instance *instance, int64_t count,
+                      int64_t tops) {
     const dcme_proposals *s = &me->shared->proposals;
+    const dcme_model *model = s->clusters.model;
     const dcme_proposal *proposal = &s->proposals[z];
     real draw = draw_weight(me->shared, z);
     for (int64_t i = 0; i < count; i++)
-        me->values[i] -= proposal->bias[me->words[i]];
-    s->clusters.model->kernels->residuals(me->weights, me->values, count);
+        me->values[i] +=
+            dcme_class_score(model, instance, me->words[i]) - proposal->bias[me->words[i]];
+    model->kernels->residuals(me->weights, me->values, count);
     for (int64_t i = 1; i < count - tops; i++)
         me->weights[i] *= draw;
     for (int64_t i = count - tops; i < count; i++)
@@ -316,6 +323,18 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
     dcme_deferred_end(&me->deferred[z], clusters, z, me->deferred_rows);
 }
 
+/* -Q_t of (8) at the pure centre. */
+static real surrogate_loss(const thread_state *me, int64_t z, const dcme_instance *instance) {
+    const dcme_clusters *clusters = &me->shared->proposals.clusters;
+    const dcme_model *model = clusters->model;
+    const real *alpha = clusters->clusters[z].alpha;
+    real loss = me->scores[z] - me->values[0] - clusters->prior[instance->target] -
+                dcme_class_score(model, instance, instance->target);
+    for (int64_t j = 0; model->classes && j < model->items; j++)
+        loss += alpha[j] * dcme_class_score(model, instance, (int32_t)j);
+    return loss;
+}
+
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
     const dcme_clusters *clusters = &me->shared->proposals.clusters;
@@ -326,10 +345,9 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     me->rows[count] = (real *)instance->h;
     model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->stride);
     real rate = implicit_rate(me->shared, z, instance->rate, me->values[count]);
-    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) /* -Q_t of (8) at the pure centre */
-        dcme_loss_add(loss,
-                      (double)(me->scores[z] - me->values[0] - clusters->prior[instance->target]));
-    to_errors(me, z, count, tops);
+    if (dcme_loss_wanted(loss, model->classes ? LOSS_EVERY_OF_CLASSES : DCME_LOSS_EVERY))
+        dcme_loss_add(loss, (double)surrogate_loss(me, z, instance));
+    to_errors(me, z, instance, count, tops);
     move(me, z, instance, rate, count, tops);
 
     dcme_cluster_sums_add(&me->sums[z], model, instance->h, 1);

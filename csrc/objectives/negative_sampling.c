@@ -6,9 +6,10 @@
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
  *
- * Negative sampling has no offsets. For NCE they are log(k q_j) - prior_j: the model's scores are
- * v_j . h + prior_j, see prior.h, and the partition function is taken as 1; with v_j . h alone,
- * whose partition function starts at N, NCE first spends an epoch finding it.
+ * Classes of the neighbours add to the scores, see ../model/model.h. Negative sampling has no
+ * offsets. For NCE they are log(k q_j) - prior_j: the model's scores are v_j . h + prior_j, see
+ * prior.h, and the partition function is taken as 1; with v_j . h alone, whose partition function
+ * starts at N, NCE first spends an epoch finding it.
  *
  * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
  * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
@@ -198,6 +199,7 @@ static void add(sample *s, const dcme_row_replicas *replicas, int32_t word) {
 }
 
 static void fetch(const dcme_row_replicas *replicas, int32_t word) {
+    dcme_class_prefetch(replicas->model, word);
     dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
 }
 
@@ -253,6 +255,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     kernels->dots(me->scores, instance->h, s->rows, s->count, stride);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
+    for (int64_t i = 0; noise->model->classes && i < s->count; i++)
+        me->scores[i] += dcme_class_score(noise->model, instance, s->words[i]);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);

@@ -16,10 +16,28 @@
 /* One instance: a context vector and the word that it should predict. */
 typedef struct {
     int32_t target;
-    real rate;      /* step of the output rows */
-    const real *h;  /* (stride) context vector */
-    real *gradient; /* (stride) out: ascent direction for h, not scaled by a rate */
+    real rate;           /* step of the output rows */
+    const real *h;       /* (stride) context vector */
+    real *gradient;      /* (stride) out: ascent direction for h, not scaled by a rate */
+    uint8_t left, right; /* classes of the neighbours, if the model has any */
 } dcme_instance;
+
+/* What the classes of the neighbours add to the score of a word; 0 without classes. */
+static inline real dcme_class_score(const dcme_model *model, const dcme_instance *instance,
+                                    int32_t word) {
+    const dcme_neighbour_classes *classes = model->classes;
+    if (!classes)
+        return 0;
+    const int8_t *odds = word == instance->target ? classes->own : classes->odds;
+    odds += word * 2 * classes->count;
+    return classes->step * (real)(odds[instance->left] + odds[classes->count + instance->right]);
+}
+
+static inline void dcme_class_prefetch(const dcme_model *model, int32_t word) {
+    const dcme_neighbour_classes *classes = model->classes;
+    for (int64_t i = 0; classes && i < 2 * classes->count; i += DCME_LINE)
+        __builtin_prefetch(classes->odds + word * 2 * classes->count + i);
+}
 
 /* The loss of one word in so many is sampled. */
 enum { DCME_LOSS_EVERY = 64 };

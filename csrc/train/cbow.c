@@ -6,7 +6,8 @@
  *
  * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
  * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
- * by a multiple of g_t at once. A target at an end of its sentence has one neighbour.
+ * by a multiple of g_t at once. A target at an end of its sentence has one neighbour. Classes of
+ * the neighbours may add to the scores, see ../model/model.h.
  */
 #include "train/internal.h"
 
@@ -38,14 +39,28 @@ static void prefetch_neighbours(const dcme_worker *worker, int64_t i) {
         dcme_prefetch(rows[k], worker->trainer->model.stride);
 }
 
+static void name_classes(const dcme_worker *worker, int64_t i, dcme_instance *instance) {
+    const dcme_neighbour_classes *classes = worker->trainer->model.classes;
+    const dcme_sentence_batch *batch = &worker->batch;
+    if (!classes)
+        return;
+    uint8_t none = (uint8_t)(classes->count - 1);
+    instance->left = i > batch->begin[i] ? classes->left[batch->words[i - 1]] : none;
+    instance->right = i + 1 < batch->end[i] ? classes->right[batch->words[i + 1]] : none;
+}
+
 /* Learn the target at position i from the worker's h, and leave the direction in its gradient. */
 static void learn_target(dcme_worker *worker, int64_t i) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_kernels *kernels = trainer->model.kernels;
     real rate = worker->batch.rate, *rows[2];
     int64_t stride = trainer->model.stride, count = neighbour_rows(worker, i, rows);
-    dcme_instance instance = {worker->batch.words[i], rate, worker->h, worker->gradient};
+    dcme_instance instance = {.target = worker->batch.words[i],
+                              .rate = rate,
+                              .h = worker->h,
+                              .gradient = worker->gradient};
 
+    name_classes(worker, i, &instance);
     for (int64_t k = 0; k < count; k++)
         kernels->axpy(worker->h, 1, rows[k], stride);
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);

@@ -11,7 +11,10 @@ static void learn_pair(dcme_worker *worker, pair p) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_model *model = &trainer->model;
     real *h = model->input + p.word * model->stride;
-    dcme_instance instance = {p.target, p.weight * worker->batch.rate, h, worker->gradient};
+    dcme_instance instance = {.target = p.target,
+                              .rate = p.weight * worker->batch.rate,
+                              .h = h,
+                              .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
     model->kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient, model->stride);
 }

@@ -142,7 +142,10 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     memset(worker->h, 0, (size_t)stride * sizeof *worker->h);
     scale(worker, count, 1 / total);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
-    dcme_instance instance = {worker->batch.words[i], rate, worker->h, worker->gradient};
+    dcme_instance instance = {.target = worker->batch.words[i],
+                              .rate = rate,
+                              .h = worker->h,
+                              .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
     /* the weights are those of the exact gradient now; word2vec's is not divided */
     if (options->gradient != DCME_EXACT)
@@ -194,7 +197,10 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
     if (p.position < 0)
         return;
     real *h = vector_at(worker, p.position);
-    dcme_instance instance = {p.target, p.weight * worker->batch.rate, h, worker->gradient};
+    dcme_instance instance = {.target = p.target,
+                              .rate = p.weight * worker->batch.rate,
+                              .h = h,
+                              .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
     trainer->model.kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient,
                                  trainer->model.stride);

@@ -78,8 +78,9 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     int64_t items = corpus->items;
     int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);
     int64_t stride = dcme_row_stride(rows, options->dim);
-    t->model = (dcme_model){
-        items, stride, input, output, corpus->counts, dcme_kernels_choose(kernels), {NULL, NULL}};
+    t->model = (dcme_model){items,        stride,         input,
+                            output,       corpus->counts, dcme_kernels_choose(kernels),
+                            {NULL, NULL}, corpus->classes};
     t->engine = (dcme_engine){
         .work = &dcme_train_work,
         .job = t,

@@ -31,9 +31,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "exact_clusters", "draws", "centre_interval", "clusters", "top_items", "beta", "gradient",
     ),
     "Model": (
-        "preset", "model", "dim", "window", "window_mode", "word_order", "epochs", "sample", "lr",
-        "min_lr", "input_rate", "subwords", "buckets", "covariance", "sparsity", "centre", "power",
-        "tfidf", "tolerance",
+        "preset", "model", "dim", "window", "window_mode", "word_order", "neighbor_classes",
+        "epochs", "sample", "lr", "min_lr", "input_rate", "subwords", "buckets", "covariance",
+        "sparsity", "centre", "power", "tfidf", "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
         "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
         "patience", "l2", "bias", "passes", "threshold", "scorer", "connectors",

@@ -46,6 +46,7 @@ from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
+from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors import Vectors
@@ -64,6 +65,7 @@ class Trained:
     kernels: str
     subwords: Subwords | None = None
     neighbours: Neighbours | None = None  # never: word order is not supported
+    classes: NeighbourClasses | None = None
 
 
 def train_on_cluster(

@@ -102,6 +102,8 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
         )
     if options.word_order and options.model != "cbow":
         raise UsageError("--word-order: is not supported by skipgram; give --model=cbow")
+    if options.neighbor_classes:
+        _check_classes(options)
     found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)
@@ -112,6 +114,15 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options
+
+
+def _check_classes(options: TrainOptions) -> None:
+    """Raise if the options do not support classes of neighbours."""
+    given = f"--neighbor-classes={options.neighbor_classes}"
+    if not options.word_order:
+        raise UsageError(f"{given}: requires --word-order")
+    if options.objective == "dcme" and options.dcme_update == "paper":
+        raise UsageError(f"{given}: is not supported with --dcme-update=paper; remove one of them")
 
 
 def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:

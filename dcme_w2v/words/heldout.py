@@ -21,6 +21,7 @@ from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.neighbour_classes import ClassScores
 from dcme_w2v.words.trainer import Trainer
 
 # Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
@@ -84,6 +85,7 @@ def dual_bounds(
     output: NDArray[np.float32],
     centres: NDArray[np.float32],
     bias: NDArray[np.float32],
+    near: ClassScores | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return max_k { u_k . h + alpha_k . bias + H_k } for each context, and its k.
 
@@ -97,11 +99,15 @@ def dual_bounds(
         Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are computed from the
         current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
+    near : ClassScores, optional
+        What classes of the neighbours add to the scores in each context.
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
     u = (centres @ output).astype(np.float64) / total
     entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centres, total, strict=True)])
     values = h.astype(np.float64) @ u.T + entropy + centres @ bias.astype(np.float64) / total[:, 0]
+    if near is not None:
+        values += near.means(centres) / total[:, 0]
     return values.max(axis=1), values.argmax(axis=1)
 
 
@@ -155,7 +161,8 @@ class HeldOut:
         if len(h) == 0:
             return figures
         threads = training.options.threads
-        logs = log_probabilities(h, targets, training.output, self._biases, threads)
+        near = training.classes.scores(self.ids) if training.classes else None
+        logs = log_probabilities(h, targets, training.output, self._biases, threads, near)
         for suffix, row in zip(("", "_with_noise"), logs, strict=False):
             found = summary(row)
             figures[f"heldout_log_probability{suffix}"] = found.log_probability
@@ -163,16 +170,22 @@ class HeldOut:
             figures[f"heldout_standard_error{suffix}"] = found.standard_error
         if training.clusters:
             log_probability = figures["heldout_log_probability"]
-            figures |= self._of_clusters(h, targets, log_probability)
+            figures |= self._of_clusters(h, targets, near, log_probability)
         return figures
 
     def _of_clusters(
-        self, h: NDArray[np.float32], targets: NDArray[np.int64], log_probability: float
+        self,
+        h: NDArray[np.float32],
+        targets: NDArray[np.int64],
+        near: ClassScores | None,
+        log_probability: float,
     ) -> dict[str, float]:
         training = self._training
         centres = np.stack([training.centre(k) for k in range(training.clusters)])
-        bounds, chosen = dual_bounds(h, training.output, centres, self._biases[0])
+        bounds, chosen = dual_bounds(h, training.output, centres, self._biases[0], near)
         own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
+        if near is not None:
+            own += near.of(slice(None), targets)
         surrogate = float((own + self._biases[0][targets] - bounds).mean())
         used = np.bincount(chosen, minlength=len(centres))
         return {

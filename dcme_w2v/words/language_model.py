@@ -24,6 +24,7 @@ from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.neighbour_classes import ClassScores, NeighbourClasses
 from dcme_w2v.words.tables import input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
 
@@ -44,6 +45,8 @@ class LanguageModel:
         of the noise distribution.
     neighbours : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a token.
+    classes : NeighbourClasses or None
+        What the classes of these words add to the scores.
     """
 
     words: Words
@@ -52,6 +55,7 @@ class LanguageModel:
     window: int
     biases: list[NDArray[np.float32]]
     neighbours: Neighbours | None = None
+    classes: NeighbourClasses | None = None
 
     @classmethod
     def load(
@@ -86,7 +90,7 @@ class LanguageModel:
         input = Vectors.load(path)
         manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
-        neighbours = _neighbours(path, options)
+        near = _neighbours(path, options)
         context = context or _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
         if output is None:
@@ -106,7 +110,7 @@ class LanguageModel:
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, matrix, output.vectors, int(window), biases, neighbours)
+        return cls(input.words, matrix, output.vectors, int(window), biases, *near)
 
     def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -116,7 +120,11 @@ class LanguageModel:
         """
         ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
         logs = [
-            self._logs(*contexts(piece, self.input, self.window, self.neighbours), threads)
+            self._logs(
+                *contexts(piece, self.input, self.window, self.neighbours),
+                threads,
+                self.classes.scores(piece) if self.classes else None,
+            )
             for piece in pieces(ids)
         ]
         return _figures("", np.concatenate(logs, axis=1), "words")
@@ -132,9 +140,13 @@ class LanguageModel:
         return _figures("analogy_", self._logs(h, d), "questions")
 
     def _logs(
-        self, h: NDArray[np.float32], targets: NDArray[np.int64], threads: int = 1
+        self,
+        h: NDArray[np.float32],
+        targets: NDArray[np.int64],
+        threads: int = 1,
+        near: ClassScores | None = None,
     ) -> NDArray[np.float64]:
-        return log_probabilities(h, targets, self.output, self.biases, threads)
+        return log_probabilities(h, targets, self.output, self.biases, threads, near)
 
 
 def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:
@@ -152,16 +164,19 @@ def _beside(path: str, name: Any) -> str | None:
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
 
 
-def _neighbours(path: str, options: Mapping[str, Any]) -> Neighbours | None:
-    """Return the vectors of neighbours, which only a folder of tables has."""
+def _neighbours(
+    path: str, options: Mapping[str, Any]
+) -> tuple[Neighbours | None, NeighbourClasses | None]:
+    """Return the vectors of neighbours and their classes, which only a folder of tables has."""
     if not options.get("word_order"):
-        return None
+        return None, None
     if not Path(path).is_dir():
         raise UsageError(
             f"{path}: its likelihood requires the vectors of neighbours (--word-order): train with "
             "--output-tables, and give that folder"
         )
-    return load_tables(path).neighbours
+    tables = load_tables(path)
+    return tables.neighbours, tables.classes
 
 
 def _biases(

@@ -7,14 +7,16 @@ all kinds of models. Scores are computed by BLAS in blocks of contexts and words
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.parallel import one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
+from dcme_w2v.words.neighbour_classes import ClassScores
 
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
@@ -143,6 +145,7 @@ def log_probabilities(
     output: NDArray[np.float32],
     biases: Sequence[NDArray[np.float32]],
     threads: int | None = 1,
+    near: ClassScores | None = None,
 ) -> NDArray[np.float64]:
     """Return log-probabilities of the targets, one row for each bias.
 
@@ -156,6 +159,8 @@ def log_probabilities(
         are summed with the weights exp(bias).
     threads : int, optional
         The result does not depend on it; None: as many as this process may use CPUs.
+    near : ClassScores, optional
+        What classes of the neighbours add to the scores in each context.
 
     Returns
     -------
@@ -166,10 +171,14 @@ def log_probabilities(
     rows = np.ascontiguousarray(output.T)
 
     def of_batch(start: int) -> NDArray[np.float64]:
-        batch, wanted = h[start : start + BATCH], targets[start : start + BATCH]
+        here = slice(start, start + BATCH)
+        batch, wanted = h[here], targets[here]
         own = np.einsum("ij,ij->i", batch, output[wanted], dtype=np.float64)
+        if near is not None:
+            own += near.of(here, wanted)
         own_bias = np.stack([bias[wanted] for bias in biases])
-        return np.asarray(own + own_bias - (_log_sums(batch, rows, weights) + tops).T)
+        more = None if near is None else partial(near.block, here)
+        return np.asarray(own + own_bias - (_log_sums(batch, rows, weights, more) + tops).T)
 
     with one_blas_thread():
         found = list(ordered_map(of_batch, range(0, len(h), BATCH), threads))
@@ -177,21 +186,27 @@ def log_probabilities(
 
 
 def _log_sums(
-    batch: NDArray[np.float32], rows: NDArray[np.float32], weights: NDArray[np.float32]
+    batch: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    more: Callable[[slice], NDArray[np.float32]] | None,
 ) -> NDArray[np.float64]:
     """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
 
-    The largest score so far is subtracted from those of a block; sums of earlier blocks are scaled
-    when it rises.
+    `more` returns what is added to the scores of a block. The largest score so far is subtracted
+    from those of a block; sums of earlier blocks are scaled when it rises.
     """
     top = np.full(len(batch), -np.inf)
     sums = np.zeros((len(batch), weights.shape[1]))
     for start in range(0, rows.shape[1], WORDS):
-        scores = batch @ rows[:, start : start + WORDS]
+        block = slice(start, start + WORDS)
+        scores = batch @ rows[:, block]
+        if more is not None:
+            scores += more(block)
         higher = np.maximum(top, scores.max(axis=1))
         sums *= np.exp(top - higher)[:, None]
         scores -= higher.astype(np.float32)[:, None]
         np.exp(scores, out=scores)
-        sums += scores @ weights[start : start + WORDS]
+        sums += scores @ weights[block]
         top = higher
     return np.asarray(np.log(sums) + top[:, None])

@@ -14,6 +14,7 @@ from dcme_w2v.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.neighbour_classes import MOST_PAIRS
 from dcme_w2v.words.subwords import WordNgrams
 from dcme_w2v.words.vectors_io import format_of
 
@@ -40,7 +41,9 @@ def needs(
         lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * options.dim * 4
     rows = (4 if options.word_order else 2) * words + buckets
     tables = rows * row_stride(words + buckets, options.dim) * 4
-    memory = tables + words * 40 + text + state + tree + lists
+    near = 4 * (options.neighbor_classes + 1) * words if options.neighbor_classes else 0
+    counting = near * 6 + 20 * min(len(corpus.ids), MOST_PAIRS) if near else 0
+    memory = max(tables, counting) + near + words * 40 + text + state + tree + lists
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     if job.output_fasttext is not None and not is_stream(job.output_fasttext):
@@ -48,7 +51,7 @@ def needs(
     largest = list(files.values())
     if job.output_tables is not None:
         largest.append(words * options.dim * 4)
-        files[job.output_tables] = 2 * words * options.dim * 4 + text + 16 * words
+        files[job.output_tables] = rows * options.dim * 4 + near + text + 16 * words
     folders = [(Path(path).parent, size) for path, size in files.items()]
     if job.checkpoints.folder is not None:
         largest += [max(words, buckets) * options.dim * 4, state]

@@ -48,6 +48,7 @@ from dcme_w2v.words.manifest import (
     sidecars_of,
     write_manifest,
 )
+from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.resources import needs, plan_line, reason_against
 from dcme_w2v.words.start import start_from
 from dcme_w2v.words.subwords import Subwords, WordNgrams
@@ -311,6 +312,7 @@ class Trained(Protocol):
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     neighbours: Neighbours | None
+    classes: NeighbourClasses | None
     kernels: str
     subwords: Subwords | None
 
@@ -440,8 +442,9 @@ def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> No
 def _write_tables(
     corpus: EncodedCorpus, training: Trained, options: dict[str, Any], path: str
 ) -> None:
+    near = training.neighbours, training.classes
     tables = training.input, training.output
-    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts, training.neighbours)
+    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts, *near)
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:

@@ -17,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.model_entries import Model
 from dcme_w2v.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import combined
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
+from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.vectors_io import blocks_of
 
+CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbours
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
 
 
@@ -66,12 +69,13 @@ def save_tables(
     options: Mapping[str, Any],
     corpus_counts: NDArray[np.int64] | None = None,
     neighbours: Neighbours | None = None,
+    classes: NeighbourClasses | None = None,
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default those of the
     vocabulary; `dcme_w2v.cluster.merge` weights the rows of several trainings by them. Of a
-    training with word order, `neighbours` are written, too.
+    training with word order, `neighbours` are written, too, and their `classes`, if it had any.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
     if corpus_counts is not None and corpus_counts is not vocabulary.counts:
@@ -79,6 +83,8 @@ def save_tables(
     tables = {"input": input, "output": output}
     if neighbours is not None:
         tables |= dict(zip(NEIGHBOURS, neighbours, strict=True))
+    if classes is not None:
+        arrays |= dict(zip(CLASSES, (classes.of, classes.odds, classes.own), strict=True))
     save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
 
 
@@ -92,6 +98,7 @@ class Tables:
     options: dict[str, Any]
     corpus_counts: NDArray[np.int64]
     neighbours: Neighbours | None = None
+    classes: NeighbourClasses | None = None
 
 
 def load_tables(path: str | os.PathLike[str]) -> Tables:
@@ -119,4 +126,16 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     if min(counts.min(initial=1), own.min(initial=0)) < 0:
         raise FormatError(f"{model.path}: a count is negative; train again")
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
-    return Tables(vocabulary, input, output, options, np.asarray(own), neighbours)
+    classes = _classes(model, len(words)) if options.get("neighbor_classes") else None
+    return Tables(vocabulary, input, output, options, np.asarray(own), neighbours, classes)
+
+
+def _classes(model: Model, words: int) -> NeighbourClasses:
+    of, odds, own = CLASSES
+    classes = model.array(of, "uint8", 2, words)
+    found = NeighbourClasses(
+        classes, model.array(odds, "int8", words, None), model.array(own, "int8", words, None)
+    )
+    if found.own.shape != found.odds.shape or classes.max(initial=0) >= found.count:
+        raise FormatError(f"{model.path}: classes of neighbours are corrupt; train again")
+    return found

@@ -11,6 +11,7 @@ from dcme_w2v.engine import trainer as engine
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
+from dcme_w2v.words.neighbour_classes import STEP, NeighbourClasses, neighbour_classes
 from dcme_w2v.words.subwords import Subwords, WordNgrams
 
 
@@ -40,6 +41,8 @@ class Trainer(engine.Trainer):
         The vectors of the n-grams.
     neighbours : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a target.
+    classes : NeighbourClasses or None
+        Classes of neighbours, if the options have any.
     """
 
     options: TrainOptions
@@ -65,6 +68,11 @@ class Trainer(engine.Trainer):
             self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
         self.neighbours: Neighbours | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
+        found: NeighbourClasses | None = None
+        if options.neighbor_classes:
+            found = neighbour_classes(ids, words, options.neighbor_classes, options.threads)
+            release_pages(ids)
+        self.classes = found
         opened = core.Trainer(
             core_options(options),
             ids,
@@ -74,6 +82,7 @@ class Trainer(engine.Trainer):
             kernels_named(kernels),
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
+            None if found is None else (found.of, found.odds, found.own, STEP),
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
         core.initialise(input_table, options.dim, options.seed)

@@ -26,10 +26,28 @@ typedef struct {
     void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
     double left[TABLE], right[TABLE]; /* with word order */
+    const dcme_neighbour_classes *classes;
     int32_t target;
     double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
 } setting;
 typedef double function(setting *);
+
+/* Classes of three neighbours a side and of none, with odds of up to 4 nats. */
+static const uint8_t CLASS_OF[2][ITEMS] = {{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1},
+                                           {2, 2, 1, 1, 0, 0, 2, 2, 1, 1, 0}};
+static int8_t odds[ITEMS * 8], own_odds[ITEMS * 8];
+static const dcme_neighbour_classes CLASSES = {4,           1.0 / 32, CLASS_OF[0],
+                                               CLASS_OF[1], odds,     own_odds};
+
+enum { LEFT = 1, RIGHT = 3 }; /* classes of the neighbours of an instance */
+
+static void fill_odds(void) {
+    uint64_t stream = 77;
+    for (int64_t i = 0; i < ITEMS * 8; i++) {
+        odds[i] = (int8_t)(dcme_below(dcme_random(&stream), 128) - 64);
+        own_odds[i] = (int8_t)(odds[i] - 9);
+    }
+}
 
 /* Random numbers in -1 .. 1, the padding left at zero. */
 static void fill(double *rows, int64_t count, uint64_t seed) {
@@ -57,8 +75,10 @@ static dcme_train_options small_options(int32_t objective, int32_t dcme_update) 
 static void start(setting *s, dcme_train_options options, int32_t target) {
     *s = (setting){.options = options, .target = target};
     fill(s->input, ITEMS, 1), fill(s->output, ITEMS, 2), fill(s->h, 1, 3);
-    s->model = (dcme_model){ITEMS,       STRIDE, s->input, s->output, COUNTS, &dcme_kernels_scalar,
-                            {NULL, NULL}};
+    s->model = (dcme_model){ITEMS,        STRIDE,
+                            s->input,     s->output,
+                            COUNTS,       &dcme_kernels_scalar,
+                            {NULL, NULL}, options.neighbor_classes ? &CLASSES : NULL};
     s->objective = dcme_objective_choose(&s->options);
     if (s->objective->open(&s->shared, &s->model, &s->options, NULL) != DCME_OK ||
         s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
@@ -73,7 +93,7 @@ static void stop(setting *s) {
 /* One step, with the noise of a stream; returns its loss. */
 static double step(setting *s, uint64_t stream, double rate, double *gradient) {
     dcme_loss loss = {0, 0, 0};
-    dcme_instance instance = {s->target, rate, s->h, gradient};
+    dcme_instance instance = {s->target, rate, s->h, gradient, LEFT, RIGHT};
     s->objective->seed(s->thread, stream);
     s->objective->prefetch(s->thread, s->target);
     s->objective->step(s->thread, &instance, &loss);
@@ -131,7 +151,8 @@ static double score(const setting *s, int64_t j) {
     double sum = prior(s, j);
     for (int64_t d = 0; d < DIM; d++)
         sum += s->output[j * STRIDE + d] * s->h[d];
-    return sum;
+    dcme_instance instance = {s->target, 0, s->h, NULL, LEFT, RIGHT};
+    return sum + dcme_class_score(&s->model, &instance, (int32_t)j);
 }
 
 /* Q_t of (8) at the centre in `weights` */
@@ -264,6 +285,7 @@ static void add_step(dcme_train_options options, int32_t target, uint64_t stream
 static void check_robust(int32_t top_items, int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
+    options.neighbor_classes = target % 2 ? 3 : 0;
     double gradient[STRIDE] = {0}, rows[TABLE] = {0}, wanted[TABLE], mass = 0;
     int seen[ITEMS] = {0}, missing = 0;
     options.negative = 1, options.clusters = 1, options.top_items = top_items;
@@ -322,7 +344,7 @@ static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss
 /* Train on the text: the tables change, the recorder has the losses. */
 static void train(setting *s) {
     dcme_trainer *trainer;
-    dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS};
+    dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS, NULL, s->classes};
     real *neighbours[2] = {s->left, s->right};
     if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, neighbours, NULL,
                           NULL))
@@ -371,8 +393,9 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
 }
 
 /* Own rows of neighbours: in every score, and updated at four times the rate. */
-static void check_word_order(int32_t objective, int32_t window_mode) {
-    setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
+static void check_word_order(int32_t objective, int32_t window_mode,
+                             const dcme_neighbour_classes *classes) {
+    setting s = {.options = small_options(objective, DCME_ROBUST), .classes = classes}, after;
     double direction[TABLE], wanted[TABLE];
     s.options.window_mode = window_mode, s.options.window = 3, s.options.word_order = 1;
     recorder.times = NULL;
@@ -402,13 +425,14 @@ static void check_texts(int32_t objective) {
         check_text(objective, DCME_SKIPGRAM, mode, 3, NULL);
     }
     for (int32_t mode = DCME_SHRINK; mode <= DCME_LINEAR; mode++)
-        check_word_order(objective, mode);
+        check_word_order(objective, mode, mode == DCME_FIXED ? &CLASSES : NULL);
     check_text(objective, DCME_CBOW, DCME_SHRINK, 1, nearest);
     check_text(objective, DCME_CBOW, DCME_FIXED, 2, two);
     check_text(objective, DCME_CBOW, DCME_LINEAR, 2, linear);
 }
 
 int main(void) {
+    fill_odds();
     for (int32_t target = 0; target < ITEMS; target += 5) {
         check_noise(DCME_NS, target);
         check_noise(DCME_NCE, target);
