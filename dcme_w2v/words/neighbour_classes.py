@@ -1,9 +1,9 @@
 """Classes of neighbours: what the word just left and the word just right of a target say about it.
 
-Words whose right neighbours are distributed alike form a class of left neighbours: k-means in
+Words whose right neighbours have similar distributions form a class of left neighbours: k-means in
 Kullback-Leibler divergence on counted pairs, as the dual clusters of the DCME paper (theorem 4.1),
-but of observed distributions instead of the model's. So do words with alike left neighbours. The
-last class of a side is that of no neighbour, at an end of a sentence.
+but of observed distributions instead of the model's. Classes of right neighbours are found by the
+words to their left. The last class of a side is that of no neighbour, at an end of a sentence.
 
 The score of a word j gets, with z and y the classes of the two neighbours,
 
