@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -90,6 +91,23 @@ def _remove_stale(parent: Path, start: str) -> None:
             if (lock := _locked(left)) is not None:
                 remove_files(left)
                 os.close(lock)
+
+
+@contextlib.contextmanager
+def scratch_folder(start: str) -> Iterator[str]:
+    """Make a temporary folder that ends with the block, or with the next start if it is killed."""
+    for left in stale_files(Path(tempfile.gettempdir()), start):
+        with contextlib.suppress(OSError):
+            if (lock := _locked(left)) is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix=start, suffix=PART, ignore_cleanup_errors=True)
+        )
+        if (lock := _locked(Path(folder))) is not None:
+            stack.callback(os.close, lock)
+        yield folder
 
 
 def _locked(folder: Path) -> int | None:

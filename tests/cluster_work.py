@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.folder import Block
-from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.cluster.rounds import Learned, Work, blocks_of, run_rounds
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.progress import Quiet
 
 SHAPES = {"input": (50, 3), "context": (50, 2)}
 
@@ -42,7 +45,8 @@ class Adding(Work):
         random = np.random.default_rng([number, shard])
         for table in tables.values():
             table += random.standard_normal(table.shape).astype(np.float32) * data.sum()
-        return Learned([tables[b.table][b.rows] for b in self.blocks], {"tokens": 10 * (shard + 1)})
+        note = {"tokens": 10 * (shard + 1), "process": os.getpid()}
+        return Learned([tables[b.table][b.rows] for b in self.blocks], note)
 
     def _fail(self):
         mine = Path(self.folder) / f"{time.monotonic_ns()}-{os.getpid()}"
@@ -53,7 +57,7 @@ class Adding(Work):
         if self.fault == "diverged":
             raise DivergedError("training diverged (NaN or infinity)")
         if self.fault == "wait" and first:  # for the test to stop or kill this process
-            for _ in range(600):
+            for _ in range(2400):
                 if (Path(self.folder) / "go").exists():
                     break
                 time.sleep(0.05)
@@ -72,3 +76,42 @@ class Adding(Work):
 
     def label(self, shard):
         return f"part-{shard + 1}.txt"
+
+
+# ---- helpers ----
+
+SHARDS, ROUNDS = 3, 3
+BLOCKS = blocks_of(SHAPES, 1)
+
+
+class Hearing(Quiet):
+    """Records messages."""
+
+    def __init__(self):
+        self.lines = []
+
+    def message(self, message):
+        self.lines.append(message)
+
+
+def straight_digest(folder):
+    """Return the digest of a run in this process."""
+    with open_cluster("local:0") as cluster:
+        return digest(run_rounds(cluster, work(folder), ROUNDS))
+
+
+def digest(tables):
+    return hashlib.sha256(b"".join(tables.get(name).tobytes() for name in SHAPES)).hexdigest()
+
+
+def work(folder, fault="", blocks=BLOCKS, **others):
+    return Adding(SHARDS, blocks, str(folder), fault, **others)
+
+
+def waiting(folder, count=1):
+    """Wait until `count` tasks have reached the fault; return the process of the first."""
+    for _ in range(2400):
+        if len(found := sorted(Path(folder).glob("*-*"))) >= count:
+            return int(found[0].name.split("-")[1])
+        time.sleep(0.05)
+    raise AssertionError("no task has reached the fault")

@@ -1,54 +1,33 @@
 """The engine of distributed training: rounds give the same bytes if workers fail."""
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from cluster_work import SHAPES, Adding
+from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, straight_digest, waiting, work
 
 from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder
+from dcme_w2v.cluster import folder
 from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
-from dcme_w2v.cluster.rounds import blocks_of, run_rounds
+from dcme_w2v.cluster.rounds import run_rounds
 from dcme_w2v.engine.task import Fingerprint
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
-from dcme_w2v.progress import Quiet
-
-SHARDS, ROUNDS = 3, 3
-BLOCKS = blocks_of(SHAPES, 1)
-
-
-class Hearing(Quiet):
-    """Records messages."""
-
-    def __init__(self):
-        self.lines = []
-
-    def message(self, message):
-        self.lines.append(message)
-
-
-def digest(tables):
-    return hashlib.sha256(b"".join(tables.get(name).tobytes() for name in SHAPES)).hexdigest()
-
-
-def work(folder, fault="", blocks=BLOCKS, **others):
-    return Adding(SHARDS, blocks, str(folder), fault, **others)
+from dcme_w2v.folders import scratch_folder
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     """The digest of a run in this process."""
-    with open_cluster("local:0") as cluster:
-        return digest(run_rounds(cluster, work(tmp_path_factory.mktemp("none")), ROUNDS))
+    return straight_digest(tmp_path_factory.mktemp("none"))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +50,7 @@ class Reopened:
             except TimeoutError:
                 self.stack.close()
         self.cluster = self.stack.enter_context(open_cluster("local:2", Hearing()))
+        self.cluster._client.wait_for_workers(2, timeout=300)  # the machine may be busy
         return self.cluster
 
 
@@ -85,15 +65,6 @@ def reopened():
 @pytest.fixture
 def cluster(reopened):
     return reopened.get()
-
-
-def waiting(folder, count=1):
-    """Wait until `count` tasks have reached the fault; return the process of the first."""
-    for _ in range(600):
-        if len(found := sorted(Path(folder).glob("*-*"))) >= count:
-            return int(found[0].name.split("-")[1])
-        time.sleep(0.05)
-    raise AssertionError("no task has reached the fault")
 
 
 def test_workers_give_the_same_bytes_as_one_process(cluster, straight, tmp_path):
@@ -205,6 +176,29 @@ def test_resumed_rounds_give_the_same_bytes(running, request, serial, straight, 
         assert not list((tmp_path / "kept").glob(".*"))
 
 
+@pytest.mark.parametrize("failing", ["mkdir", "write", "rename"])
+def test_training_continues_without_a_checkpoint_that_cannot_be_written(
+    failing, serial, straight, tmp_path, monkeypatch
+):
+    """As on one machine; the next round is saved again."""
+    opened, rounds = folder_of(tmp_path / "kept")
+    monkeypatch.setattr(serial, "reporter", Hearing())
+    second = tmp_path / "kept" / ".000002.part"
+    if failing == "mkdir":
+        second.write_text("in the way")
+    if failing == "write":
+        monkeypatch.setattr(folder, "name_of", lambda b: "no/where" if second.exists() else f"{b}")
+    if failing == "rename":
+        (tmp_path / "kept" / "000002" / "x").mkdir(parents=True)
+    with contextlib.closing(opened):
+        tables = run_rounds(serial, work(tmp_path), ROUNDS, folder=rounds)
+        assert digest(tables) == straight
+        assert opened.generations()[-1].name == "000003"
+    (line,) = serial.reporter.lines
+    assert line.startswith("warning: ") and line.endswith("; training continues")
+    assert "the checkpoint cannot be written: " in line
+
+
 def test_a_damaged_block_is_named(serial, tmp_path):
     opened, rounds = folder_of(tmp_path / "kept")
     with contextlib.closing(opened):
@@ -275,7 +269,8 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_when_the_program_is_killed(tmp_path):
+def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monkeypatch):
+    """The folder at the next start; those of running programs stay."""
     pytest.importorskip("distributed")
     script = tmp_path / "program.py"
     script.write_text(KILLED)
@@ -290,3 +285,8 @@ def test_workers_end_when_the_program_is_killed(tmp_path):
             break
         time.sleep(0.05)
     assert not any(Path(f"/proc/{one}").exists() for one in workers)
+    (left,) = tmp_path.glob("dcme-w2v-cluster-*")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder("dcme-w2v-cluster-") as mine, scratch_folder("dcme-w2v-cluster-") as other:
+        assert not left.exists() and Path(mine).is_dir() and Path(other).is_dir()
+    assert not list(tmp_path.glob("dcme-w2v-cluster-*"))

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import signal
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -29,6 +28,7 @@ from distributed.scheduler import KilledWorker
 from dcme_w2v import __version__
 from dcme_w2v.cluster.engine import Cluster, Handle, run_task
 from dcme_w2v.errors import ClusterError, DcmeError
+from dcme_w2v.folders import scratch_folder
 from dcme_w2v.progress import Reporter
 
 WORKER_SECONDS = 60.0  # that the first worker of a cluster may take
@@ -38,6 +38,7 @@ SLOW = 3.0  # a task that takes so many times as long as the others gets a twin
 SLOW_SECONDS = 1.0
 OVER = ("finished", "error", "cancelled")  # a future that is lost is computed again
 LOOPBACK = "127.0.0.1"
+SCRATCH = "dcme-w2v-cluster-"  # start of the name of the folder that workers write to
 CONFIG = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # a solver's point is an argument
     # Keep copies: a value must not be on one worker alone, which may be slow.
@@ -344,10 +345,9 @@ def _quiet_logs() -> int:
 @contextlib.contextmanager
 def _started(workers: int, dashboard: bool) -> Iterator[Any]:
     """Start worker processes that listen on the loopback interface only and die with this one."""
-    prefix = "dcme-w2v-cluster-"
     try:
         with (
-            tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder,
+            scratch_folder(SCRATCH) as folder,
             distributed.LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
                 threads_per_worker=1,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dcme_w2v.cluster.engine import Cluster, Handle
 from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder
 from dcme_w2v.cluster.mixing import blocks as cut
+from dcme_w2v.errors import OutOfMemoryError, ResourceError
 
 BLOCKS_MAX = 32
 BYTES_IN_ONE = 64 << 20  # tables below it are one block
@@ -264,12 +265,21 @@ def _mix_and_save(
     learned: Sequence[Handle],
     folder: RoundFolder,
 ) -> list[Handle]:
-    """Mix, each block into its file; return what reads them, so that no round depends on it."""
+    """Mix, each block into its file; return what reads them, so that no round depends on it.
+
+    Where they cannot be written, training continues without the checkpoint, as on one machine.
+    """
     begun = time.monotonic()
-    with folder.generation(number + 1):
-        mixed = mix(cluster, work, number, start, learned, folder.files)
-        written = [cluster.result(one) for one in mixed]
-        folder.complete(number + 1, time.monotonic() - begun, written)
+    try:
+        with folder.generation(number + 1):
+            mixed = mix(cluster, work, number, start, learned, folder.files)
+            written = [cluster.result(one) for one in mixed]
+            folder.complete(number + 1, time.monotonic() - begun, written)
+    except OutOfMemoryError:
+        raise
+    except ResourceError as error:
+        cluster.reporter.message(f"warning: {error.message}; training continues")
+        return mix(cluster, work, number, start, learned)
     return _begun(cluster, work, number + 1, folder.files)
 
 
