@@ -31,7 +31,8 @@ class Declaration:
 
     `only`, `needs` and `unless` are when it has an effect: all of these other options have one of
     the values; one of them is given; none of them is. `sets` are the values of other options that
-    follow from one of its own; `usual` are the lowest and the highest value of a sensible number.
+    follow from one of its own; `usual` are the lowest and the highest value of a sensible number;
+    `bare` is the value of an option that is given without one on the command line.
     See `warn_of_options`.
     """
 
@@ -47,6 +48,7 @@ class Declaration:
     needs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     usual: tuple[float, float] | None = None
+    bare: str | None = None
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -61,7 +63,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
     **declaration
         The other fields of `Declaration`: `minimum` and `maximum` (inclusive), `above`
         (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`, and
-        `only`, `needs`, `unless`, `usual`.
+        `only`, `needs`, `unless`, `usual`, `bare`.
     """
     return field(default=default, metadata={"option": Declaration(help, **declaration)})
 

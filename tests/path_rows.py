@@ -65,7 +65,7 @@ ROWS = [
         {"output": "o", "output_context": "oc", "save_vocab": "ov", "log_json": "ol",
          "output_tables": "ot"},
         folders=("corpus", "holdout"), kept=("output_tables",),
-        texts=("cache_dir", "corpus_too", "cluster")),
+        texts=("cache_dir", "corpus_too", "cluster", "unk")),
     Row(f"train {{corpus}} --output {{output}} --cluster local:0 --shards 2 --save-vocab "
         f"{{save_vocab}} --checkpoint {{checkpoint}} {SMALL}",
         {"corpus": "c.txt"}, {"output": "o", "save_vocab": "ov", "checkpoint": "ock"},

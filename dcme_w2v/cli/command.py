@@ -17,8 +17,8 @@ from dcme_w2v.errors import DcmeWarning, UsageError
 GROUPS: dict[str, tuple[str, ...]] = {
     "Input": (
         "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
-        "allow_binary", "strict", "merging", "read_vocab", "init", "init_context", "holdout",
-        "cache_dir",
+        "allow_binary", "strict", "merging", "read_vocab", "init", "init_context",
+        "init_vocab", "unk", "holdout", "cache_dir",
         "read_table", "queries", "documents", "judgements", "unlabelled", "reference",
         "resume_statistics",
     ),

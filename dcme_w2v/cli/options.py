@@ -85,6 +85,8 @@ def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
     if kind is not bool:
         shape = {"type": Value(kind, declaration_of(item).choices)}
         shape["metavar"] = value_name(cls, item)
+        if (bare := declaration_of(item).bare) is not None:
+            shape |= {"is_flag": False, "flag_value": bare, "metavar": f"[{shape['metavar']}]"}
     elif optional:  # three states: on, off, left to the program
         flags = [f"--{flags[0][2:]}/--no-{flags[0][2:]}"]
     return click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +29,7 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
+from dcme_w2v.words.options import NewWordsOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
@@ -85,8 +87,8 @@ def _settle_tree(ctx: click.Context) -> None:
 )
 @click.argument("corpus", nargs=-1)
 @options_of(FileOptions)
-@options_of(PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, HoldoutOptions)
-@options_of(OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions)
+@options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
+@options_of(HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions)
 @dry_run_option
 @json_option
 @quiet_option
@@ -120,6 +122,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     kept = collect(CheckpointOptions, values)
     cluster, rounds = collect(ClusterOptions, values), collect(RoundsOptions, values)
     values |= {"cluster": cluster, "rounds": rounds, "subwords": collect(SubwordOptions, values)}
+    values["new_words"] = collect(NewWordsOptions, values)
     job = TrainJob(**values, checkpoints=kept, holdout=holdout)
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
@@ -139,6 +142,9 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
 
 
 def _check(job: TrainJob, dry_run: bool) -> None:
+    unk = job.new_words.unk
+    if not job.corpus and unk is not None and Path(unk).exists():
+        raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
     if not job.corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     if job.output is None and not dry_run:

@@ -43,7 +43,7 @@ from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
 from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.job import TrainJob, paths_of
+from dcme_w2v.words.job import TrainJob, check_new_words, paths_of
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
@@ -116,6 +116,9 @@ def _checked(
     for name in ("init", "holdout"):
         if getattr(job, name) is not None:
             raise UsageError(f"--{name}: is not supported with --cluster; remove it")
+    check_new_words(job)
+    if job.new_words.unk is not None:
+        raise UsageError("--unk: is not supported with --cluster; remove it")
     if job.subwords.subwords is not None:
         raise UsageError("--subwords: is not supported with --cluster; remove it")
     if found is not None:

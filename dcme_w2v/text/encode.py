@@ -26,6 +26,7 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
+from dcme_w2v.text.kept import Given, frequent, id_of, kept_words, starting_table
 from dcme_w2v.text.renumber import Segment, compact, held_out_counts
 from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.split import HeldOutLines
@@ -88,6 +89,8 @@ class EncodedCorpus(CountedCorpus):
         frequent only there are not in the vocabulary.
     held_out_tokens, held_out_lines : int
         Held-out tokens and lines, including out-of-vocabulary tokens.
+    unk_tokens : int
+        Tokens, included in `ids`, of words that are not in the vocabulary and became one word.
     """
 
     ids: NDArray[np.uint32]
@@ -96,6 +99,7 @@ class EncodedCorpus(CountedCorpus):
     held_out: NDArray[np.uint32]
     held_out_tokens: int
     held_out_lines: int
+    unk_tokens: int = 0
 
     def close(self) -> None:
         """Release the disk space once `ids` is no longer referenced."""
@@ -144,9 +148,11 @@ def count(
     reading = _Reading(source, options, threads, None)
     reading.run(progress)
     total, _ = reading.merged(None)
-    vocabulary, _ = _chosen(reading, total, options)
-    kept = int(vocabulary.counts.sum())
-    return CountedCorpus(**reading.figures(vocabulary, total, kept, started))
+    found = kept_words(None, total, reading.counts(total), options)
+    if found is None:
+        raise CorpusError(_empty_vocabulary(reading, total, options, None))
+    kept = int(found.counts.sum())
+    return CountedCorpus(**reading.figures(found.vocabulary, total, kept, started))
 
 
 @dataclass
@@ -199,7 +205,7 @@ class Tally:
         CorpusError
             There are none.
         """
-        order = _order(self.counts, options)
+        order = frequent(self.counts, options)
         if not len(order):
             raise CorpusError(_all_rare(self.types, self.tokens, options))
         lengths = np.diff(self.words.offsets)[order]
@@ -224,7 +230,8 @@ def encode(
     corpus: Sequence[str] | Sentences | Corpus,
     options: VocabularyOptions,
     *,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Given = None,
+    unk: str | None = None,
     cache_dir: str | None = None,
     holdout: HeldOutLines | None = None,
     threads: int = 1,
@@ -237,8 +244,12 @@ def encode(
     ----------
     corpus, options, threads, progress
         See `count`; the corpus may also be an iterable of sentences, or ranges of files.
-    vocabulary : Vocabulary, optional
-        The vocabulary, pruned by `options` (default: counted from the corpus).
+    vocabulary : Vocabulary or InitialWords, optional
+        The vocabulary, pruned by `options` (default: counted from the corpus); or `InitialWords`,
+        which are kept, with or without those of the corpus.
+    unk : str, optional
+        Word that all tokens that are not in the vocabulary become. If there are none, it is not
+        added to the vocabulary.
     cache_dir : str, optional
         Folder for the id cache, four bytes per token (default: the system's folder for temporary
         files).
@@ -258,23 +269,23 @@ def encode(
         source = corpus
     else:
         source = _open_corpus(corpus, options, _block_bytes)
-    given = vocabulary.pruned(options) if vocabulary is not None else None
+    given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
     cache = IdCache(cache_dir)
     try:
         reading = _Reading(source, options, threads, cache)
         reading.run(progress)
         total, maps = reading.merged(given)
+        rare = None if unk is None else id_of(total, unk)
         reading.exclude_held_out(holdout, total, maps)
-        kept, ranks = (
-            _chosen(reading, total, options) if given is None else _given_vocabulary(given, total)
-        )
-        counts = kept.counts if given is None else reading.counts(total)[: len(given)]
-        if not counts.sum():
+        kept = kept_words(given, total, reading.counts(total), options, rare)
+        if kept is None or not kept.counts.sum():
             raise CorpusError(_empty_vocabulary(reading, total, options, given))
-        split = compact(cache, reading.segments, maps, ranks, holdout)
-        figures = reading.figures(kept, total, len(split["ids"]), started)
+        split = compact(cache, reading.segments, maps, kept.ranks, holdout)
+        figures = reading.figures(kept.vocabulary, total, len(split["ids"]), started)
         held = reading.held_out_tokens
-        return EncodedCorpus(**figures, **split, counts=counts, held_out_tokens=held)
+        return EncodedCorpus(
+            **figures, **split, counts=kept.counts, held_out_tokens=held, unk_tokens=kept.rare
+        )
     except BaseException:
         cache.close()
         raise
@@ -379,11 +390,9 @@ class _Reading:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
-    def merged(self, given: Vocabulary | None) -> tuple[core.Table, list[NDArray[np.uint32]]]:
+    def merged(self, given: Given) -> tuple[core.Table, list[NDArray[np.uint32]]]:
         """Return the merged table, beginning with the given words, and each worker's ids in it."""
-        total = core.Table()
-        if given is not None:
-            total.add(given.text, given.offsets, np.zeros(len(given), dtype=np.int64))
+        total = starting_table(given)
         maps = [np.full(len(table), core.NONE, dtype=np.uint32) for table in self.tables]
         for part in self.segments:
             table, ids = self.tables[part.table], maps[part.table]
@@ -429,46 +438,19 @@ class _Reading:
         }
 
 
-def _chosen(
-    reading: _Reading, total: core.Table, options: VocabularyOptions
-) -> tuple[Vocabulary, NDArray[np.uint32]]:
-    """Return the vocabulary after pruning, and the id of each word in it or NONE."""
-    counts = reading.counts(total)
-    order = _order(counts, options)
-    if not len(order):
-        raise CorpusError(_empty_vocabulary(reading, total, options, None))
-    ranks = np.full(len(counts), core.NONE, dtype=np.uint32)
-    ranks[order] = np.arange(len(order), dtype=np.uint32)
-    return Vocabulary(*total.words(order), counts[order]), ranks
-
-
-def _order(counts: NDArray[np.int64], options: VocabularyOptions) -> NDArray[np.int64]:
-    """Return the words that are kept, the most frequent first; ties keep their order."""
-    frequent = np.flatnonzero(counts >= options.min_count)
-    order = np.argsort(-counts[frequent], kind="stable")
-    return np.asarray(frequent[order][: options.max_vocab])
-
-
-def _given_vocabulary(
-    given: Vocabulary, total: core.Table
-) -> tuple[Vocabulary, NDArray[np.uint32]]:
-    """Return a given vocabulary, whose words are the first of the table, and their ids."""
-    ranks = np.full(len(total), core.NONE, dtype=np.uint32)
-    ranks[: len(given)] = np.arange(len(given), dtype=np.uint32)
-    return given, ranks
-
-
 def _empty_vocabulary(
-    reading: _Reading, total: core.Table, options: VocabularyOptions, given: Vocabulary | None
+    reading: _Reading, total: core.Table, options: VocabularyOptions, given: Given
 ) -> str:
     types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens
     tokens -= reading.held_out_tokens
     if given is None:
         return _all_rare(int(types), tokens, options)
-    return (
-        f"none of the {types} distinct words ({tokens} tokens) is among the {len(given)} of the "
-        "vocabulary; lower --min-count or give another --read-vocab"
-    )
+    known = f"none of the {types} distinct words ({tokens} tokens) is among the "
+    if isinstance(given, Vocabulary):
+        return (
+            f"{known}{len(given)} of the vocabulary; lower --min-count or give another --read-vocab"
+        )
+    return f"{known}{len(given.words)} of --init; give other vectors, or --init-vocab=union"
 
 
 def _all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:

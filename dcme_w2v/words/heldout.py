@@ -35,9 +35,13 @@ def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
 
 
 def ids_of(
-    files: list[str], words: Words, options: VocabularyOptions, threads: int
+    files: list[str],
+    words: Words,
+    options: VocabularyOptions,
+    threads: int,
+    unk: str | None = None,
 ) -> NDArray[np.uint32]:
-    """Encode text as word ids; out-of-vocabulary tokens are dropped, as in training."""
+    """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`."""
     all_words = VocabularyOptions(
         min_count=1,
         encoding_errors=options.encoding_errors,
@@ -45,7 +49,8 @@ def ids_of(
         allow_binary=options.allow_binary,
     )
     known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
-    with encode(files, all_words, vocabulary=known, threads=threads) as text:
+    unk = unk if unk in words else None
+    with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
         return np.array(text.ids)
 
 
@@ -206,11 +211,12 @@ def prepared(
     corpus: EncodedCorpus,
     vocabulary: VocabularyOptions,
     training: Trainer,
+    unk: str | None = None,
 ) -> HeldOut | None:
     """Return the scorer of the held-out text of a run; None without held-out text."""
     if holdout.holdout is None:
         return None
     ids, threads = corpus.held_out, training.options.threads or 1
     if holdout.file is not None:
-        ids = ids_of([holdout.file], corpus.vocabulary, vocabulary, threads)
+        ids = ids_of([holdout.file], corpus.vocabulary, vocabulary, threads, unk)
     return HeldOut(ids, corpus.vocabulary.counts, training)

@@ -20,6 +20,7 @@ from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.fasttext_writer import check_model_name
 from dcme_w2v.words.foreign import FASTTEXT
+from dcme_w2v.words.options import NewWordsOptions
 from dcme_w2v.words.sidecars import (
     MANIFEST,
     VOCABULARY,
@@ -78,6 +79,8 @@ class TrainJob:
         How often, and how, the shards of a cluster exchange what they have learned.
     subwords : SubwordOptions
         Which character n-grams have vectors, too.
+    new_words : NewWordsOptions
+        Whether words of `init` are kept, and whether rare words share a vector.
     """
 
     corpus: tuple[str, ...]
@@ -99,6 +102,7 @@ class TrainJob:
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     rounds: RoundsOptions = field(default_factory=RoundsOptions)
     subwords: SubwordOptions = field(default_factory=SubwordOptions)
+    new_words: NewWordsOptions = field(default_factory=NewWordsOptions)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", as_paths(self.corpus))
@@ -157,6 +161,19 @@ def check_no_context(job: TrainJob, options: TrainOptions) -> None:
                 f"{flag}: needs context vectors, which --objective={options.objective} does not "
                 "train; give --objective=ns"
             )
+
+
+def check_new_words(job: TrainJob) -> None:
+    """Raise if the words to be kept are not there, are given twice, or have n-grams."""
+    given, unk = f"--init-vocab={job.new_words.init_vocab}", job.new_words.unk
+    if job.new_words.init_vocab != "new" and job.init is None:
+        raise UsageError(f"{given}: requires --init, the vectors whose words are kept")
+    if job.new_words.init_vocab != "new" and job.read_vocab is not None:
+        raise UsageError(f"{given}: takes the words of --init; remove it or --read-vocab")
+    if unk is not None and job.subwords.subwords is not None:
+        raise UsageError(
+            "--unk: is not supported with --subwords, which has vectors for all words; remove one"
+        )
 
 
 def check_subwords(job: TrainJob, options: TrainOptions) -> None:

@@ -33,13 +33,21 @@ from dcme_w2v.options import (
 from dcme_w2v.paths import PARTIAL
 from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.kept import Given
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
-from dcme_w2v.words.job import TrainJob, check_no_context, check_subwords, counts_path, paths_of
+from dcme_w2v.words.job import (
+    TrainJob,
+    check_new_words,
+    check_no_context,
+    check_subwords,
+    counts_path,
+    paths_of,
+)
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import (
     Seconds,
@@ -50,7 +58,7 @@ from dcme_w2v.words.manifest import (
 )
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.resources import needs, plan_line, reason_against
-from dcme_w2v.words.start import start_from
+from dcme_w2v.words.start import Initial, load_initial, start_from
 from dcme_w2v.words.subwords import Subwords, WordNgrams
 from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
@@ -107,10 +115,10 @@ def train(
         return train_on_cluster(job, vocabulary, options, reporter, signals)
     start = time.monotonic()
     job, options, found = _resolved(job, vocabulary, options)
-    holdout = HoldoutOptions(job.holdout)
+    holdout, initial = HoldoutOptions(job.holdout), _initial(job, found)
     with (
         open_folder(job.checkpoints) as folder,
-        _encoded(job, vocabulary, options, reporter) as corpus,
+        _encoded(job, vocabulary, options, reporter, initial) as corpus,
     ):
         options = resolved(options, len(corpus.vocabulary))
         ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
@@ -121,13 +129,14 @@ def train(
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
-        held_out = prepared(holdout, corpus, vocabulary, training)
+        held_out = prepared(holdout, corpus, vocabulary, training, job.new_words.unk)
         if held_out is not None:
             reporter.message(held_out.line)
         task = WordsTask(job, vocabulary, corpus, training, held_out)
         checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
-        if found is None and job.init:
-            start_from(job.init, job.init_context, training, corpus.vocabulary)
+        if found is None and initial is not None:
+            start_from(initial, job.init_context, training, corpus.vocabulary)
+        del initial
         with interruptible(task, signals) as received:
             last = run_epochs(task, checkpointer, reporter, received)
             check_trained(last)
@@ -153,8 +162,8 @@ def dry_run(
     check_address(job.cluster, job.corpus)
     if job.cluster.cluster is not None and options.threads is None:
         options = dataclasses.replace(options, threads=1)  # of a worker
-    job, options, _ = _resolved(job, vocabulary, options)
-    with _encoded(job, vocabulary, options, reporter) as corpus:
+    job, options, found = _resolved(job, vocabulary, options)
+    with _encoded(job, vocabulary, options, reporter, _initial(job, found)) as corpus:
         ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
         plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
         if job.cluster.cluster is not None:
@@ -215,6 +224,7 @@ def _resolved(
     if job.init_context is not None and job.init is None:
         raise UsageError("--init-context: requires --init, the word vectors of the same training")
     checked = resolved(options)
+    check_new_words(job)
     check_subwords(job, options)
     vectors = "input"
     if job.subwords.subwords is None:
@@ -229,13 +239,25 @@ def _resolved(
     return job, options, found
 
 
+def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
+    """Return the vectors to start from, or whose words a resumed run has."""
+    if job.init is None or (found is not None and job.new_words.init_vocab == "new"):
+        return None
+    return load_initial(job.init, "--init")
+
+
 def _encoded(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+    job: TrainJob,
+    vocabulary: VocabularyOptions,
+    options: TrainOptions,
+    reporter: Reporter,
+    initial: Initial | None,
 ) -> EncodedCorpus:
     """Read the corpus and report its size."""
-    known = job.read_vocab
-    if isinstance(known, str):
-        known = Vocabulary.load(known)
+    known: Given = None if initial is None else initial.words(job.new_words.init_vocab)
+    if job.read_vocab is not None:
+        given = job.read_vocab
+        known = given if isinstance(given, Vocabulary) else Vocabulary.load(given)
     stages: list[str] = []
 
     def progress(done: int, total: int | None) -> None:
@@ -248,12 +270,15 @@ def _encoded(
         job.corpus if job.sentences is None else job.sentences,
         vocabulary,
         vocabulary=known,
+        unk=job.new_words.unk,
         cache_dir=job.cache_dir,
         threads=options.threads or 1,
         progress=progress,
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
     reporter.message(corpus_line(corpus))
+    if job.new_words.unk is not None:
+        reporter.message(unk_line(corpus, job.new_words.unk))
     for place in corpus.truncated:
         reporter.message(f"warning: {place}: read up to there")
     return corpus
@@ -279,13 +304,14 @@ def manifest_for(
         held_out=corpus.held_out_tokens * training.options.epochs,
     )
     return manifest_of(
-        options=(vocabulary, training.options, job.subwords, holdout, output),
+        options=(vocabulary, training.options, job.subwords, job.new_words, holdout, output),
         corpus=[(file["path"], file["size"]) for file in corpus.files],
         vocabulary=len(corpus.vocabulary),
         tokens=tokens,
         seconds=seconds,
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
+        unk_tokens=corpus.unk_tokens,
         **scores_of(held_out),
     )
 
@@ -303,6 +329,13 @@ def corpus_line(corpus: EncodedCorpus) -> str:
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"
     return line
+
+
+def unk_line(corpus: EncodedCorpus, unk: str) -> str:
+    """Return how many tokens became the word of --unk as one line."""
+    if unk not in corpus.vocabulary:
+        return f"warning: no vector for {unk}: all words are in the vocabulary"
+    return f"{corpus.unk_tokens:,} tokens of other words are trained as {unk}"
 
 
 class Trained(Protocol):
@@ -374,7 +407,7 @@ class WordsTask(Task):
 
 
 def _named(job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
-    parts = (vocabulary, options, job.subwords)
+    parts = (vocabulary, options, job.subwords, job.new_words)
     return {name: value for part in parts for name, value in dataclasses.asdict(part).items()}
 
 

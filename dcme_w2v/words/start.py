@@ -5,6 +5,7 @@ Called by the train job for --init and --init-context.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.text.kept import InitialWords, starting_table
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.defaults import has_context
@@ -22,15 +24,69 @@ from dcme_w2v.words.tables import input_of, load_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
+_SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
+_REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
+
+
+@dataclass(frozen=True)
+class Initial:
+    """Vectors to start from.
+
+    Attributes
+    ----------
+    vectors : Vectors
+    name : str
+        What messages call them.
+    options : dict
+        The options of their training, if known.
+    path : str, optional
+        Where they are.
+    """
+
+    vectors: Vectors
+    name: str
+    options: dict[str, Any]
+    path: str | None
+
+    def words(self, init_vocab: str) -> InitialWords | None:
+        """Return the words that the vocabulary keeps; see `NewWordsOptions`.
+
+        Raises
+        ------
+        FormatError
+            Words have whitespace or are not distinct.
+        """
+        if init_vocab == "new":
+            return None
+        words, counts = self.vectors.words, self.vectors.counts
+        if (end := words.find("</s>")) is not None:  # word2vec.c's, not a word of the text
+            rest = np.delete(np.arange(len(words)), end)
+            words = Words.from_words(words[int(row)] for row in rest)
+            counts = None if counts is None else counts[rest]
+        if np.isin(words.text, _SEPARATORS).any():
+            raise FormatError(f"{self.name}: a word has whitespace or NUL bytes; {_REPAIR}")
+        if len(starting_table(InitialWords(words, counts, False))) < len(words):
+            raise FormatError(f"{self.name}: has a word twice; {_REPAIR}")
+        return InitialWords(words, counts, init_vocab == "union")
+
+
+def load_initial(given: str | Vectors, flag: str) -> Initial:
+    """Load the vectors of an option such as --init."""
+    if isinstance(given, str):
+        vectors = Vectors.load(given)
+        manifest = vectors.manifest or read_manifest(given)
+        return Initial(vectors, given, manifest.get("options", {}), given)
+    return Initial(given, flag, (given.manifest or {}).get("options", {}), None)
+
 
 def start_from(
-    init: str | Vectors, context: str | Vectors | None, training: Trainer, vocabulary: Vocabulary
+    initial: Initial, context: str | Vectors | None, training: Trainer, vocabulary: Vocabulary
 ) -> None:
     """Copy the rows of the words that the given vectors have into the tables.
 
     Parameters
     ----------
-    init : str or Vectors
+    initial : Initial
         A file of word vectors, or a folder of both tables.
     context : str or Vectors, optional
         Context vectors; by default those of `init`, if it has any.
@@ -45,12 +101,13 @@ def start_from(
     UsageError
         None of the corpus's words is there.
     """
-    vectors, name, options = _loaded(init, "--init")
-    if training.subwords is not None and isinstance(init, str) and is_fasttext(init):
-        vectors = _with_ngrams(vectors, init, training.subwords)
+    vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
+    if training.subwords is not None and path is not None and is_fasttext(path):
+        vectors = _with_ngrams(vectors, path, training.subwords)
     output = vectors.context
     if context is not None:
-        output, context_name, _ = _loaded(context, "--init-context")
+        loaded = load_initial(context, "--init-context")
+        output, context_name = loaded.vectors, loaded.name
         _copy(output, output.vectors, context_name, training.output, vocabulary)
         _check_same(vectors.words, output.words, name, context_name, options)
     elif output is not None and has_context(training.options):
@@ -59,20 +116,10 @@ def start_from(
     if output is not None:
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
-    if training.neighbours is not None and isinstance(init, str) and Path(init).is_dir():
-        pairs = zip(load_tables(init).neighbours or (), training.neighbours, strict=False)
+    if training.neighbours is not None and path is not None and Path(path).is_dir():
+        pairs = zip(load_tables(path).neighbours or (), training.neighbours, strict=False)
         for given, table in pairs:
             _copy(vectors, given, name, table, vocabulary)
-
-
-def _loaded(given: str | Vectors, flag: str) -> tuple[Vectors, str, dict[str, Any]]:
-    """Return vectors, what messages call them, and the options of their training, if known."""
-    if isinstance(given, str):
-        vectors = Vectors.load(given)
-        manifest = vectors.manifest or read_manifest(given)
-    else:
-        vectors, manifest = given, given.manifest or {}
-    return vectors, given if isinstance(given, str) else flag, manifest.get("options", {})
 
 
 def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:

@@ -31,12 +31,13 @@ from dcme_w2v.text.sentences import Sentence, Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
 from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.options import NewWordsOptions
 from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
 Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
-OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, HoldoutOptions,
-           OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
+OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
+           HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
            FileOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
@@ -133,7 +134,7 @@ def train(
     }
     paths, sentences = _paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
-    files["subwords"] = made[SubwordOptions]
+    files |= {"subwords": made[SubwordOptions], "new_words": made[NewWordsOptions]}
     files["checkpoints"] = made[CheckpointOptions]
     files |= {"cluster": made[ClusterOptions], "rounds": made[RoundsOptions]}
     job = TrainJob(paths, **files)

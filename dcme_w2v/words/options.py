@@ -1,0 +1,43 @@
+"""Declares the options of `train` that say which words get a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dcme_w2v.declarations import Checked, option
+from dcme_w2v.errors import UsageError
+
+
+@dataclass(frozen=True)
+class NewWordsOptions(Checked):
+    """Which words get a vector: those of the text, of earlier vectors, and one for rare words."""
+
+    init_vocab: str = option(
+        "new",
+        "words that get vectors: those of the text (new), of --init (old) or of both (union); with "
+        "old and union, counts of --init are added",
+        choices=("new", "old", "union"),
+    )
+    unk: str | None = option(
+        None,
+        "train one vector, of this word, for all words that are not in the vocabulary; <unk> if no "
+        "word is given",
+        metavar="WORD",
+        bare="<unk>",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unk is None:
+            return
+        word = self.unk.encode(errors="surrogateescape")
+        if word.split() != [word] or b"\0" in word or word == b"</s>" or not _is_text(word):
+            raise UsageError(f"--unk={self.unk!r}: must be one word, such as <unk>")
+
+
+def _is_text(word: bytes) -> bool:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
