@@ -208,7 +208,7 @@ def test_an_open_pipe_gets_each_answer_immediately(path):
 
 
 def test_completion_of_words(path):
-    completer = Completer(Vectors.load(path))
+    completer = Completer(Vectors.load(path).words)
     assert completer.matches("k") == ["king", "köln"]
     assert completer.matches("-ki") == ["-king"] and completer.matches("+wo") == ["+woman"]
     assert completer.matches("-lr") == ["-lrb-"]

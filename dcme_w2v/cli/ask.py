@@ -21,10 +21,9 @@ from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files import STANDARD, standard_input
 
 if TYPE_CHECKING:  # numpy, slow for --help
-    from dcme_w2v.words.questions import Answer, Asker, Line
-    from dcme_w2v.words.vectors import Vectors
+    from dcme_w2v.words.questions import Answer, Line
 
-    Solve = Callable[[Asker, Sequence[Line]], Iterator[Answer]]
+    Solve = Callable[[Sequence[Line]], Iterator[Answer]]
 
 _AT_ONCE = 1 << 16  # bytes of standard input
 _LONGEST = 1 << 20  # bytes of a line
@@ -57,19 +56,27 @@ def ask(path: str, words: Sequence[str], k: int, as_json: bool, kind: str) -> No
 
     if not words and path == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    asker, solve = Asker(Vectors.load(path), k), getattr(Asker, kind)
+    asker = Asker(Vectors.load(path), k)
+    answer(path, words, as_json, getattr(asker, kind), asker.vectors.words)
+
+
+def answer(
+    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
+) -> None:
+    """Answer a question by the words of `vocabulary`, or without words those of standard input.
+
+    `path` is where the answers come from, for messages.
+    """
     if words:
-        _answer_arguments(asker, path, words, as_json, solve)
+        _answer_arguments(path, words, as_json, solve)
         return
-    for lines in _lines(asker.vectors):
-        answers = solve(asker, [line.split() for line in lines])
+    for lines in _lines(vocabulary):
+        answers = solve([line.split() for line in lines])
         _print(path, [answer for answer in answers if answer.question], as_json)
 
 
-def _answer_arguments(
-    asker: Asker, path: str, words: Sequence[str], as_json: bool, solve: Solve
-) -> None:
-    [answer] = solve(asker, [[part for word in words for part in word.split()]])
+def _answer_arguments(path: str, words: Sequence[str], as_json: bool, solve: Solve) -> None:
+    [answer] = solve([[part for word in words for part in word.split()]])
     if answer.problem:
         raise UsageError(answer.problem)
     missing = f"{path}: no vector for {', '.join(answer.missing)}"
@@ -105,10 +112,10 @@ def _print(path: str, answers: Sequence[Answer], as_json: bool) -> None:
 # ---- lines ----
 
 
-def _lines(vectors: Vectors) -> Iterator[list[str]]:
+def _lines(vocabulary: Sequence[str]) -> Iterator[list[str]]:
     """Yield lists of lines: one of a prompt, otherwise as many as are there to be read."""
     if sys.stdin is not None and sys.stdin.isatty():
-        yield from ([line] for line in _prompted(vectors))
+        yield from ([line] for line in _prompted(vocabulary))
         return
     stream, rest = standard_input(), b""
     while data := stream.read1(_AT_ONCE):  # type: ignore[attr-defined]
@@ -126,11 +133,11 @@ def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
 
 
-def _prompted(vectors: Vectors) -> Iterator[str]:
+def _prompted(vocabulary: Sequence[str]) -> Iterator[str]:
     """Yield lines that are typed, with line editing, history and completion of words by Tab."""
     with contextlib.suppress(ImportError):
         readline = importlib.import_module("readline")
-        readline.set_completer(Completer(vectors).complete)
+        readline.set_completer(Completer(vocabulary).complete)
         readline.set_completer_delims(" \t\n")
         with_libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if with_libedit else "tab: complete")
@@ -143,8 +150,8 @@ def _prompted(vectors: Vectors) -> Iterator[str]:
 class Completer:
     """Completes words of the vocabulary, also behind a sign, for readline."""
 
-    def __init__(self, vectors: Vectors) -> None:
-        self._vectors = vectors
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self._vocabulary = vocabulary
         self._sorted: list[str] = []
         self._matches: list[str] = []
 
@@ -156,7 +163,7 @@ class Completer:
 
     def matches(self, text: str) -> list[str]:
         """Return the first words in order of letters that start with a text."""
-        self._sorted = self._sorted or sorted(self._vectors.words)
+        self._sorted = self._sorted or sorted(self._vocabulary)
         found = self._starting_with(text)
         if not found and text[:1] in ("+", "-"):
             found = [text[0] + word for word in self._starting_with(text[1:])]

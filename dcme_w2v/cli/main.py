@@ -29,6 +29,8 @@ COMMANDS = {
     "analogy": "dcme_w2v.cli.neighbors:analogy",
     "similarity": "dcme_w2v.cli.neighbors:similarity",
     "odd-one-out": "dcme_w2v.cli.neighbors:odd_one_out",
+    "score": "dcme_w2v.cli.predictions:score",
+    "predict-word": "dcme_w2v.cli.predictions:predict_word",
     "merge": "dcme_w2v.cli.merge:merge",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",

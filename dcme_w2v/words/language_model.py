@@ -129,6 +129,33 @@ class LanguageModel:
         ]
         return _figures("", np.concatenate(logs, axis=1), "words")
 
+    def log_probabilities(
+        self, ids: NDArray[np.uint32], threads: int | None = 1
+    ) -> NDArray[np.float64]:
+        """Return the log-probability of each token of an encoded text, given its context.
+
+        Every sentence has at least two tokens. For negative sampling the noise distribution is
+        added to the scores, if word counts are known.
+        """
+        parts = [
+            self._logs(*contexts(piece, self.input, self.window, self.neighbours), threads, near)[
+                -1
+            ]
+            for piece in pieces(ids)
+            for near in [self.classes.scores(piece) if self.classes else None]
+        ]
+        return np.concatenate(parts)
+
+    def distribution(self, ids: NDArray[np.uint32], place: int) -> NDArray[np.float64]:
+        """Return the probability of each word at a place of a sentence of at least two tokens."""
+        h, _ = contexts(ids, self.input, self.window, self.neighbours)
+        scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
+        if self.classes is not None:
+            here = slice(place, place + 1)
+            scores += self.classes.scores(ids).block(here, slice(None))[0]
+        shares = np.exp(scores - scores.max())
+        return np.asarray(shares / shares.sum())
+
     def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
         """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
 
@@ -143,7 +170,7 @@ class LanguageModel:
         self,
         h: NDArray[np.float32],
         targets: NDArray[np.int64],
-        threads: int = 1,
+        threads: int | None = 1,
         near: ClassScores | None = None,
     ) -> NDArray[np.float64]:
         return log_probabilities(h, targets, self.output, self.biases, threads, near)

@@ -1,0 +1,127 @@
+"""The commands `score` and `predict-word`: what a saved model says of a text."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dcme_w2v.cli.ask import answer
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import json_option, option_of, threads_option
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files import STANDARD
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.paths import Paths
+
+if TYPE_CHECKING:  # numpy, slow for --help
+    from dcme_w2v.words.predictions import ScoredLine
+
+
+@click.command(
+    cls=Command,
+    example="dcme-w2v score model text.txt\ndcme-w2v score model - --tokens < text.txt",
+)
+@click.argument("model")
+@click.argument("corpus", nargs=-1)
+@click.option("--tokens", is_flag=True, help="a token a line, with an empty line between lines")
+@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
+@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@option_of(VocabularyOptions, "encoding_errors")
+@threads_option
+@json_option
+def score(
+    model: str,
+    corpus: tuple[str, ...],
+    tokens: bool,
+    context: str | None,
+    read_vocab: str | None,
+    encoding_errors: str,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Print the log-probability of each line of a text under a model.
+
+    MODEL is a folder of train --output-tables, or vectors with --output-context. Each token is
+    predicted from the words on both sides of it, so that the sum over a line compares lines and is
+    not the log-probability of the line. Prints the sum in nats, the number of tokens scored and the
+    line, separated by tabs. A token that is out of vocabulary, or has no known word beside it, is
+    not scored: nan.
+    """
+    from dcme_w2v.words.language_model import LanguageModel
+    from dcme_w2v.words.predictions import scored_lines
+
+    if not corpus:
+        raise UsageError("no text; give files or folders, or - for standard input")
+    if [model, context, read_vocab, *corpus].count(STANDARD) > 1:
+        raise UsageError("standard input is given twice; give a file for one of them")
+    paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
+    paths.reads("--read-vocab", read_vocab).check()
+    loaded = LanguageModel.load(model, context, read_vocab)
+    show = _as_json if as_json else _as_tokens if tokens else _as_line
+    for line in scored_lines(loaded, corpus, threads, encoding_errors):
+        click.echo(show(line))
+
+
+def _as_line(line: ScoredLine) -> str:
+    return f"{line.log_probability:.6g}\t{line.scored}\t{' '.join(line.tokens)}"
+
+
+def _as_tokens(line: ScoredLine) -> str:
+    pairs = zip(line.tokens, line.log_probabilities.tolist(), strict=True)
+    return "".join(f"{token}\t{number:.6g}\n" for token, number in pairs)
+
+
+def _as_json(line: ScoredLine) -> str:
+    record: dict[str, Any] = {
+        "log_probability": line.log_probability if line.scored else None,
+        "scored": line.scored,
+        "tokens": line.tokens,
+        "log_probabilities": [
+            None if math.isnan(one) else one for one in line.log_probabilities.tolist()
+        ],
+    }
+    return json.dumps(record)
+
+
+@click.command("predict-word", cls=Command, example="dcme-w2v predict-word model the queen _ spain")
+@click.argument("model")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="number of words in each answer",
+)
+@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
+@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@json_option
+def predict_word(
+    model: str,
+    words: tuple[str, ...],
+    k: int,
+    context: str | None,
+    read_vocab: str | None,
+    as_json: bool,
+) -> None:
+    """Print the most probable words for a gap in a line, and their probabilities.
+
+    The gap is the word _. MODEL is as for score. The model predicts from both sides: a gap at the
+    end of the line is the last word of a sentence, not the next one. Out-of-vocabulary words are
+    listed on stderr and skipped. Without WORD, lines are read from standard input; then each line
+    of the answer starts with the question.
+    """
+    from dcme_w2v.words.language_model import LanguageModel
+    from dcme_w2v.words.predictions import Predictor
+
+    if not words and STANDARD in (model, context, read_vocab):
+        raise UsageError("the model is standard input; give the words as arguments")
+    Paths().reads("MODEL", model).reads("--context", context).reads(
+        "--read-vocab", read_vocab
+    ).check()
+    predictor = Predictor(LanguageModel.load(model, context, read_vocab), k)
+    answer(model, words, as_json, predictor.gaps, predictor.words)
