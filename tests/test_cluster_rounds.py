@@ -244,6 +244,29 @@ def test_tls_needs_certificates():
         pass
 
 
+def test_nobody_else_can_connect_to_local_workers(cluster):
+    """Only the program has the key: a task of another user would run as this one."""
+    pytest.importorskip("cryptography")
+    distributed = pytest.importorskip("distributed")
+    address = cluster._client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:")
+    other = distributed.Security.temporary()
+    for target, security in ((address, other), (address.replace("tls", "tcp"), None)):
+        with pytest.raises(OSError):
+            distributed.Client(target, security=security, timeout=5, set_as_default=False)
+
+
+def test_local_workers_without_encryption_are_a_warning(monkeypatch):
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    heard = Hearing()
+    assert engine._security(heard) is None
+    assert heard.lines == [
+        "warning: other users of this machine can connect to the workers; install "
+        "'dcme-w2v[cluster]' for encrypted connections"
+    ]
+
+
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
     engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
     monkeypatch.setattr(engine, "__version__", "9.9")

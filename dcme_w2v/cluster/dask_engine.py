@@ -317,11 +317,12 @@ def opened(
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
         stack.callback(logging.getLogger("distributed").setLevel, _quiet_logs())
-        started = None
+        started, security = None, None
         if local:
-            started = stack.enter_context(_started(local, dashboard))
+            security = _security(reporter)
+            started = stack.enter_context(_started(local, dashboard, security))
             target = started.scheduler_address
-        client = stack.enter_context(_client(address, target))
+        client = stack.enter_context(_client(address, target, security))
         if local:
             client.register_plugin(_Deaf())
         if dashboard and started is not None:
@@ -342,8 +343,20 @@ def _quiet_logs() -> int:
     return before
 
 
+def _security(reporter: Reporter) -> Any:
+    """Return certificates for one run, without which other users could give workers tasks."""
+    try:
+        return distributed.Security.temporary()  # type: ignore[no-untyped-call]
+    except ImportError:
+        reporter.message(
+            "warning: other users of this machine can connect to the workers; install "
+            "'dcme-w2v[cluster]' for encrypted connections"
+        )
+        return None
+
+
 @contextlib.contextmanager
-def _started(workers: int, dashboard: bool) -> Iterator[Any]:
+def _started(workers: int, dashboard: bool, security: Any) -> Iterator[Any]:
     """Start worker processes that listen on the loopback interface only and die with this one."""
     try:
         with (
@@ -353,6 +366,7 @@ def _started(workers: int, dashboard: bool) -> Iterator[Any]:
                 threads_per_worker=1,
                 processes=True,
                 host=LOOPBACK,
+                security=security,
                 dashboard_address=f"{LOOPBACK}:0",
                 scheduler_kwargs={"dashboard": dashboard},
                 memory_limit=0,  # no spilling to disk, and no killing below the system's limit
@@ -379,8 +393,9 @@ class _Deaf(distributed.WorkerPlugin):
 
 
 @contextlib.contextmanager
-def _client(address: str, target: str | None) -> Iterator[Any]:
-    if str(target).startswith("tls:") and not dask.config.get("distributed.comm.tls.client.cert"):
+def _client(address: str, target: str | None, security: Any) -> Iterator[Any]:
+    certificates = security or dask.config.get("distributed.comm.tls.client.cert")
+    if str(target).startswith("tls:") and not certificates:
         raise ClusterError(
             f"--cluster={address}: needs certificates; set distributed.comm.tls in the "
             "configuration of Dask"
@@ -389,7 +404,7 @@ def _client(address: str, target: str | None) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions, which are checked below
             client = distributed.Client(  # type: ignore[no-untyped-call]
-                target, timeout=CONNECT_SECONDS, set_as_default=False
+                target, timeout=CONNECT_SECONDS, set_as_default=False, security=security
             )
     except (OSError, distributed.TimeoutError, ValueError) as error:
         raise ClusterError(
