@@ -7,6 +7,7 @@ package only are in its `options.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -261,8 +262,26 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sample": 0.0,
         "negative": 15,
         "top_items": 0,
+        "word_order": True,
+        "neighbor_classes": 63,
     },
 }
+
+
+def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a preset sets, without those that the given ones do not support."""
+    values = dict(PRESETS[preset])
+    without_order = (
+        given.get("model") == "skipgram" or given.get("objective") == "hs",
+        given.get("subwords") is not None,
+        given.get("cluster") is not None,
+        given.get("word_order") is False,
+    )
+    if any(without_order):
+        values.pop("word_order", None)
+    if any(without_order) or given.get("dcme_update") == "paper":
+        values.pop("neighbor_classes", None)
+    return values
 
 
 @dataclass(frozen=True)

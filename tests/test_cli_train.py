@@ -75,6 +75,25 @@ def test_explicit_options_override_a_preset(tmp_path, corpus):
     assert left == PRESETS["likelihood"] | {"window": 5, "sample": 0.01}
 
 
+@pytest.mark.parametrize(
+    ("flags", "word_order", "classes"),
+    [
+        (["--neighbor-classes", "0"], True, 0),
+        (["--dcme-update", "paper"], True, 0),
+        (["--model", "skipgram"], False, 0),
+        (["-hs", "1"], False, 0),
+        (["--objective", "ns", "--subwords", "3-3", "--buckets", "20"], False, 0),
+    ],
+)
+def test_a_preset_has_word_order_where_it_is_supported(
+    tmp_path, corpus, flags, word_order, classes
+):
+    output = tmp_path / "v.bin"
+    assert train(corpus, output, "--preset", "likelihood", "--epochs", "1", *flags) == 0
+    used = manifest(output)["options"]
+    assert (used["word_order"], used["neighbor_classes"]) == (word_order, classes)
+
+
 @pytest.mark.parametrize(("objective", "words"), [("ns", 10), ("nce", 5), ("dcme", 10)])
 def test_the_default_of_negative_depends_on_the_objective(tmp_path, corpus, objective, words):
     output = tmp_path / "v.bin"

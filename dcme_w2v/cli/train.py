@@ -18,7 +18,6 @@ from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import check_standard_output
 from dcme_w2v.options import (
-    PRESETS,
     CheckpointOptions,
     FileOptions,
     HoldoutOptions,
@@ -28,6 +27,7 @@ from dcme_w2v.options import (
     SubwordOptions,
     TrainOptions,
     VocabularyOptions,
+    preset_values,
 )
 from dcme_w2v.words.options import NewWordsOptions
 
@@ -62,7 +62,8 @@ def _resolve_flags(ctx: click.Context) -> None:
         values[name] = meanings[given]
     values["quiet"] |= values.pop("debug") == 0
     preset = PresetOptions(values["preset"]).preset
-    for name, value in PRESETS[preset].items() if preset else ():
+    given = {name: value for name, value in values.items() if name != "word_order"}
+    for name, value in preset_values(preset, given).items() if preset else ():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             values[name] = value
 

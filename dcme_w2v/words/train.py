@@ -24,6 +24,7 @@ from dcme_w2v.options import (
     SubwordOptions,
     TrainOptions,
     VocabularyOptions,
+    preset_values,
 )
 from dcme_w2v.progress import ProgressUpdate, reporting_to
 from dcme_w2v.text.corpus import is_corpus_path
@@ -123,7 +124,7 @@ def train(
     objects = {name: given.pop(name, None) for name in ("read_vocab", "init", "init_context")}
     preset = given.get("preset")
     if preset in PRESETS:
-        given = {**PRESETS[preset], **given}
+        given = {**preset_values(preset, given), **given}
     made: dict[Any, Any] = {cls: _made(cls, given) for cls in OPTIONS}
     defaults = {name: item.default for name, item in FIELDS.items()}
     warn_of_options(OPTIONS, options, {**defaults, **given})
