@@ -449,12 +449,18 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     """
     loss = _finite(record["loss"])
     step = step_of(record)
-    parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.6g}")]
+    parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
     for name, label in HELD_OUT_LABELS.items():
         if record.get(name) is not None:
             error = record.get(ERRORS.get(name, ""))
-            parts.append(f"{label} {record[name]:.4f}" + (f" ± {error:.2g}" if error else ""))
-    return ", ".join([*parts, f"{record['seconds']:.1f} s"])
+            parts.append(f"{label} {_short(record[name])}" + (f" ± {error:.1g}" if error else ""))
+    seconds = record["seconds"]
+    return ", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"])
+
+
+def _short(number: float) -> str:
+    """Return a number with three decimals, or two from 10 on."""
+    return f"{number:.{3 if abs(number) < 10 else 2}f}"
 
 
 def _finite(value: Any) -> Any:

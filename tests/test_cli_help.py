@@ -62,16 +62,17 @@ def test_a_command_without_arguments_shows_its_usage(arguments, capsys):
     assert capsys.readouterr().err.startswith(f"Usage: dcme-w2v {' '.join(arguments)} ")
 
 
-@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("alias", [*ALIASES, "most_similar"])
 def test_commands_of_other_programs_run(alias, capsys):
     assert run([alias, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"Usage: dcme-w2v {ALIASES[alias]} ")
+    ours = ALIASES[alias.replace("_", "-")]
+    assert capsys.readouterr().out.startswith(f"Usage: dcme-w2v {ours} ")
 
 
-@pytest.mark.parametrize("name", COMMAND_HINTS)
+@pytest.mark.parametrize("name", [*COMMAND_HINTS, "doesnt_match", "vocab_count"])
 def test_commands_of_other_programs_get_a_hint(name, capsys):
     assert run([name, "x"]) == 2
-    assert COMMAND_HINTS[name] in capsys.readouterr().err
+    assert COMMAND_HINTS[name.replace("_", "-")] in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from helpers import refused, save
+from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
 
@@ -80,6 +81,23 @@ def test_words_by_tsne(tmp_path):
     path = save(tmp_path / "v.npy", [f"w{i}" for i in range(60)], random.normal(size=(60, 9)))
     assert run(["plot", str(path), "--output", str(tmp_path / "p.png"), "--limit", "50"]) == 0
     assert (tmp_path / "p.png").stat().st_size > 1000
+
+
+def test_names_are_not_markup(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("$\\frac$", "_log"):
+        log(tmp_path / name, [3, 2])
+    assert run(["plot", "$\\frac$", "_log", "--output", "logs.svg"]) == 0
+    table = {**TABLE, "rows": [["_a $\\frac$", *TABLE["rows"][0][1:]]]}
+    (tmp_path / "t.json").write_text(json.dumps(table))
+    assert run(["plot", "t.json", "--column", "speed", "--output", "table.svg"]) == 0
+    save_npz("rows.npz", csr_matrix(np.eye(4, 5, dtype=np.float32)))
+    (tmp_path / "labels").write_text("_log\n$\\frac$\n_log\nb\n")
+    flags = ["--labels", "labels", "--method", "pca", "--output", "rows.svg"]
+    assert run(["scdv", "plot", "rows.npz", *flags]) == 0
+    for picture in ("logs.svg", "table.svg", "rows.svg"):
+        svg = texts_of(tmp_path / picture)
+        assert "$\\frac$<" in svg and ("_a " if picture == "table.svg" else "_log<") in svg
 
 
 def test_tables(tmp_path, capsys):

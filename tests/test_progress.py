@@ -50,6 +50,17 @@ def test_an_epoch_without_a_loss_shows_none():
     assert epoch_line({**record, "loss": 1.25}) == "epoch 2: loss 1.25, 0.5 s"
 
 
+@pytest.mark.parametrize("last", ["heldout_log_probability_with_noise", "heldout_gap"])
+def test_the_line_of_an_epoch_has_100_characters_at_most(last):
+    record = {
+        "round": 100, "loss": 12.345678, "seconds": 12_345.67, "lr": 0.05,
+        "heldout_log_probability": -12.345678, "heldout_standard_error": 0.012345,
+        "heldout_log_mean_probability": -12.345678, last: -12.345678,
+    }  # fmt: skip
+    assert len(epoch_line(record)) <= 100
+    assert epoch_line(record).endswith(", log mean p -12.35, 12346 s")
+
+
 def test_lines_without_a_total_have_no_eta():
     clock, out = Clock(), io.StringIO()
     lines = Lines(out, clock=clock)
@@ -72,7 +83,7 @@ def test_a_terminal_gets_a_bar_and_lines_above_it():
     drawn = screen.getvalue()
     assert "counting: 100%" in drawn
     assert "training: 100%" in drawn
-    assert "epoch 1: loss 0.25, held-out log p -3.5000, 2.0 s\n" in drawn
+    assert "epoch 1: loss 0.25, held-out log p -3.500, 2.0 s\n" in drawn
 
 
 def test_a_terminal_that_reports_no_size_gets_a_bar():

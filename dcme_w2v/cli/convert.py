@@ -27,7 +27,7 @@ def convert(source: str, target: str, **values: Any) -> None:
 
     The format of IN is detected from its content. IN may be compressed (gzip, bzip2, xz, zstd),
     have no header (GloVe), or no newlines after binary vectors. - is standard input or output. The
-    words of X.npy are in X.vocab beside it.
+    words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.words.exports import export, exported_with

@@ -26,11 +26,12 @@ COMMAND_HINTS = {
     "cbow": "dcme-w2v train --model cbow",
     "word2vec": "dcme-w2v train",
     "glove": "dcme-w2v train",
-    "vocab_count": "dcme-w2v vocab",
+    "vocab-count": "dcme-w2v vocab",
     "analogies": "dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS",
     "compute-accuracy": "dcme-w2v eval analogies VECTORS QUESTIONS",
     "doesnt-match": "dcme-w2v odd-one-out VECTORS WORD...",
     "supervised": "dcme-w2v classify train",
+    "train-supervised": "dcme-w2v classify train",
     "predict": "dcme-w2v classify predict",
     "predict-prob": "dcme-w2v classify predict",
     "test": "dcme-w2v classify test",
@@ -107,10 +108,11 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of the first argument and check its flags."""
         known = self.list_commands(ctx)
-        if args[0] not in known and ALIASES.get(args[0]) in known:
-            args = [ALIASES[args[0]], *args[1:]]
+        plain = _plain_name(args[0])  # doesnt_match is doesnt-match
+        if args[0] not in known and ALIASES.get(plain) in known:
+            args = [ALIASES[plain], *args[1:]]
         if args[0] not in known and not ctx.resilient_parsing:
-            instead = COMMAND_HINTS.get(args[0])
+            instead = COMMAND_HINTS.get(plain)
             hint = f"use {instead}" if instead else _hint(args[0], known, ctx)
             raise UsageError(f"unknown command {args[0]}; {hint}")
         name, command, rest = super().resolve_command(ctx, args)

@@ -18,7 +18,7 @@ def info(file: str, as_json: bool) -> None:
 
     FILE: word vectors of any format, a folder of a model or of checkpoints, a manifest, a log of
     --log-json, a vocabulary, a table of phrases, sparse rows (.npz, .svm), arrays (.npz, .npy).
-    The command is known of vectors with a manifest beside them, of models and of checkpoints.
+    The command is recorded for vectors with a manifest, for models and for checkpoints.
     """
     from dcme_w2v.info import as_text, describe
 

@@ -102,10 +102,10 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
-    is a sentence, tokens are separated by whitespace. Beside the vectors, VECTORS.json records how
-    they were made. Command lines of word2vec.c work unchanged. With several threads, results differ
-    between runs, unless --deterministic is given. SIGINT, SIGTERM or
-    SIGHUP saves the state and stops.
+    is a sentence, tokens are separated by whitespace. VECTORS.json records how the vectors
+    were made. Command lines of word2vec.c work unchanged. With several threads, results differ
+    between runs, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the state and
+    stops.
     """
     from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.progress import reporting

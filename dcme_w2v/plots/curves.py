@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.plots.figure import new_figure, style_of, write_figure
+from dcme_w2v.plots.figure import new_figure, plain_text, style_of, write_figure
 from dcme_w2v.run_log import read_log
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
@@ -42,7 +42,9 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
         for number, (path, log) in enumerate(zip(paths, logs, strict=True)):
             x, y = _curve(log, name, "epoch" if by_epoch else "progress")
             style = style_of(number)
-            panel.plot(x, y, label=path, markersize=4 if len(x) <= _MANY_POINTS else 0, **style)
+            panel.plot(
+                x, y, label=plain_text(path), markersize=4 if len(x) <= _MANY_POINTS else 0, **style
+            )
         panel.set_xlabel("epoch" if by_epoch else _unit_of(logs))
         panel.set_ylabel(name.replace("_", " "))
         panel.grid(alpha=0.3)

@@ -47,6 +47,14 @@ def style_of(number: int) -> dict[str, Any]:
     }
 
 
+def plain_text(name: str) -> str:
+    """Return a name as matplotlib draws it unchanged.
+
+    It reads ``$`` as mathematics, and leaves names that start with an underscore out of legends.
+    """
+    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
+
+
 def write_figure(figure: Any, path: str) -> None:
     """Write a picture: PNG, or PDF or SVG by the suffix; ``-`` is standard output."""
     import matplotlib

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.plots.figure import COLOURS, new_figure, picture_format, style_of, write_figure
+from dcme_w2v.plots.figure import (
+    COLOURS,
+    new_figure,
+    picture_format,
+    plain_text,
+    style_of,
+    write_figure,
+)
 from dcme_w2v.plots.layout import DIMENSIONS, check_method, tsne
 
 _IN_LEGEND = 40
@@ -82,7 +89,7 @@ def draw(
             x, y = points[own == name].T
             style = style_of(number)
             marker, colour = style["marker"], style["color"]
-            axes.scatter(x, y, s=8, marker=marker, color=colour, label=name or "(none)")
+            axes.scatter(x, y, s=8, marker=marker, color=colour, label=plain_text(name) or "(none)")
         if len(names) <= _IN_LEGEND:
             axes.legend(fontsize=7, markerscale=2, loc="best")
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.plots.figure import COLOURS, new_figure, style_of, write_figure
+from dcme_w2v.plots.figure import COLOURS, new_figure, plain_text, style_of, write_figure
 
 Table = dict[str, Any]
 
@@ -85,12 +85,12 @@ def _draw_bars(table: Table, axes: Any) -> None:
     bars = chart_values(table, table["chart"]["x"])
     if not bars:
         raise UsageError(f"--column={table['chart']['x']}: has no numbers; name another")
-    names, values = [name for name, _ in bars], [value for _, value in bars]
+    names, values = [plain_text(name) for name, _ in bars], [value for _, value in bars]
     drawn = axes.barh(names, values, color=COLOURS[0])
     axes.bar_label(drawn, padding=3)
     axes.margins(x=0.1)
     axes.invert_yaxis()
-    axes.set_xlabel(table["chart"]["x"])
+    axes.set_xlabel(plain_text(table["chart"]["x"]))
     if min(values) > 10 * (max(values) - min(values)) or max(values) < 0:
         room = 0.1 * (max(values) - min(values) or 1)
         axes.set_xlim(min(values) - room, max(values) + room)
@@ -102,8 +102,8 @@ def _draw_lines(table: Table, axes: Any) -> None:
     points = [dict(chart_values(table, column)) for column in columns]
     for number, name in enumerate(points[0]):
         values = [one[name] for one in points if name in one]
-        axes.plot(places[: len(values)], values, label=name, **style_of(number))
-    axes.set_xticks(places, columns)
-    axes.set_xlabel(table["chart"]["xlabel"])
-    axes.set_ylabel(table["chart"]["ylabel"])
+        axes.plot(places[: len(values)], values, label=plain_text(name), **style_of(number))
+    axes.set_xticks(places, [plain_text(column) for column in columns])
+    axes.set_xlabel(plain_text(table["chart"]["xlabel"]))
+    axes.set_ylabel(plain_text(table["chart"]["ylabel"]))
     axes.legend(fontsize="small")
