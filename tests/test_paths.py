@@ -24,7 +24,7 @@ from dcme_w2v.cli.main import run
 def test_every_command_and_every_path_is_in_the_table():
     commands = {name for name, one in ALL_COMMANDS.items() if not isinstance(one, click.Group)}
     assert commands == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
-    numbers = ("N", "X", "N|Nm", "0|1", "0")
+    numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]")
     for name in commands:
         rows = [row for row in ROWS if f"dcme-w2v {row.command}" == name]
         known = {one for row in rows for one in (*row.reads, *row.writes, *row.texts)}

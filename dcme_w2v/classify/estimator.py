@@ -11,10 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
-from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, resolved
+from dcme_w2v.classify.options import (
+    SECONDS,
+    ClassifyOptions,
+    DistributeOptions,
+    TuneOptions,
+    resolved,
+)
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.top import most_probable
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
@@ -32,7 +39,13 @@ from dcme_w2v.sklearn_base import (
 
 @parameters(
     ClassifyOptions,
-    last={"class_weight": None, "cluster": None, "shards": None, "distribute": "mixture"},
+    last={
+        "class_weight": None,
+        "tune": None,
+        "cluster": None,
+        "shards": None,
+        "distribute": "mixture",
+    },
     without=("patience",),
 )
 class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,6 +57,9 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied with `sample_weight`; "balanced" gives all classes the
         same total weight.
+    tune : float, bool or None, default None
+        Of `fit`: choose loss, learning rate, epochs and L2 regularisation, as far as they are
+        None, on rows held out, for so many seconds at most; True: 60. Needs 10 rows.
     cluster : str or None, default None
         Of `fit`: train on the workers of this address: ``"local:4"``, ``"tcp://HOST:PORT"``,
         ``"tls://HOST:PORT"`` or a scheduler file of Dask.
@@ -71,6 +87,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     lr_ : float
         Of `fit`: the initial learning rate in use. The default is that of the parameter `lr`, or
         lower, if there are 10,000 rows and 150 a class: a tenth of them, held out, chooses.
+    tuned_ : dict
+        Of `fit` with `tune`: the parameters that were chosen.
     epochs_ : list of dict
         Of `fit`: each epoch's `epoch`, `seconds`, `loss` and `lr`.
 
@@ -125,15 +143,20 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             CheckpointOptions(),
         )
         options = resolved(given, len(self.classes_))
-        self.objective_ = options.objective
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
             kept = weights > 0
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
-        if is_open(given, options, data, len(self.classes_)):
+        if (seconds := _seconds_of(self.tune)) is not None:
+            if elsewhere is not None:
+                raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
+            search = Search(Rows(matrix), data.labels, len(self.classes_), given, seconds, weights)
+            self.tuned_ = dict((tuned := search.run()).setting)
+            options = tuned.options(given, len(self.classes_))
+        elif is_open(given, options, data, len(self.classes_)):
             options = chosen_rate(data, len(self.classes_), options).options
-        self.lr_ = options.lr
+        self.objective_, self.lr_ = options.objective, options.lr
         try:
             trained_by = None if elsewhere is None else elsewhere.train
             self._take(*fit(data, len(self.classes_), options, elsewhere=trained_by))
@@ -234,6 +257,13 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.solver == "sgd" and self.threads != 1
         return tags
+
+
+def _seconds_of(tune: Any) -> float | None:
+    """Return the seconds of a search; None for none."""
+    if tune is None or tune is False:
+        return None
+    return TuneOptions(SECONDS if tune is True else tune).tune
 
 
 def _class_weights(

@@ -111,17 +111,44 @@ class TextFeatures:
         CorpusError
             There are no features.
         """
+        return self._weighted(self.fit_counts(documents))
+
+    def fit_counts(self, documents: Iterable[bytes]) -> csr_matrix:
+        """Choose the columns and return the documents' counts; see `fit_transform`."""
         if self.options.hashing is not None:
             counts = self._counts(documents, self._hashed, self.options.hashing)
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
         else:
             counts = self._most_frequent(documents)
+        self._set_idf(counts)
+        return counts
+
+    def _set_idf(self, counts: csr_matrix) -> None:
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
             self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
-        return self._weighted(counts)
+
+    def narrowed(
+        self, options: FeatureOptions, counts: csr_matrix
+    ) -> tuple[TextFeatures, csr_matrix]:
+        """Return the first of these columns, weighted, without reading the documents again.
+
+        Parameters
+        ----------
+        options : FeatureOptions
+            With fewer features, or another weighting or norm; the others are those of `self`.
+        counts : csr_matrix
+            As `fit_counts` returned them.
+        """
+        names = self.names
+        if names is not None and len(names) > options.most_features:
+            names, counts = names[: options.most_features], counts[:, : options.most_features]
+        found = TextFeatures.restored(options, names, self.idf, self.buckets, self.width)
+        found.tag_pairs = self.tag_pairs
+        found._set_idf(counts)
+        return found, found._weighted(counts)
 
     def _occurring(self, counts: csr_matrix) -> csr_matrix:
         """Give a column to each hash value that occurs."""

@@ -55,6 +55,11 @@ class Labelled:
         flat = [label for labels in self.labels for label in labels]
         return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
 
+    def some(self, chosen: NDArray[np.int64]) -> Labelled:
+        """Return the documents of these numbers."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Labelled(csr_matrix(self.matrix[chosen]), [self.labels[i] for i in chosen], weights)
+
 
 def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labelled documents."""

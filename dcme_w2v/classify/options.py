@@ -252,6 +252,24 @@ class DocumentHoldoutOptions(HoldoutOptions):
     )
 
 
+SECONDS = 60.0  # of a search of settings, at most
+
+
+@dataclass(frozen=True)
+class TuneOptions(Checked):
+    """Whether settings that are not given are searched."""
+
+    tune: float | None = option(
+        None,
+        "choose loss, learning rate, epochs, L2, n-grams, number and weighting of features, as far "
+        "as not given, on held-out documents, for X seconds at most (default of X: 60)",
+        metavar="SECONDS",
+        above=0.0,
+        maximum=1e9,
+        bare=f"{SECONDS:g}",
+    )
+
+
 @dataclass(frozen=True)
 class DistributeOptions(ClusterOptions):
     """How a classifier is trained on a cluster."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -28,6 +29,7 @@ from dcme_w2v.classify.dataset import (
     read_rows,
     read_text,
 )
+from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Elsewhere, Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
@@ -36,11 +38,13 @@ from dcme_w2v.classify.options import (
     ClassifyOptions,
     DistributeOptions,
     FeatureOptions,
+    TuneOptions,
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
+from dcme_w2v.classify.tune import Rows, Search, Tuned
 from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.disk import disk_plan, require_disk
 from dcme_w2v.engine.interrupts import ReceivedSignal
@@ -65,12 +69,18 @@ class TrainJob(DocumentsJob):
     ----------
     holdout : HoldoutOptions
         Held-out documents: a share of the documents, or a file.
+    tune : TuneOptions
+        Whether settings are searched.
+    fixed : frozenset of str
+        Options of features that are not searched.
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
         resume from.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
+    tune: TuneOptions = field(default_factory=TuneOptions)
+    fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
 
 
@@ -120,6 +130,7 @@ def train(
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
+    _check_tune(job, distribute)
     elsewhere = None
     if distribute is not None:
         options, elsewhere = distributed(distribute, options, job.checkpoints)
@@ -127,8 +138,17 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "lr", "min_lr")
-    with open_folder(job.checkpoints) as folder:
+    with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         read, classes, text = _read_documents(job, features, options, reporter)
+        tuned = None
+        if job.tune.tune is not None:
+            received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
+            signals = contextlib.nullcontext(received)
+            tuned, read, text = _tuned(
+                job, features, options, read, classes, text, reporter, received
+            )
+            options = tuned.options(options, len(classes))
+            features = features if text is None else text.options
         holdout = _holdout(job, text, read, classes)
         options, given = resolved(options, len(classes)), options
         if given.objective == "auto" and options.solver == "sgd":
@@ -163,6 +183,8 @@ def train(
                 "read_seconds": round(read_seconds, 3),
                 "train_seconds": round(seconds, 3),
             }
+            if tuned is not None:
+                model.record["tune"] = tuned.record
             if choice is not None:
                 model.record["rate"] = choice.record
             if elsewhere is not None:
@@ -261,8 +283,12 @@ def _read_documents(
     """Read the documents and report their number."""
     reporter.stage("reading", None, "documents")
     share = job.holdout.fraction or 0.0
-    text = None if are_vectors(job.docs) else TextFeatures(features)
-    if text is not None:
+    text: TextFeatures | None = None
+    if not are_vectors(job.docs):
+        if job.tune.tune is None:
+            text = TextFeatures(features)
+        else:
+            text = KeptText(FeatureSets.widest(features, job.fixed))
         read = read_text(job.docs, job.labels, text, share, options.seed)
     else:
         read = read_rows(job.docs, job.labels, share, options.seed)
@@ -272,6 +298,46 @@ def _read_documents(
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
     reporter.message(corpus_line(read, classes, " left out"))
     return read, classes, text
+
+
+def _tuned(
+    job: TrainJob,
+    features: FeatureOptions,
+    options: ClassifyOptions,
+    read: Dataset,
+    classes: Sequence[str],
+    text: TextFeatures | None,
+    reporter: Reporter,
+    received: ReceivedSignal,
+) -> tuple[Tuned, Dataset, TextFeatures | None]:
+    """Search settings; returns them and the documents with them."""
+    labels, number = numbers_of(read.labels, classes), len(classes)
+    sets: Rows | FeatureSets = Rows(read.matrix)
+    if isinstance(text, KeptText):
+        sets = FeatureSets(text, features, job.fixed, number)
+    seconds = job.tune.tune or 0.0
+    search = Search(sets, labels, number, options, seconds, None, reporter, received)
+    tuned = search.run()
+    reporter.message(tuned.line)
+    if isinstance(sets, FeatureSets):
+        text, read = sets.dataset(read, tuned.setting)
+    return tuned, read, text
+
+
+def _check_tune(job: TrainJob, distribute: DistributeOptions | None) -> None:
+    """Raise if something excludes a search."""
+    if job.tune.tune is None:
+        return
+    folder, other = job.checkpoints.folder, None
+    if folder is not None:
+        other = "--resume" if job.checkpoints.checkpoint is None else "--checkpoint"
+    if distribute is not None and distribute.cluster is not None:
+        other = "--cluster"
+    if other is not None:
+        raise UsageError(
+            f"--tune={job.tune.tune:g}: is not supported with {other}; choose without it first, "
+            "and give what was chosen"
+        )
 
 
 def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> None:

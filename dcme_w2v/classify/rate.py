@@ -101,8 +101,8 @@ def chosen_rate(data: Labelled, classes: int, options: ClassifyOptions) -> Choic
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
     part, rest = count // SHARE, min(count // 10, HELD_OUT)
-    learned = _some(data, np.sort(order[:part]))
-    held = _some(data, np.sort(order[part : part + rest]))
+    learned = data.some(np.sort(order[:part]))
+    held = data.some(np.sort(order[part : part + rest]))
     measured = _Trials(learned, held, classes, options)
     assert options.lr is not None
     default, trials = options.lr, []
@@ -134,11 +134,6 @@ def _best_power(trial: Callable[[int], NDArray[np.float64]]) -> float:
 
 def _at(options: ClassifyOptions, rate: float) -> ClassifyOptions:
     return dataclasses.replace(options, lr=rate, min_lr=rate / 10_000)
-
-
-def _some(data: Labelled, chosen: NDArray[np.int64]) -> Labelled:
-    weights = None if data.weights is None else data.weights[chosen]
-    return Labelled(csr_matrix(data.matrix[chosen]), [data.labels[i] for i in chosen], weights)
 
 
 class _Trials:

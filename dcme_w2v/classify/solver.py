@@ -42,7 +42,8 @@ def solve(
     sample_weight : ndarray of float32, shape (instances,), optional
         Positive weights of the instances (default: 1).
     weights : Weights, optional
-        Zeros, where the result goes, and that of each iteration while `watch` is called.
+        Where to start, by default zeros; the result goes there, and that of each iteration while
+        `watch` is called.
     """
     weights = weights or Weights(matrix.shape[1], classes, options.bias)
     rows, instances = (
@@ -74,7 +75,7 @@ def minimised(
     total : float
         Instances, or the sum of their weights.
     weights : Weights
-        Zeros, where the result goes.
+        Where to start, and where the result goes.
     options, watch
         See `solve`.
     """
@@ -96,7 +97,7 @@ def minimised(
 
     weights.table[:, :classes] = minimise(
         loss_and_gradient,
-        np.zeros((weights.features + 1, classes)),
+        weights.table[:, :classes].astype(np.float64),
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,

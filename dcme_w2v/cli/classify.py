@@ -14,10 +14,12 @@ from dcme_w2v.classify.options import (
     DistributeOptions,
     DocumentHoldoutOptions,
     FeatureOptions,
+    TuneOptions,
 )
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
     collect,
+    given_options,
     json_option,
     options_of,
     quiet_option,
@@ -50,7 +52,7 @@ def classify() -> None:
 @click.argument("docs", nargs=-1, required=True)
 @click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
-@options_of(DocumentHoldoutOptions, CheckpointOptions)
+@options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
 @labels_option
 @click.option(
@@ -81,7 +83,11 @@ def train(
     holdout = collect(DocumentHoldoutOptions, values)
     kept = collect(CheckpointOptions, values)
     distribute = collect(DistributeOptions, values)
-    job = pipeline.TrainJob(docs, log_json=log_json, holdout=holdout, checkpoints=kept, **values)
+    tune = collect(TuneOptions, values)
+    job = pipeline.TrainJob(
+        docs, log_json=log_json, holdout=holdout, tune=tune, fixed=frozenset(given_options()),
+        checkpoints=kept, **values,
+    )  # fmt: skip
     pipeline.paths_of(job).stdout("--json", dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from dcme_w2v.cli.options import PATHS, Declared, Value
+from dcme_w2v.cli.options import PATHS, Declared, Value, given_options
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 
@@ -36,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "sparsity", "centre", "power", "tfidf", "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
         "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
-        "patience", "l2", "bias", "passes", "threshold", "scorer", "connectors",
+        "patience", "l2", "bias", "tune", "passes", "threshold", "scorer", "connectors",
         "clusters",
     ),
     "Cluster": ("cluster", "shards", "rounds", "mix", "distribute"),
@@ -101,8 +100,7 @@ class Command(click.Command):
             self._resolve_flags(ctx)
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
-        default = ParameterSource.DEFAULT
-        given = [name for name in ctx.params if ctx.get_parameter_source(name) is not default]
+        given = given_options(ctx)
         classes = dict.fromkeys(one.declared for one in self.params if isinstance(one, Declared))
         warn_of_options(classes, given, ctx.params)
         return super().invoke(ctx)

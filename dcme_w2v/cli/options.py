@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import declaration_of, flag_of, types_of
@@ -111,6 +112,13 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
     """
     names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: values.pop(name) for name in names})
+
+
+def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
+    """Return the names of the parameters that a command was given, by default the present one."""
+    ctx = ctx or click.get_current_context()
+    default = ParameterSource.DEFAULT
+    return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
 
 
 def spellings(item: dataclasses.Field[Any]) -> list[str]:

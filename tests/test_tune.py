@@ -1,0 +1,246 @@
+"""`classify train --tune`: settings that are chosen on held-out documents."""
+
+import json
+import shlex
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import feature_sets, tune
+from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.tune import Rows, Search
+from dcme_w2v.cli.main import program
+from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.errors import CorpusError, UsageError
+
+
+def texts(count=400, classes=4, wrong=0.0, seed=0):
+    """Lines of a label and words, some of the class's own and more of all classes."""
+    random = np.random.default_rng(seed)
+    lines = []
+    for i in range(count):
+        own = [f"w{i % classes}x{random.integers(20)}" for _ in range(3)]
+        common = [f"x{random.integers(200)}" for _ in range(9)]
+        label = random.integers(classes) if random.random() < wrong else i % classes
+        lines.append(f"c{label}\t{' '.join(own + common)}\n")
+    return "".join(lines)
+
+
+def rows_of(count=1500, wrong=0.0, seed=0):
+    read = [line.split("\t") for line in texts(count, wrong=wrong, seed=seed).splitlines()]
+    matrix = TextFeatures(FeatureOptions()).fit_transform(text.encode() for _, text in read)
+    return matrix, np.array([label for label, _ in read])
+
+
+def search_of(matrix, labels, seconds=60.0, received=None, **given):
+    numbers = np.unique(labels, return_inverse=True)[1]
+    options = ClassifyOptions(**{"threads": 1, **given})
+    return Search(Rows(matrix), numbers[:, None].tolist(), 4, options, seconds, received=received)
+
+
+def train(tmp_path, *more, name="m"):
+    given = ["classify", "train", str(tmp_path / "d.tsv"), "--output", str(tmp_path / name)]
+    return CliRunner().invoke(program, [*given, "--threads", "1", *more])
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "d.tsv").write_text(texts())
+    return tmp_path
+
+
+def description(folder):
+    return json.loads((folder / "model.json").read_text())
+
+
+def test_the_choice_can_be_repeated_without_a_search(corpus):
+    found = train(corpus, "--tune", "--json")
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)["tune"]
+    assert record["complete"] and record["accuracy"] > 0.8 and record["held_out"] == 400
+    assert f"--tune: {record['flags']}, with an accuracy of" in found.stderr
+    again = train(corpus, *shlex.split(record["flags"]), name="again")
+    assert again.exit_code == 0, again.output
+    for name in ("weights.npy", "words.npy"):
+        one, other = (corpus / folder / name for folder in ("m", "again"))
+        assert not one.exists() or one.read_bytes() == other.read_bytes()
+    assert description(corpus / "m")["options"] == description(corpus / "again")["options"]
+
+
+def test_given_options_are_held_fixed(corpus):
+    given = ["--lr", "1", "--loss", "softmax", "--ngrams", "1", "--features", "100"]
+    found = train(corpus, "--tune", *given, "--json")
+    trials = json.loads(found.stdout)["tune"]["trials"]
+    assert {name for trial in trials for name in trial} == {
+        "epochs", "l2", "weighting", "documents", "accuracy",
+    }  # fmt: skip
+    options = description(corpus / "m")["options"]
+    assert (options["lr"], options["loss"]) == (1.0, "softmax")
+
+
+def test_pairs_of_words_are_chosen_where_they_tell_the_classes(tmp_path):
+    random = np.random.default_rng(0)
+    lines = []
+    for i in range(600):
+        a, b = f"a{random.integers(8)}", f"b{random.integers(8)}"
+        lines.append(f"c{i % 2}\t{' '.join([a, b] if i % 2 else [b, a])}\n")
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    found = train(tmp_path, "--tune", "--json")
+    record = json.loads(found.stdout)["tune"]
+    assert "--ngrams 2" in record["flags"] and record["accuracy"] > 0.95
+
+
+def test_a_lower_rate_is_chosen_where_labels_are_wrong():
+    matrix, labels = rows_of(wrong=0.7)
+    assert search_of(matrix, labels, loss="softmax").run().setting["lr"] < 4
+
+
+def test_the_choice_does_not_depend_on_threads():
+    matrix, labels = rows_of(wrong=0.3)
+    one, other = (search_of(matrix, labels, threads=threads).run() for threads in (1, 3))
+    assert one.setting == other.setting and one.trials == other.trials
+
+
+def test_lbfgs_takes_the_path_of_regularisation():
+    matrix, labels = rows_of(400, wrong=0.3)
+    found = search_of(matrix, labels, solver="lbfgs").run()
+    assert set(found.setting) == {"l2"} and found.setting["l2"] in tune.PATH
+    first = [one["l2"] for one in found.trials[: len(tune.PATH)]]
+    assert sorted(first, reverse=True) == first
+    fixed = search_of(matrix, labels, solver="lbfgs", l2=1e-3).run()
+    assert fixed.setting == {} and fixed.trials == []
+
+
+def test_the_time_that_is_over_leaves_the_best_so_far():
+    matrix, labels = rows_of()
+    found = search_of(matrix, labels, 1e-9).run()
+    assert not found.is_complete and found.trials == [] and found.setting["lr"] == 4
+    assert "no trial ended" in found.line and found.record["accuracy"] is None
+
+
+def test_a_signal_ends_the_search():
+    matrix, labels = rows_of(20_000)
+    received = ReceivedSignal()
+    search = search_of(matrix, labels, received=received)
+    timer = threading.Timer(0.05, lambda: setattr(received, "number", int(signal.SIGINT)))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(Interrupted, match=r"nothing was written; the best so far: loss") as error:
+        search.run()
+    assert error.value.exit_code == 130 and time.monotonic() - start < 60
+    timer.join()
+
+
+def test_several_labels(corpus):
+    lines = texts().replace("c0\t", "c0|c1\t")
+    (corpus / "d.tsv").write_text(lines)
+    found = train(corpus, "--tune", "20", "--holdout", "0.2")
+    assert found.exit_code == 0, found.output
+    assert description(corpus / "m")["several_labels"]
+
+
+@pytest.mark.parametrize("more", [
+    [], ["--hashing", "512"], ["--holdout", "0.1"], ["--solver", "lbfgs"], ["--rank", "5"],
+    ["--objective", "dcme"], ["--by", "document", "--patience", "2", "--holdout", "0.1"],
+])  # fmt: skip
+def test_a_model_that_was_tuned_predicts(corpus, more):
+    found = train(corpus, "--tune", *more)
+    assert found.exit_code == 0, found.output
+    test = CliRunner().invoke(
+        program, ["classify", "test", str(corpus / "m"), str(corpus / "d.tsv"), "--json"]
+    )
+    assert json.loads(test.stdout)["accuracy"] > 0.9
+
+
+def test_rows_are_those_of_features_that_are_read_anew():
+    lines = [line.split("\t")[1].encode() for line in texts(60).splitlines()]
+    kept = KeptText(FeatureSets.widest(FeatureOptions(features=50), ()))
+    kept.fit_counts(lines)
+    sets = FeatureSets(kept, FeatureOptions(features=50), (), 4)
+    choices = sets.choices()
+    assert choices[0] == {"features": 50, "ngrams": 1, "weighting": "tfidf"}
+    assert len(choices) == 5 and choices[-1]["ngrams"] == 2
+    for choice in choices:
+        plain = TextFeatures(FeatureOptions(**choice))
+        rows, (text, found) = plain.fit_transform(lines), sets.of(choice)
+        assert np.array_equal(rows.toarray(), found.toarray())
+        assert np.array_equal(plain.transform(lines[:5]).data, text.transform(lines[:5]).data)
+        assert list(plain.names) == list(text.names) and type(text) is TextFeatures
+
+
+def test_pairs_of_words_are_not_counted_in_large_texts(monkeypatch):
+    monkeypatch.setattr(feature_sets, "TOKENS", 10)
+    kept = KeptText(FeatureOptions())
+    kept.fit_counts([b"a b c d e f", b"g h i j k l m"])
+    assert all(one["ngrams"] == 1 for one in FeatureSets(kept, FeatureOptions(), (), 2).choices())
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    (["--tune", "0"], "--tune=0.0: must be more than 0"),
+    (["--tune", "soon"], "--tune='soon': must be a number"),
+    (["--tune", "--checkpoint", "c"], "--tune=60: is not supported with --checkpoint; choose "),
+    (["--tune", "--resume", "c"], "--tune=60: is not supported with --resume; choose "),
+    (["--tune", "--cluster", "local:2"], "--tune=60: is not supported with --cluster; choose "),
+])  # fmt: skip
+def test_what_is_refused(corpus, more, message):
+    found = train(corpus, *more)
+    assert isinstance(found.exception, UsageError)
+    assert found.exception.args[0].startswith(message)
+    assert not (corpus / "m").exists()
+
+
+def test_too_few_documents(tmp_path):
+    (tmp_path / "d.tsv").write_text("a\tone\nb\ttwo\n")
+    found = train(tmp_path, "--tune")
+    assert isinstance(found.exception, CorpusError)
+    assert found.exception.args[0].startswith("--tune=60: 2 documents of 2 classes are too few")
+
+
+# ---- in Python ----
+
+
+def test_the_estimator_in_scikit_learn():
+    matrix, labels = rows_of(wrong=0.3)
+    model = MaxentClassifier(tune=True, threads=1, random_state=3)
+    found = clone(model).fit(matrix, labels)
+    assert found.get_params()["tune"] is True and found.loss is None
+    assert set(found.tuned_) == {"loss", "lr", "epochs", "l2"}
+    assert found.lr_ == found.tuned_["lr"] and found.n_iter_ == found.tuned_["epochs"]
+    plain = MaxentClassifier(**found.tuned_, threads=1, random_state=3).fit(matrix, labels)
+    assert np.array_equal(plain.coef_, found.coef_)
+    search = GridSearchCV(model, {"bias": [0.1, 1.0]}, cv=2).fit(matrix[:300], labels[:300])
+    assert search.best_score_ > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_checks_of_scikit_learn():
+    weights = "trials on other rows"
+    check_estimator(
+        MaxentClassifier(tune=60, threads=1),
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": weights,
+            "check_sample_weight_equivalence_on_sparse_data": weights,
+            "check_class_weight_classifiers": "see tests/test_sklearn.py",
+        },
+        on_fail="raise",
+    )
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, "soon"])
+def test_seconds_that_are_refused(seconds):
+    with pytest.raises(ValueError, match=r"tune=\S+: must be"):
+        MaxentClassifier(tune=seconds).fit(csr_matrix(np.eye(12)), ["a", "b"] * 6)
+    with pytest.raises(ValueError, match="tune=60: 3 documents of 2 classes are too few"):
+        MaxentClassifier(tune=True).fit(csr_matrix(np.eye(3)), ["a", "b", "b"])
