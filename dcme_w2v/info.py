@@ -22,7 +22,7 @@ from dcme_w2v.model_entries import MODEL_FILE
 from dcme_w2v.model_folder import describe_model
 from dcme_w2v.run_log import is_log, read_log
 from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
-from dcme_w2v.text.compression import CorpusFile, head_of, read_lines
+from dcme_w2v.text.compression import CorpusFile, head_of, read_lines, read_whole
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
@@ -192,9 +192,20 @@ def _shape_of(rows: Any) -> Facts:
 
 
 def _vocabulary(path: str) -> Facts:
+    if (numbers := _classes(path)) is not None:
+        return {"kind": "classes of words", "words": len(numbers), "classes": len(set(numbers))}
     found = Vocabulary.load(path)
     facts = {"kind": "vocabulary", "words": len(found), "tokens": int(found.counts.sum())}
     return facts | {"smallest_count": int(found.counts[-1]), "first_words": list(found[:10])}
+
+
+def _classes(path: str) -> list[int] | None:
+    """Return the numbers of lines "word class", which have a class 0, as no count is."""
+    lines = read_whole(path).splitlines()
+    if not all(map(_COUNT_LINE.fullmatch, lines)):
+        return None
+    numbers = [int(line.rsplit(b" ", 1)[1]) for line in lines]
+    return None if all(numbers) else numbers
 
 
 def _phrases(path: str) -> Facts:

@@ -84,6 +84,7 @@ class PhraseOptions(Checked):
         "memory for the counts of pairs in GB; if they need more, the text is read several times, "
         "with the same result",
         minimum=0.001,
+        maximum=1e6,
         unless=("read_table",),
     )
 

@@ -99,6 +99,7 @@ ROWS = [
     Row("merge {models} tb --output {output}", {"models": "ta"}, {"output": "om"},
         kept=("output",)),
     Row("merge {models} i2.npy --output {output}", {"models": "i.npy"}, {"output": "o.npy"}),
+    Row("classes {vectors} --classes 2 --output {output}", {"vectors": "i.npy"}, {"output": "o"}),
     Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
     Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
     Row("convert {source} {target} --to projector", {"source": "v.txt"}, {"target": "o.tsv"}),

@@ -83,7 +83,6 @@ def test_commands_of_other_programs_get_a_hint(name, capsys):
         (["--learning-rate", "1"], "use --lr"),
         (["--vector_size", "50"], "use --dim"),
         (["--sg", "1"], "use --model skipgram"),
-        (["-classes", "500"], "cluster the vectors"),
         (["-minn", "3"], "use --subwords MIN-MAX"),
         (["-minCount", "5"], "did you mean -min-count?"),
         (["--zzz"], "see dcme-w2v train --help"),

@@ -253,6 +253,7 @@ def test_invalid_tables(tmp_path, line):
         ["--output", "o", "--passes", "0"],
         ["--output", "o", "--memory", "0"],
         ["--output", "o", "--memory", "nan"],
+        ["--output", "o", "--memory", "1e300"],
         ["--output", "o", "--connectors", "o"],
         ["--output", "o", "--connectors", ""],
     ],

@@ -27,7 +27,7 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.words.options import NewWordsOptions
+from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 from dcme_w2v.words.vectors_io import load_vectors
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
@@ -117,7 +117,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
     parameters = inspect.signature(dw.train).parameters
     classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
                CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions,
-               SubwordOptions, NewWordsOptions)  # fmt: skip
+               SubwordOptions, NewWordsOptions, ClassesOptions)  # fmt: skip
     expected = {item.name: item.default for cls in classes for item in fields(cls)}
     found = {name: one.default for name, one in parameters.items()}
     assert found.pop("corpus") is inspect.Parameter.empty

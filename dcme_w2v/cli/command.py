@@ -49,7 +49,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Output": (
         "output", "output_context", "output_tables", "output_fasttext", "vectors", "format",
-        "postprocess",
+        "postprocess", "classes", "sum_context",
         "save_vocab", "save_table", "statistics", "as_json",
     ),
     "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),

@@ -69,10 +69,10 @@ OPTION_HINTS = {
     "bucket": "--hashing",
     "pretrained-vectors": "--init",
     "save-output": "--output-context",
+    "merge-context-vectors": "--vectors sum",
+    "ensemble": "--vectors sum",
 }
 NOT_SUPPORTED = {
-    "classes": "classes of words are not supported; cluster the vectors, for example with"
-    " scikit-learn's KMeans",
     "minn": "character n-grams are not supported",
     "maxn": "character n-grams are not supported",
 }

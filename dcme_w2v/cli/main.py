@@ -31,6 +31,7 @@ COMMANDS = {
     "odd-one-out": "dcme_w2v.cli.neighbors:odd_one_out",
     "score": "dcme_w2v.cli.predictions:score",
     "predict-word": "dcme_w2v.cli.predictions:predict_word",
+    "classes": "dcme_w2v.cli.classes:classes",
     "merge": "dcme_w2v.cli.merge:merge",
     "convert": "dcme_w2v.cli.convert:convert",
     "check": "dcme_w2v.cli.check:check",

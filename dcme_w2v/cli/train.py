@@ -29,7 +29,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
     preset_values,
 )
-from dcme_w2v.words.options import NewWordsOptions
+from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
@@ -52,6 +52,10 @@ def _resolve_flags(ctx: click.Context) -> None:
         values["preset"] = "word2vec"
     if values.pop("hs") == "1":
         _settle_tree(ctx)
+    if values.pop("sum_context"):
+        _settle_sum(ctx)
+    if values["classes"]:
+        values["binary"] = None  # word2vec.c writes classes as text with -binary 1, too
     for flag, (name, meanings) in SWITCHES.items():
         given = values.pop(flag)
         if given is None:
@@ -66,6 +70,13 @@ def _resolve_flags(ctx: click.Context) -> None:
     for name, value in preset_values(preset, given).items() if preset else ():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             values[name] = value
+
+
+def _settle_sum(ctx: click.Context) -> None:
+    """Store what --sum-context means."""
+    if ctx.params["vectors"] not in (None, "sum"):
+        raise UsageError(f"--sum-context and --vectors={ctx.params['vectors']}: disagree; give one")
+    ctx.params["vectors"] = "sum"
 
 
 def _settle_tree(ctx: click.Context) -> None:
@@ -89,7 +100,8 @@ def _settle_tree(ctx: click.Context) -> None:
 @click.argument("corpus", nargs=-1)
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
-@options_of(HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions)
+@options_of(HoldoutOptions, OutputOptions, ClassesOptions)
+@options_of(ClusterOptions, RoundsOptions, CheckpointOptions)
 @dry_run_option
 @json_option
 @quiet_option
@@ -97,6 +109,7 @@ def _settle_tree(ctx: click.Context) -> None:
 @click.option("-cbow", type=ZERO_ONE, metavar="0|1", help="--model skipgram or cbow")
 @click.option("-binary", type=ZERO_ONE, metavar="0|1", help="--format text or binary")
 @click.option("-hs", type=ZERO_ONE, metavar="0|1", help="1 is --objective hs")
+@click.option("--sum-context", is_flag=True, help="--vectors sum: input plus context vectors")
 @click.option("-debug", type=int, metavar="N", help="0 is --quiet")
 def train(quiet: bool, preset: str | None, **values: Any) -> None:
     """Train word vectors on text.
@@ -124,6 +137,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     cluster, rounds = collect(ClusterOptions, values), collect(RoundsOptions, values)
     values |= {"cluster": cluster, "rounds": rounds, "subwords": collect(SubwordOptions, values)}
     values["new_words"] = collect(NewWordsOptions, values)
+    values["classes"] = collect(ClassesOptions, values).classes
     job = TrainJob(**values, checkpoints=kept, holdout=holdout)
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
@@ -135,7 +149,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
                 run.train(job, vocabulary, options, reporter, recording_signals()).manifest or {}
             )
             reporter.message(audit_line(manifest))
-            reporter.message(f"vectors: {job.output}")
+            reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")
     if dry_run:
         show_plan(plan, as_json)
     elif as_json:

@@ -42,12 +42,13 @@ from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
+from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, check_new_words, paths_of
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
-from dcme_w2v.words.resources import needs, plan_line, reason_against
+from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against
 from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors import Vectors
 
@@ -209,6 +210,7 @@ class _Session:
         known = Vocabulary.load(known) if isinstance(known, str) else known
         self.reporter.stage("reading", None, "bytes")
         counted = count(cluster, parts, self.vocabulary, known)
+        check_classes(self.job.classes, len(counted.vocabulary))
         options = resolved_for(options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
         self.plan = Plan(options, shards, rounds)
@@ -256,7 +258,7 @@ class _Session:
             lines=sum(one["lines"] for one in found), held_out=empty, held_out_tokens=0,
             held_out_lines=0,
         )  # fmt: skip
-        self.reporter.message(run.corpus_line(self.corpus))
+        self.reporter.message(corpus_line(self.corpus))
         for place in counted.truncated:
             self.reporter.message(f"warning: {place}: read up to there")
         hashes = [one["hash"] for one in found]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.cluster.engine import ClusterOptions
+from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import (
@@ -81,6 +82,8 @@ class TrainJob:
         Which character n-grams have vectors, too.
     new_words : NewWordsOptions
         Whether words of `init` are kept, and whether rare words share a vector.
+    classes : int
+        Number of classes of words, which `output` gets instead of the vectors; 0: the vectors.
     """
 
     corpus: tuple[str, ...]
@@ -103,9 +106,19 @@ class TrainJob:
     rounds: RoundsOptions = field(default_factory=RoundsOptions)
     subwords: SubwordOptions = field(default_factory=SubwordOptions)
     new_words: NewWordsOptions = field(default_factory=NewWordsOptions)
+    classes: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", as_paths(self.corpus))
+        if not self.classes:
+            return
+        for flag, given in (("format", self.format), ("output_context", self.output_context)):
+            if given not in (None, "text"):
+                raise UsageError(
+                    f"{flag_of(flag)}={given}: is for vectors, and --classes={self.classes} writes "
+                    "classes; remove one"
+                )
+        object.__setattr__(self, "format", "text")
 
 
 def paths_of(job: TrainJob) -> Paths:

@@ -1,4 +1,4 @@
-"""Declares the options of `train` that say which words get a vector."""
+"""Declares the options of `train` that say which words get a vector, and their classes."""
 
 from __future__ import annotations
 
@@ -41,3 +41,16 @@ def _is_text(word: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class ClassesOptions(Checked):
+    """Whether classes of words are written instead of their vectors."""
+
+    classes: int = option(
+        0,
+        'write N k-means classes of the words to --output instead of vectors, lines "word class"; '
+        "0: vectors",
+        minimum=0,
+        word2vec="classes",
+    )

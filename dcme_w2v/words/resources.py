@@ -125,3 +125,20 @@ def _by_file_system(folders: list[tuple[Path, int]]) -> list[dict[str, Any]]:
         )
         entry["bytes"] += size
     return list(found.values())
+
+
+def corpus_line(corpus: EncodedCorpus) -> str:
+    """Return the size of a corpus as one line."""
+    kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
+    line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
+    for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
+        if count:
+            line += f", {count:,} tokens that are not UTF-8 {name}"
+    return line
+
+
+def unk_line(corpus: EncodedCorpus, unk: str) -> str:
+    """Return how many tokens became the word of --unk as one line."""
+    if unk not in corpus.vocabulary:
+        return f"warning: no vector for {unk}: all words are in the vocabulary"
+    return f"{corpus.unk_tokens:,} tokens of other words are trained as {unk}"

@@ -36,6 +36,7 @@ from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.kept import Given
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.classes import check_classes, save_classes, word_classes
 from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.fasttext_writer import save_model
@@ -57,7 +58,8 @@ from dcme_w2v.words.manifest import (
     write_manifest,
 )
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
-from dcme_w2v.words.resources import needs, plan_line, reason_against
+from dcme_w2v.words.options import ClassesOptions
+from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against, unk_line
 from dcme_w2v.words.start import Initial, load_initial, start_from
 from dcme_w2v.words.subwords import Subwords, WordNgrams
 from dcme_w2v.words.tables import combine_in_place, save_tables
@@ -277,6 +279,7 @@ def _encoded(
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
     reporter.message(corpus_line(corpus))
+    check_classes(job.classes, len(corpus.vocabulary))
     if job.new_words.unk is not None:
         reporter.message(unk_line(corpus, job.new_words.unk))
     for place in corpus.truncated:
@@ -304,7 +307,15 @@ def manifest_for(
         held_out=corpus.held_out_tokens * training.options.epochs,
     )
     return manifest_of(
-        options=(vocabulary, training.options, job.subwords, job.new_words, holdout, output),
+        options=(
+            vocabulary,
+            training.options,
+            job.subwords,
+            job.new_words,
+            holdout,
+            output,
+            ClassesOptions(job.classes),
+        ),
         corpus=[(file["path"], file["size"]) for file in corpus.files],
         vocabulary=len(corpus.vocabulary),
         tokens=tokens,
@@ -319,23 +330,6 @@ def manifest_for(
 def _format(job: TrainJob) -> str | None:
     """Return the format of the vectors: the given one, or that of the suffix."""
     return job.format or (format_of(job.output) if job.output is not None else None)
-
-
-def corpus_line(corpus: EncodedCorpus) -> str:
-    """Return the size of a corpus as one line."""
-    kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
-    line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
-    for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
-        if count:
-            line += f", {count:,} tokens that are not UTF-8 {name}"
-    return line
-
-
-def unk_line(corpus: EncodedCorpus, unk: str) -> str:
-    """Return how many tokens became the word of --unk as one line."""
-    if unk not in corpus.vocabulary:
-        return f"warning: no vector for {unk}: all words are in the vocabulary"
-    return f"{corpus.unk_tokens:,} tokens of other words are trained as {unk}"
 
 
 class Trained(Protocol):
@@ -447,6 +441,10 @@ def save_results(
         options = dataclasses.asdict(training.options)
         write = partial(_write_tables, corpus, training, options)
         results.append(Result(job.output_tables, "tables", write))
+    if job.classes and not suffix:
+        results[0] = Result(
+            results[0].path, "classes", partial(_write_classes, job, training, corpus.vocabulary)
+        )
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
 
@@ -470,6 +468,13 @@ def _write_fasttext(
 
 def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> None:
     save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=format)
+
+
+def _write_classes(job: TrainJob, training: Trained, vocabulary: Vocabulary, path: str) -> None:
+    rows = _word_rows(job, training, vocabulary)[: len(vocabulary)]
+    seed, threads = training.options.seed, training.options.threads
+    found = word_classes(rows, job.classes, seed=seed, threads=threads)
+    save_classes(path, vocabulary, found)
 
 
 def _write_tables(

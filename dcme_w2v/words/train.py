@@ -32,14 +32,14 @@ from dcme_w2v.text.sentences import Sentence, Sentences
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
 from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.options import NewWordsOptions
+from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
 Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
            HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
-           FileOptions)  # fmt: skip
+           FileOptions, ClassesOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
 # gensim's names of our options, for error messages.
@@ -136,6 +136,7 @@ def train(
     paths, sentences = _paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
     files |= {"subwords": made[SubwordOptions], "new_words": made[NewWordsOptions]}
+    files["classes"] = made[ClassesOptions].classes
     files["checkpoints"] = made[CheckpointOptions]
     files |= {"cluster": made[ClusterOptions], "rounds": made[RoundsOptions]}
     job = TrainJob(paths, **files)

@@ -1,0 +1,52 @@
+"""`dcme-w2v classes`: write classes of words, clusters of their vectors."""
+
+from __future__ import annotations
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import threads_option
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.paths import Paths
+
+
+@click.command(
+    "classes",
+    cls=Command,
+    example="dcme-w2v classes vectors.bin --classes 500 --output classes.txt\n"
+    "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
+)
+@click.argument("vectors")
+@click.option(
+    "--classes",
+    required=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="number of classes",
+)
+@click.option("--output", required=True, metavar="FILE", help="write the classes here; - is stdout")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="first N words only")
+@click.option(
+    "--seed", default=1, show_default=True, type=click.IntRange(0), metavar="N", help="random seed"
+)
+@threads_option
+def classes(
+    vectors: str, classes: int, output: str, limit: int | None, seed: int, threads: int | None
+) -> None:
+    """Cluster words by k-means of their vectors.
+
+    Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
+    scaled to unit length, so that words of one class have vectors of similar directions. Class 0 is
+    that of the first word. The result does not depend on --threads.
+    """
+    from dcme_w2v import Vectors
+    from dcme_w2v.words.classes import save_classes, word_classes
+    from dcme_w2v.words.sidecars import read_with
+
+    paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
+    paths.writes("--output", output).check()
+    loaded = Vectors.load(vectors, limit=limit)
+    threads = threads or default_threads()
+    found = word_classes(loaded.vectors, classes, seed=seed, threads=threads)
+    save_classes(output, loaded.words, found)
+    click.echo(f"{len(found):,} words in {int(found.max()) + 1:,} classes", err=True)

@@ -1,0 +1,70 @@
+"""Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them.
+
+Called by `dcme-w2v classes` and by the train job for --classes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.text import format_counts
+from dcme_w2v.documents.kmeans import kmeans
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files import atomic_write
+from dcme_w2v.text.words import Words
+
+
+def check_classes(classes: int, words: int) -> None:
+    """Raise if there are fewer words than classes."""
+    if classes > words:
+        raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
+
+
+def word_classes(
+    vectors: NDArray[np.float32], classes: int, *, seed: int = 1, threads: int | None = None
+) -> NDArray[np.int64]:
+    """Cluster word vectors by direction: k-means of the vectors at unit length.
+
+    Parameters
+    ----------
+    vectors : ndarray of float32, shape (n, d)
+    classes : int
+        Number of classes, at most n.
+    seed : int
+        Seed of the initial centres.
+    threads : int, optional
+        Default: the CPUs that this process may use. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The class of each word, from 0 on; classes are numbered by their first word, so that 0 is
+        the class of the first one.
+
+    Raises
+    ------
+    UsageError
+        There are fewer words than classes.
+    FormatError
+        A number is NaN or infinite.
+    """
+    check_classes(classes, len(vectors))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        row = int(np.flatnonzero(~np.isfinite(lengths))[0])
+        raise FormatError(f"the vector of word {row + 1} has a number that is NaN or infinite")
+    points = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    _, nearest = kmeans(points, classes, seed, threads)
+    _, first, numbers = np.unique(nearest, return_index=True, return_inverse=True)
+    places = np.empty(len(first), dtype=np.int64)
+    places[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(places[numbers])
+
+
+def save_classes(path: str | os.PathLike[str], words: Words, classes: NDArray[np.int64]) -> None:
+    """Write lines "word class", in the order of the words; the write is atomic."""
+    with atomic_write(path) as file:
+        file.write(format_counts(words.text, words.offsets, classes).data)

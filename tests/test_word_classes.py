@@ -1,0 +1,126 @@
+"""Classes of words: k-means of unit vectors, as a command, in training and as in word2vec.c."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import FormatError
+from dcme_w2v.words.classes import word_classes
+
+SMALL = ["--dim", "8", "--min-count", "1", "--threads", "1", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tokens = np.random.default_rng(1).integers(30, size=3000)
+    lines = [" ".join(f"w{n}" for n in tokens[i : i + 10]) for i in range(0, 3000, 10)]
+    (tmp_path / "c.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def classes_of(path):
+    rows = [line.split(" ") for line in Path(path).read_text().splitlines()]
+    return [word for word, _ in rows], [int(number) for _, number in rows]
+
+
+def test_words_of_similar_direction_are_one_class(here):
+    random = np.random.default_rng(1)
+    directions = np.repeat(np.eye(3, 5), 4, axis=0)[random.permutation(12)]
+    lengths = random.uniform(0.1, 50, size=(12, 1))
+    matrix = directions * lengths + random.normal(size=(12, 5)) * lengths / 50
+    dw.Vectors([f"w{n}" for n in range(12)], matrix).save("v.txt")
+    assert run(["classes", "v.txt", "--classes", "3", "--output", "o"]) == 0
+    words, found = classes_of("o")
+    assert words == [f"w{n}" for n in range(12)]
+    same = directions @ directions.T > 0
+    assert np.array_equal(np.equal.outer(found, found), same)
+    # numbered by the first word of each class
+    assert list(dict.fromkeys(found)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("spelling", ["ours", "word2vec"])
+def test_training_writes_what_the_command_writes(here, capsys, spelling):
+    if spelling == "ours":
+        line = ["c.txt", "--classes", "5", "--output", "classes.txt", *SMALL]
+        plain = ["c.txt", "--output", "v.npy", *SMALL]
+    else:
+        common = ["-train", "c.txt", "-size", "8", "-min-count", "1", "-threads", "1"]
+        line = [*common, "-output", "classes.txt", "-classes", "5", "-binary", "1"]
+        plain = [*common, "-output", "v.npy", "-classes", "0"]
+    assert run(["train", *line]) == 0
+    assert run(["train", *plain]) == 0
+    assert run(["classes", "v.npy", "--classes", "5", "--output", "again", "--threads", "3"]) == 0
+    words, found = classes_of("classes.txt")
+    assert (words, found) == classes_of("again")
+    assert set(found) == set(range(5))
+    assert words == list(dw.Vectors.load("v.npy"))
+    assert json.loads(Path("classes.txt.json").read_text())["options"]["classes"] == 5
+    capsys.readouterr()
+    assert run(["info", "again", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], facts["words"], facts["classes"]) == ("classes of words", 30, 5)
+
+
+def test_classes_on_stdout(here, capsys):
+    assert run(["train", "c.txt", "--output", "v.txt", *SMALL]) == 0
+    assert run(["classes", "v.txt", "--classes", "2", "--output", "-", "--limit", "4"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 4
+    assert captured.err == "4 words in 2 classes\n"
+
+
+def test_vectors_that_are_zero_or_equal_have_a_class():
+    found = word_classes(np.zeros((4, 3), dtype=np.float32), 2)
+    assert len(found) == 4 and found[0] == 0
+    with pytest.raises(FormatError, match="the vector of word 2 has a number that is NaN"):
+        word_classes(np.array([[1], [np.nan]], dtype=np.float32), 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("classes v.txt --classes 3 --output o", "--classes 3: there are only 2 words; give fewer"),
+        ("classes v.txt --classes 0 --output o", "0 is not in the range"),
+        ("classes v.txt --output o", "--classes"),
+        ("classes nan.txt --classes 1 --output o", "NaN"),
+        ("classes none --classes 1 --output o", "none"),
+        ("classes c.txt --classes 1 --output o", "c.txt"),
+        ("train c.txt --output o --classes 31 --min-count 1", "--classes 31: there are only 30"),
+        ("train c.txt --output o --classes -1", "--classes -1: must be at least 0"),
+        (
+            "train c.txt --output o --classes 2 --format npy",
+            "--format npy: is for vectors, and --classes 2 writes classes; remove one",
+        ),
+        (
+            "train c.txt --output o --classes 2 --output-context p",
+            "--output-context p: is for vectors, and --classes 2 writes classes; remove one",
+        ),
+        (
+            "train c.txt --output o --sum-context --vectors input",
+            "--sum-context and --vectors input: disagree; give one",
+        ),
+    ],
+)
+def test_wrong_usage(here, capsys, line, error):
+    (here / "v.txt").write_text("a 1 2\nb 3 4\n")
+    (here / "nan.txt").write_text("a 1 2\nb nan 4\n")
+    before = sorted(here.iterdir())
+    assert run([*line.split(), *["--quiet"] * line.startswith("train")]) in (1, 2)
+    message = capsys.readouterr().err
+    assert error in message
+    assert message.count("\n") == 1
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_sum_context_is_the_sum(here, model):
+    for flags, output in ((["--sum-context"], "a"), (["--vectors", "sum"], "b")):
+        flags = [*flags, "--model", model, "--output-context", f"{output}.context"]
+        assert run(["train", "c.txt", "--output", output, *flags, *SMALL]) == 0
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    assert json.loads(Path("a.json").read_text())["options"]["vectors"] == "sum"
