@@ -27,6 +27,7 @@ from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
 from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.sidecars import is_manifest, read_with
 from dcme_w2v.words.vectors_io import is_npy, load_vectors, map_array, vocabulary_path
 from dcme_w2v.words.vectors_reader import open_rows
@@ -112,6 +113,8 @@ def _with_command(found: Mapping[str, Any]) -> Facts:
 def _file(path: str) -> Facts:
     if is_npy(path):
         return _npy(path)
+    if is_safetensors(path):
+        return _safetensors(path)
     if is_fasttext(path):
         return _fasttext(path)
     if path.lower().endswith(".npz"):
@@ -138,6 +141,18 @@ def _npy(path: str) -> Facts:
     facts["first_words"] = list(words[:FIRST_WORDS])
     if counts is not None:
         facts["tokens"] = int(counts.sum())
+    return facts | _manifest_beside(path)
+
+
+def _safetensors(path: str) -> Facts:
+    tensors = open_safetensors(path)
+    rows, dim = tensors.vectors.shape
+    numbers = "float32" if tensors.scales is None else "int8 with a scale per row"
+    facts: Facts = {"kind": "word vectors", "format": "safetensors", "numbers": numbers}
+    facts |= {"rows": rows, "dimension": dim}
+    facts["first_words"] = list(load_vectors(path, limit=FIRST_WORDS)[0])
+    if tensors.counts is not None:
+        facts["tokens"] = int(tensors.counts.sum())
     return facts | _manifest_beside(path)
 
 

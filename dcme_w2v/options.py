@@ -497,3 +497,9 @@ class PostprocessOptions(Checked):
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header, as GloVe's files")
+    quantize: str | None = option(
+        None,
+        "write safetensors with 8 bits per number and a scale per row, a quarter of the size; "
+        "reports the loss",
+        choices=("int8",),
+    )

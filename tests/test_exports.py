@@ -29,7 +29,7 @@ def tensors_of(path):
         start, stop = about["data_offsets"]
         assert start == end
         end = stop
-        dtype = {"F32": "<f4", "U8": "u1", "I64": "<i8"}[about["dtype"]]
+        dtype = {"F32": "<f4", "U8": "u1", "I64": "<i8", "I8": "i1"}[about["dtype"]]
         found[name] = np.frombuffer(rest[start:stop], dtype=dtype).reshape(about["shape"])
     assert end == len(rest)
     return found

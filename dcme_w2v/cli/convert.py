@@ -45,6 +45,10 @@ def convert(source: str, target: str, **values: Any) -> None:
     paths.writes("OUT", target, sidecars).check()
     if options.no_header and (chosen or format_of(target)) != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
+    if options.quantize and to != "safetensors":
+        raise UsageError(
+            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
+        )
     vectors = _loaded(source, options)
     changed, notes = changed_by(options, vectors.vectors)
     for note in notes:
@@ -54,7 +58,8 @@ def convert(source: str, target: str, **values: Any) -> None:
     if to is None:
         vectors.save(target, chosen, header=not options.no_header)
     else:
-        export(target, vectors, to)
+        for note in export(target, vectors, to, options.quantize):
+            click.echo(f"{source}: {note}", err=True)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
 
 

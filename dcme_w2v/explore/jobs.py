@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dcme_w2v.compress import uncompressed_name
 from dcme_w2v.errors import UsageError
 from dcme_w2v.explore.items import read_items
-from dcme_w2v.explore.page import agreement, layout_of, write_page
+from dcme_w2v.explore.page import layout_of, write_page
 from dcme_w2v.plots.layout import ITERATIONS, check_method
 from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.words.quantize import agreement, as_int8
 
 MOST_FILES = 2
 
@@ -57,7 +58,7 @@ def explore_files(
         layouts.append(layout_of(items, method, seed, reporter.advance))
     size = write_page(output, every, layouts)
     for items in every:
-        share = 100 * agreement(items, seed)
+        share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
         reporter.message(
             f"{items.title}: {len(items.names):,} rows; 10 nearest neighbours by the page's 8-bit "
             f"vectors agree to {share:.1f} %"

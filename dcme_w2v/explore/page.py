@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from dcme_w2v.explore.items import Items, most_frequent
 from dcme_w2v.files import atomic_write
 from dcme_w2v.plots.layout import DIMENSIONS, tsne
-from dcme_w2v.words.nearest import nearest_rows
+from dcme_w2v.words.quantize import as_int8
 
 SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 GROUPS = 8  # with colours of their own
-_LARGEST = 127
-_SAMPLE, _K = 300, 10  # of which the loss of int8 is measured
 Progress = Callable[[int], None]
 
 
@@ -72,27 +70,6 @@ def layout_of(
     return tsne(points, seed, progress) if method == "tsne" else points
 
 
-def agreement(items: Items, seed: int) -> float:
-    """Return the share of nearest neighbours that int8 vectors have in common with float32."""
-    rows = np.random.default_rng(seed).permutation(len(items.names))[:_SAMPLE]
-    short = as_int8(items.matrix).astype(np.float32)
-    lengths = np.linalg.norm(short, axis=1)
-    short /= np.where(lengths > 0, lengths, 1)[:, None]
-    ones, k = np.ones(len(short), dtype=np.float32), min(_K, len(short) - 1)
-    own = [[row] for row in rows.tolist()]
-    full = nearest_rows(items.matrix, ones, items.matrix[rows], own, k)
-    less = nearest_rows(short, ones, short[rows], own, k)
-    common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
-    return sum(common) / (k * len(rows))
-
-
-def as_int8(matrix: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return rows scaled so that the largest number of each is 127; cosines need no scale."""
-    largest = np.abs(matrix).max(axis=1, keepdims=True)
-    scaled = matrix * (_LARGEST / np.where(largest > 0, largest, 1))
-    return np.rint(scaled).astype(np.int8)
-
-
 def _blocks_of(
     items: Items, layout: NDArray[np.float64]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -109,7 +86,7 @@ def _blocks_of(
     }  # fmt: skip
     arrays = {
         "names": json.dumps(items.names).encode(),
-        "vectors": as_int8(items.matrix).tobytes(),
+        "vectors": as_int8(items.matrix)[0].tobytes(),
         "points": _as_int16(layout).astype("<i2").tobytes(),
         "groups": bytes(place.get(one, len(kept)) for one in items.groups),
     }

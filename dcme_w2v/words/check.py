@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.vectors import find_duplicates
+from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
+from dcme_w2v.parallel import blocks_of_rows
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import squared_lengths
+from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors_io import (
     blocks_of,
     check_pair,
@@ -73,8 +75,8 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     Parameters
     ----------
     path : path
-        Text or binary, also compressed, npy with its .vocab, or a model of fastText; ``-`` is
-        standard input.
+        Text or binary, also compressed, npy with its .vocab, safetensors, or a model of fastText;
+        ``-`` is standard input.
 
     Returns
     -------
@@ -87,6 +89,8 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     try:
         if is_npy(path):
             _check_npy(report, Path(path))
+        elif is_safetensors(path):
+            _check_safetensors(report, Path(path))
         elif is_fasttext(path):
             report.format, model = "fasttext", open_model(path)
             report.rows, report.dimension = load_words(model, path, None)[1].shape
@@ -181,29 +185,53 @@ def _check_npy(report: Report, path: Path) -> None:
     report.rows, report.dimension = matrix.shape
     tally = _Tally()
     for first, block in blocks_of(matrix):
-        good = np.isfinite(block).all(axis=1)
-        if not good.all():
-            place = f"{path}: row {first + int(np.argmin(good)) + 1}"
-            tally.add(FINITE, int((~good).sum()), place)
-        long = good & ~np.isfinite(squared_lengths(block))
-        if long.any():
-            place = f"{path}: row {first + int(np.argmax(long)) + 1}"
-            tally.add(LENGTH, int(long.sum()), place)
+        _add_numbers(tally, path, first, block)
     vocabulary = vocabulary_path(path)
     check_pair(path)
     words, _, faults = load_vocabulary(vocabulary)
-    earlier = find_duplicates(words.text, words.offsets, faults)
-    details = {}
-    for kind in np.flatnonzero(faults[:, 0]).tolist():
-        count, row, _ = faults[kind].tolist()
-        tally.add(kind, count, f"{vocabulary}:{row + 1}")
-        if kind == DUPLICATE:
-            details[kind] = f"{words[row]!a} is in line {earlier + 1} too"
+    details = _add_words(tally, words, faults, f"{vocabulary}:", "line")
     report.faults += tally.faults(details)
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
         report.faults.append(Fault(ROW_COUNT, 1, str(vocabulary), detail))
     _check_npy_end(report, path, matrix)
+
+
+def _check_safetensors(report: Report, path: Path) -> None:
+    report.format = "safetensors"
+    tensors, tally = open_safetensors(path), _Tally()
+    report.rows, report.dimension = tensors.vectors.shape
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in blocks_of_rows(report.rows):
+            _add_numbers(tally, path, rows.start, tensors.rows(rows))
+    faults = no_faults()
+    check_words(tensors.words.text, tensors.words.offsets, faults)
+    report.faults += tally.faults(_add_words(tally, tensors.words, faults, f"{path}: row ", "row"))
+
+
+def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float32]) -> None:
+    good = np.isfinite(block).all(axis=1)
+    long = good & ~np.isfinite(squared_lengths(block))
+    for kind, faulty in ((FINITE, ~good), (LENGTH, long)):
+        if faulty.any():
+            place = f"{path}: row {first + int(np.argmax(faulty)) + 1}"
+            tally.add(kind, int(faulty.sum()), place)
+
+
+def _add_words(
+    tally: _Tally, words: Words, faults: NDArray[np.int64], place: str, unit: str
+) -> dict[int, str]:
+    """Add faults of words, and duplicates; `place` and `unit` are how rows are called."""
+    earlier = find_duplicates(words.text, words.offsets, faults)
+    details = {}
+    for kind in np.flatnonzero(faults[:, 0]).tolist():
+        count, row, _ = faults[kind].tolist()
+        tally.add(kind, count, f"{place}{row + 1}")
+        if kind == DUPLICATE:
+            word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
+            shown = ascii(word.decode("utf-8", "backslashreplace"))
+            details[kind] = f"{shown} is in {unit} {earlier + 1} too"
+    return details
 
 
 def _check_npy_end(report: Report, path: Path, matrix: NDArray[np.float32]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dcme_w2v.errors import FormatError
 
 FASTTEXT = (793712314).to_bytes(4, "little")  # start of fastText's .bin files
+_LONGEST_HEADER = 100_000_000  # of safetensors
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 
 # Start of the file -> what it is, and what to do.
@@ -38,8 +39,12 @@ def refuse_foreign(path: str, head: bytes) -> None:
     for starts, (what, remedy) in _FOREIGN.items():
         if head.startswith(starts):
             raise FormatError(f"{path}: is {what}, not word vectors; {remedy}")
-    if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < 100_000_000:
+    if is_safetensors_head(head):
         raise FormatError(
-            f"{path}: is a safetensors file, which has no words; write text, one word and its "
-            "numbers a line"
+            f"{path}: is a safetensors file; give the file itself, not compressed or by a pipe"
         )
+
+
+def is_safetensors_head(head: bytes) -> bool:
+    """Return whether a file that starts so is a safetensors file: a length, then JSON."""
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < _LONGEST_HEADER

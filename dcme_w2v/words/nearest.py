@@ -20,7 +20,7 @@ Found = tuple[NDArray[np.int64], NDArray[np.float32]]  # rows and cosines, the b
 
 
 def nearest_rows(
-    matrix: NDArray[np.float32],
+    matrix: NDArray[np.float32] | NDArray[np.int8],
     inverse: NDArray[np.float32],
     queries: NDArray[np.float32],
     left_out: Sequence[Sequence[int]],
@@ -30,7 +30,7 @@ def nearest_rows(
 
     Parameters
     ----------
-    matrix : ndarray of float32, shape (n, d)
+    matrix : ndarray of float32 or int8, shape (n, d)
     inverse : ndarray of float32, shape (n,)
         1 / length of each row; 0 for zeros.
     queries : ndarray of float32, shape (q, d)
@@ -53,7 +53,7 @@ def nearest_rows(
 
 
 def _search(
-    matrix: NDArray[np.float32],
+    matrix: NDArray[np.float32] | NDArray[np.int8],
     inverse: NDArray[np.float32],
     queries: NDArray[np.float32],
     left_out: Sequence[Sequence[int]],

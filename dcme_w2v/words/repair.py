@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.compression import CorpusFile
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import is_npy, map_npy, vocabulary_path
 from dcme_w2v.words.vectors_reader import BLOCK, open_rows
@@ -36,7 +37,7 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
     Parameters
     ----------
     path : str
-        Text, binary or npy.
+        Text, binary, npy or safetensors.
     invalid : {"skip", "replace"}
         ``skip`` leaves out rows with a fault. ``replace`` corrects what it can: separators in a
         word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0. Rows of another
@@ -114,6 +115,8 @@ def _repaired_row(
 def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
     if is_npy(path):
         return _npy_rows(path)
+    if is_safetensors(path):
+        return _tensor_rows(path)
     with open_rows(path) as reader:  # detects the format
         binary, promised, dim = reader.binary, reader.promised, reader.dim
     if binary:
@@ -127,6 +130,14 @@ def _npy_rows(path: str) -> Iterator[Row]:
     with vocabulary_path(path).open("rb") as lines:
         for line, row in zip(lines, matrix, strict=False):
             yield re.sub(rb" [0-9]+\r?\n?$", b"", line).rstrip(b"\r\n"), np.array(row)
+
+
+def _tensor_rows(path: str) -> Iterator[Row]:
+    tensors = open_safetensors(path)
+    words = tensors.words
+    for number in range(len(words)):
+        word = words.text[words.offsets[number] : words.offsets[number + 1]].tobytes()
+        yield word, tensors.rows(slice(number, number + 1))[0]
 
 
 def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:

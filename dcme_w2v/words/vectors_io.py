@@ -29,6 +29,7 @@ from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.vocabulary import Vocabulary, count_lines
 from dcme_w2v.text.words import Words
 from dcme_w2v.words.combined import CombinedRows
+from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors_reader import (
     COUNT,
     DUPLICATE,
@@ -228,6 +229,8 @@ def load_vectors(
     check_format(format)
     if format == "npy" or (format is None and is_npy(path)):
         return _load_npy(Path(path), limit, mmap)
+    if format is None and is_safetensors(path):
+        return _load_safetensors(path, limit, mmap)
     with open_rows(path, None if format is None else format == "binary") as reader:
         return _load_rows(reader, limit)
 
@@ -327,6 +330,20 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
         raise _damaged(
             str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
         )
+    return words, matrix if mmap else np.array(matrix), counts
+
+
+def _load_safetensors(path: str | os.PathLike[str], limit: int | None, mmap: bool) -> Loaded:
+    tensors = open_safetensors(path)
+    words = tensors.words[:limit]
+    faults = no_faults()
+    check_words(words.text, words.offsets, faults)
+    find_duplicates(words.text, words.offsets, faults)
+    for kind in np.flatnonzero(faults[:, 0]):
+        place = f"{os.fspath(path)}: row {faults[kind, 1] + 1}"
+        raise _damaged(place, FAULT_NAMES[kind], os.fspath(path))
+    matrix = tensors.rows(slice(limit))
+    counts = None if tensors.counts is None else np.array(tensors.counts[:limit])
     return words, matrix if mmap else np.array(matrix), counts
 
 

@@ -1,0 +1,223 @@
+"""Vectors as safetensors, also as int8: every reader takes them, the loss, and corrupt files."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from helpers import refused, save
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.info import describe
+from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.quantize import agreement, as_int8, from_int8, mean_cosine
+from dcme_w2v.words.vectors import Vectors
+
+WORDS = ["köln", "<b>", *(f"w{i}" for i in range(398))]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matrix = np.random.default_rng(0).normal(size=(400, 20)) * 3
+    save(tmp_path / "v.npy", WORDS, matrix, counts=np.arange(400, 0, -1))
+    return tmp_path
+
+
+@pytest.fixture
+def packed(folder, capsys):
+    assert run(["convert", "v.npy", "v.safetensors", "--quantize", "int8"]) == 0
+    capsys.readouterr()
+    return folder / "v.safetensors"
+
+
+def written(path, tensors):
+    """Write tensors (dtype, shape, bytes) as safetensors."""
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        offsets = [len(data), len(data) + len(content)]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+        data += content
+    about = json.dumps(header).encode()
+    path.write_bytes(len(about).to_bytes(8, "little") + about + data)
+    return path
+
+
+def words_and(vectors, **more):
+    return {"words": ("U8", [4], b"a\nb\n"), "vectors": vectors, **more}
+
+
+FLOATS = ("F32", [2, 1], np.array([1, 2], "<f4").tobytes())
+CODES = ("I8", [2, 1], b"\x7f\x81")
+
+
+# ---- numbers ----
+
+
+def test_a_code_is_within_half_a_step():
+    matrix = np.random.default_rng(1).normal(size=(50, 7)).astype(np.float32)
+    matrix[3] = 0
+    matrix[4] = 1e-37
+    matrix[5] = 1e38
+    codes, scales = as_int8(matrix)
+    assert codes.min() >= -127 and scales[3] == 0
+    back = from_int8(codes, scales)
+    assert (np.abs(back - matrix) <= np.abs(matrix).max(axis=1, keepdims=True) / 253).all()
+    assert (back[3] == 0).all()
+
+
+def test_the_loss_is_that_of_the_decoded_vectors():
+    matrix = np.random.default_rng(1).normal(size=(200, 30)).astype(np.float32)
+    codes, scales = as_int8(matrix)
+    back = from_int8(codes, scales)
+    cosines = (matrix * back).sum(1) / np.linalg.norm(matrix, axis=1) / np.linalg.norm(back, axis=1)
+    assert mean_cosine(matrix, codes) == pytest.approx(cosines.mean(), abs=1e-6)
+    before, after = (Vectors([f"w{i}" for i in range(200)], rows) for rows in (matrix, back))
+    common = [
+        len({n.word for n in before.most_similar(w)} & {n.word for n in after.most_similar(w)})
+        for w in before.words
+    ]
+    assert agreement(matrix, codes) == pytest.approx(np.mean(common) / 10, abs=1e-3)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_loss_of_few_rows(rows):
+    matrix = np.zeros((rows, 3), dtype=np.float32)
+    assert (mean_cosine(matrix, as_int8(matrix)[0]), agreement(matrix, as_int8(matrix)[0])) == (
+        1,
+        1,
+    )
+
+
+# ---- files ----
+
+
+def test_the_loss_is_reported_and_the_file_small(folder, capsys):
+    assert run(["convert", "v.npy", "v.safetensors", "--quantize", "int8"]) == 0
+    err = capsys.readouterr().err
+    assert "v.npy: int8: mean cosine of vectors before and after 0.9999" in err
+    assert "10 nearest neighbours agree to 9" in err
+    assert (folder / "v.safetensors").stat().st_size < 400 * 20 + 400 * 24
+
+
+def test_the_vectors_words_and_counts_are_read_back(packed):
+    before, after = Vectors.load("v.npy"), Vectors.load(packed)
+    assert list(after.words) == list(before.words)
+    assert after.counts.tolist() == before.counts.tolist()
+    np.testing.assert_allclose(after.vectors, before.vectors, atol=0.05)
+    first = Vectors.load(packed, limit=3)
+    assert list(first.words) == WORDS[:3] and first.counts.tolist() == [400, 399, 398]
+    np.testing.assert_array_equal(first.vectors, after.vectors[:3])
+
+
+def test_float32_is_mapped_and_exact(folder):
+    assert run(["convert", "v.npy", "f.safetensors"]) == 0
+    found = Vectors.load("f.safetensors")
+    np.testing.assert_array_equal(found.vectors, Vectors.load("v.npy").vectors)
+    assert isinstance(found.vectors, np.memmap)
+    assert not isinstance(Vectors.load("f.safetensors", mmap=False).vectors, np.memmap)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "neighbors v.safetensors köln +w1 -w2",
+        "analogy v.safetensors w1 w2 w3",
+        "similarity v.safetensors w1 w2",
+        "odd-one-out v.safetensors w1 w2 w3",
+        "eval analogies v.safetensors questions",
+        "eval similarity v.safetensors pairs",
+        "check v.safetensors",
+        "info v.safetensors",
+        "explore v.safetensors --output page.html --method pca",
+        "plot v.safetensors --output plot.svg --method pca",
+        "convert v.safetensors v.txt",
+        "scdv fit docs --vectors v.safetensors --clusters 2 --output model",
+        "train docs --init v.safetensors --output o.npy --epochs 1 --min-count 1 --dim 20",
+    ],
+)
+def test_every_reader_takes_them(line, packed, folder):
+    (folder / "questions").write_text("w1 w2 w3 w4\n")
+    (folder / "pairs").write_text("w1\tw2\t1\nw1\tw3\t2\nw2\tw3\t3\n")
+    (folder / "docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
+    assert run(line.split()) == 0
+
+
+def test_check_and_info_know_the_format(packed):
+    report = check_vectors(packed)
+    assert (report.format, report.rows, report.dimension) == ("safetensors", 400, 20)
+    assert report.faults == []
+    facts = describe(packed)
+    assert facts["numbers"] == "int8 with a scale per row" and facts["tokens"] == 80200
+    assert facts["first_words"] == WORDS[:10]
+
+
+def test_faults_are_found_and_repaired(folder, capsys):
+    numbers = np.array([1, np.nan, 3e38, 4, 5], "<f4").tobytes()
+    lines = b"a\nb\nx y\na\n\xff\n"
+    path = written(
+        folder / "bad.safetensors",
+        {"vectors": ("F32", [5, 1], numbers), "words": ("U8", [len(lines)], lines)},
+    )
+    kinds = {fault.kind for fault in check_vectors(path).faults}
+    assert {"NaN or infinite number", "separator in a word", "duplicate word",
+            "invalid UTF-8 in a word"} <= kinds  # fmt: skip
+    assert "bad.safetensors: row" in refused(capsys, run(["neighbors", str(path), "a"]))
+    assert run(["convert", str(path), "good.txt", "--invalid", "replace"]) == 0
+    assert list(Vectors.load("good.txt").words) == ["a", "b", "x_y", "\ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"embeddings": FLOATS}, "without the tensors vectors and words"),
+        (words_and(("F32", [3, 1], b"\0" * 12)), "2 words for 3 vectors"),
+        (words_and(("F32", [2], b"\0" * 8)), "vectors are float32 of shape (2,)"),
+        (words_and(("F64", [2, 1], b"\0" * 16)), "the entry of its tensor vectors is not valid"),
+        (words_and(("F32", [2, 1], b"\0" * 4)), "the entry of its tensor vectors is not valid"),
+        (words_and(CODES), "vectors are int8 of shape (2, 1), not float32"),
+        (words_and(FLOATS, scales=FLOATS), "vectors are float32 of shape (2, 1), not int8"),
+        (words_and(CODES, scales=("F32", [1], b"\0" * 4)), "scales are not 2 numbers"),
+        (words_and(FLOATS, counts=("I64", [1], b"\0" * 8)), "counts are not 2 numbers"),
+        ({**words_and(FLOATS), "words": ("U8", [3], b"a\nb")}, "words are not lines"),
+    ],
+)
+def test_wrong_tensors(tensors, message, folder, capsys):
+    path = written(folder / "bad.safetensors", tensors)
+    assert message in refused(capsys, run(["neighbors", str(path), "a"]))
+    assert [fault.kind for fault in check_vectors(path).faults] == ["unreadable"]
+
+
+@pytest.mark.parametrize("size", [9, 12, 200, -1])
+def test_a_truncated_file(size, packed, capsys):
+    packed.write_bytes(packed.read_bytes()[:size])
+    assert "corrupt safetensors file" in refused(capsys, run(["info", str(packed)]))
+
+
+@pytest.mark.parametrize(
+    "header", [b"{}", b"{[", b'{"vectors": 7, "words": []}', b'{"vectors": {"dtype": []}}']
+)
+def test_wrong_headers(header, folder, capsys):
+    (folder / "h").write_bytes(len(header).to_bytes(8, "little") + header)
+    message = refused(capsys, run(["info", "h"]))
+    assert "safetensors file" in message
+
+
+def test_a_stream_is_an_error(packed, capsys):
+    (packed.parent / "v.gz").write_bytes(gzip.compress(packed.read_bytes()))
+    assert "is a safetensors file; give the file itself" in refused(
+        capsys, run(["neighbors", "v.gz", "w1"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("convert v.npy o.npy --quantize int8", "--quantize: is for safetensors; name OUT"),
+        ("convert v.npy o.tsv --to projector --quantize int8", "--quantize: is for safetensors"),
+        ("convert v.npy o.safetensors --quantize int4", "--quantize int4: must be one of int8"),
+    ],
+)
+def test_wrong_use(line, message, folder, capsys):
+    assert message in refused(capsys, run(line.split()))
+    assert not list(folder.glob("o.*"))
