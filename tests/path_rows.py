@@ -102,6 +102,8 @@ ROWS = [
     Row("classes {vectors} --classes 2 --output {output}", {"vectors": "i.npy"}, {"output": "o"}),
     Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
     Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
+    Row("convert {source} {target} --quantize int8", {"source": "v.txt"},
+        {"target": "o.safetensors"}, texts=("quantize",)),
     Row("convert {source} {target} --to projector", {"source": "v.txt"}, {"target": "o.tsv"}),
     Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
         "--epochs 1 --quiet",
