@@ -8,8 +8,8 @@ the bytes that the workers and the program have sent by the engine's own counter
 documents themselves). Bytes are measured on 8 worker processes; the other runs train their shards
 one after another in one process (local:0), whose models are the same. The seed decides which
 documents a shard has. Figures are appended to --found as they come, so that a measurement can be
-continued; the table is of all that are there. Accuracy is precision at 1 where documents have
-several labels.
+continued; the table is of all that are there (--data none measures nothing). Accuracy is precision
+at 1 where documents have several labels.
 """
 
 from __future__ import annotations

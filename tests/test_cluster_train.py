@@ -15,6 +15,7 @@ from helpers import manifest, refused, train, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
+from dcme_w2v.cluster import words
 from dcme_w2v.words.tables import load_tables
 
 ON = ["--cluster", "local:0", "--epochs", "2", "--sample", "0.01"]
@@ -184,6 +185,18 @@ def test_a_dry_run_reports_when_a_cluster_is_worthwhile(corpus, capsys):
     assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
     assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
     assert "--dry-run requires --shards" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--dry-run"], ["--output", "v.bin"]])
+def test_rounds_longer_than_measured_are_a_warning(corpus, flags, monkeypatch, capsys):
+    monkeypatch.setattr(words, "MEASURED", 100)
+    line = ["train", corpus, "--dim", "8", *ON, *flags]
+    assert run([*line, "--shards", "2", "--rounds", "2"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("warning: a shard has 2,127 tokens in each of 2 rounds; ") == 1
+    assert "more than 100 was not measured: give more rounds" in err
+    assert run([*line, "--shards", "1"]) == 0
+    assert "not measured" not in capsys.readouterr().err
 
 
 # ---- with workers ----

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from dcme_w2v.cluster.engine import local_workers
-from dcme_w2v.cluster.words import check_mixed, resolved_for, rounds_of
+from dcme_w2v.cluster.words import check_mixed, resolved_for, rounds_of, warning_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions
+from dcme_w2v.progress import Reporter
 from dcme_w2v.words.job import TrainJob
 
 NUMBERS_A_SECOND = 250e6  # tokens times dimensions that a thread learns, with 5 negative samples
@@ -70,7 +71,12 @@ def estimate(job: TrainJob, options: TrainOptions, words: int, tokens: int) -> d
     return found
 
 
-def plan_of(job: TrainJob, options: TrainOptions, words: int, tokens: int) -> dict[str, Any]:
-    """Return `estimate` of options that need not be resolved."""
+def plan_of(
+    job: TrainJob, options: TrainOptions, words: int, tokens: int, reporter: Reporter
+) -> dict[str, Any]:
+    """Return `estimate` of options that need not be resolved; warn of long rounds."""
     check_mixed(options)
-    return estimate(job, resolved_for(options, words, shards_of(job)), words, tokens)
+    found = estimate(job, resolved_for(options, words, shards_of(job)), words, tokens)
+    if warning := warning_of(tokens, found["shards"], found["rounds"], options.epochs):
+        reporter.message(warning)
+    return found

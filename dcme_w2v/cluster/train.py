@@ -30,6 +30,7 @@ from dcme_w2v.cluster.words import (
     rate_at,
     resolved_for,
     rounds_of,
+    warning_of,
 )
 from dcme_w2v.cluster.words_work import WordsWork, figures_of
 from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
@@ -213,6 +214,8 @@ class _Session:
         check_classes(self.job.classes, len(counted.vocabulary))
         options = resolved_for(options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
+        if warning := warning_of(counted.tokens, shards, rounds, options.epochs):
+            self.reporter.message(warning)
         self.plan = Plan(options, shards, rounds)
         words = len(counted.vocabulary)
         shapes = dict.fromkeys(TABLES, (words, options.dim))

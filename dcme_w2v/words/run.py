@@ -171,7 +171,7 @@ def dry_run(
         if job.cluster.cluster is not None:
             from dcme_w2v.cluster.estimate import plan_of
 
-            plan |= plan_of(job, options, len(corpus.vocabulary), corpus.tokens)
+            plan |= plan_of(job, options, len(corpus.vocabulary), corpus.tokens, reporter)
         return {**plan, "refused": reason_against(plan)}
 
 
