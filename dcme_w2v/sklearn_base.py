@@ -148,7 +148,8 @@ def options_of(estimator: Any, **more: Any) -> Any:
     """
     options, names = estimator._declared
     values = {field: getattr(estimator, name) for field, name in names.items()}
-    values["seed"] = _seed_of(values["seed"])
+    if "seed" in values:
+        values["seed"] = _seed_of(values["seed"])
     return options(**values, **more)
 
 

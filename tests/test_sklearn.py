@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
@@ -28,10 +29,13 @@ from sklearn.utils.validation import validate_data
 from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.declarations import Checked, option
 from dcme_w2v.documents import estimator as documents_estimator
 from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.errors import UsageError
 from dcme_w2v.latent import estimator as latent_estimator
 from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.sklearn_base import options_of, parameters
 
 TEXTS = [text.decode() for text in make_texts()]
 TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
@@ -152,6 +156,20 @@ def test_wrong_parameters():
             MaxentClassifier(**{name: value}).fit(X, y)
     with pytest.raises(ValueError, match="clusters"):
         SCDV(word_vectors(), clusters=0).fit(TEXTS)
+
+
+def test_options_without_a_seed_are_parameters():
+    @dataclass(frozen=True)
+    class Options(Checked):
+        share: float = option(0.5, "a share", minimum=0)
+
+    @parameters(Options)
+    class Plain:
+        """An estimator."""
+
+    assert options_of(Plain(share=0.25)) == Options(0.25)
+    with pytest.raises(UsageError, match="must be at least 0"):
+        options_of(Plain(share=-1))
 
 
 def test_random_state():
