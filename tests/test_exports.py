@@ -1,6 +1,8 @@
 """`convert --to`: files for TensorFlow's Embedding Projector, and safetensors."""
 
 import json
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,11 +71,15 @@ def test_the_projector_gets_two_files(path):
     ("flags", "message"),
     [
         ("v.npy - --to projector", "projector needs two files"),
-        ("v.npy o.tsv --to kv", "--to kv: must be one of projector, safetensors"),
+        ("v.npy o.tsv --to json", "--to json: must be one of projector, safetensors"),
+        ("v.npy o.tsv --to kv", "KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"),
+        ("v.npy o.kv", "--to kv: gensim's .kv files are Python pickles"),
+        ("o.kv v.txt", "gensim.models.KeyedVectors.load(FILE).save_word2vec_format"),
     ],
 )
 def test_wrong_use(flags, message, path, monkeypatch, capsys):
     monkeypatch.chdir(path.parent)
+    Path("o.kv").write_bytes(pickle.dumps({"gensim": 1}))
     assert message in refused(capsys, run(["convert", *flags.split()]))
 
 
@@ -83,3 +89,14 @@ def test_an_unrelated_file_at_the_second_name_is_not_replaced(path, capsys):
     code = run(["convert", str(path), str(target), "--to", "projector"])
     assert "out.metadata.tsv" in refused(capsys, code)
     assert mine.read_text() == "mine" and not target.exists()
+
+
+def test_gensim_saves_what_the_message_names(path, tmp_path):
+    from gensim.models import KeyedVectors
+
+    assert run(["convert", str(path), str(tmp_path / "v.bin")]) == 0
+    read = KeyedVectors.load_word2vec_format(str(tmp_path / "v.bin"), binary=True)
+    read.save(str(tmp_path / "v.kv"))
+    found = KeyedVectors.load(str(tmp_path / "v.kv"))
+    assert found.index_to_key == WORDS
+    np.testing.assert_array_equal(found.vectors, Vectors.load(path).vectors)

@@ -102,6 +102,31 @@ def test_a_file_without_faults_is_not_changed_by_repair(healthy, capsys):
     assert "left out" not in capsys.readouterr().err
 
 
+def test_what_check_finds_in_a_large_file_is_repaired(tmp_path, capsys):
+    """As GloVe 840B: no header, words with spaces, and each other fault, in blocks of rows."""
+    rows = [b"w%d %d.5 0.25 1e-3" % (i, i) for i in range(9000)]
+    for number, row in {
+        5: b". . . 1 2 3", 4097: b"at name@domain.com 1 2 3", 8000: b"w7 1 2 3",
+        8001: b"b\xffd 1 2 3", 8002: b"short 1 2", 8003: b"long 1.5 1 2 3", 8004: b"nan nan 1 2",
+        8005: b"far 3e38 3e38 3e38", 8006: b"far2 1e30 1e30 1e30", 8007: b" 1 2 3",
+    }.items():  # fmt: skip
+        rows[number] = row
+    (tmp_path / "g").write_bytes(b"\r\n".join(rows))
+    assert len(check_vectors(tmp_path / "g").faults) >= 6
+    found = converted(tmp_path / "g", "--invalid", "replace", name="o.npy")
+    assert len(found) == 9000 - 4 and found.most_similar("w1")
+    assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
+    assert np.linalg.norm(found["far"]) == pytest.approx(1, abs=1e-6)
+    err = capsys.readouterr().err
+    for what in ("2 separators in words replaced", "1 duplicate words left out", "1 empty words",
+                 "2 rows of another dimension left out", "1 invalid UTF-8 replaced",
+                 "1 NaN or infinite numbers replaced by 0",
+                 "2 vectors of infinite length scaled to length 1"):  # fmt: skip
+        assert what in err
+    assert len(converted(tmp_path / "g", "--invalid", "skip", name="o.bin")) == 9000 - 10
+    assert "2 vectors of infinite length left out" in capsys.readouterr().err
+
+
 # ---- changes ----
 
 

@@ -30,11 +30,13 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.words.exports import export, exported_with
+    from dcme_w2v.words.exports import KV, export, exported_with
     from dcme_w2v.words.postprocess import changed_by
     from dcme_w2v.words.sidecars import read_with, written_with
     from dcme_w2v.words.vectors_io import format_of
 
+    if values["to"] == "kv" or target.lower().endswith(".kv"):
+        raise UsageError(KV)
     chosen = OutputOptions(format=values.pop("format")).format
     paths = Paths().reads("IN", source, sidecars=read_with(source))
     options = collect(PostprocessOptions, values)

@@ -21,6 +21,10 @@ from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import blocks_of, check_before_writing
 
 TARGETS = ("projector", "safetensors")
+KV = (
+    "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
+    "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
+)
 
 
 def exported_with(path: str, to: str) -> list[Sidecar]:

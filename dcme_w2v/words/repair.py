@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text.compression import CorpusFile
 from dcme_w2v.text.words import Words
+from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import is_npy, map_npy, vocabulary_path
+from dcme_w2v.words.vectors_io import is_npy, joined, map_npy, vocabulary_path
 from dcme_w2v.words.vectors_reader import BLOCK, open_rows
 
 POLICIES = ("skip", "replace")
+_PART = 4096  # rows that are stored together
 _SAMPLE = 200  # lines that decide the dimension
 _SEPARATORS = re.compile(r"[ \t\n\r\v\f\0]+")
 Row = tuple[bytes, NDArray[np.float32] | None]  # word and numbers; None if they are not numbers
@@ -40,7 +42,8 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
         Text, binary, npy or safetensors.
     invalid : {"skip", "replace"}
         ``skip`` leaves out rows with a fault. ``replace`` corrects what it can: separators in a
-        word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0. Rows of another
+        word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0; vectors too long
+        for float32 get length 1. Rows of another
         dimension, empty words and duplicates (except the first) are left out in any case.
 
     Returns
@@ -56,7 +59,8 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
         No row is left, or it is not a file of word vectors.
     """
     faults: Counter[str] = Counter()
-    found: dict[str, NDArray[np.float32]] = {}
+    found: dict[str, None] = {}
+    parts: list[NDArray[np.float32]] = []
     for word, numbers in _rows_of(path, faults):
         name = _repaired_word(word, invalid, faults)
         row = None if name is None else _repaired_row(numbers, invalid, faults)
@@ -64,11 +68,16 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
             continue
         if name in found:
             faults["duplicate words left out"] += 1
-        else:
-            found[name] = row
+            continue
+        at = len(found) % _PART
+        if at == 0:
+            parts.append(np.empty((_PART, len(row)), dtype=np.float32))
+        parts[-1][at] = row
+        found[name] = None
     if not found:
         raise FormatError(f"{path}: no row is without faults; run dcme-w2v check {path}")
-    return Vectors(Words.from_words(found), np.array(list(found.values()))), faults
+    parts[-1] = parts[-1][: (len(found) - 1) % _PART + 1]
+    return Vectors(Words.from_words(found), joined(parts, parts[0].shape[1])), faults
 
 
 def _repaired_word(word: bytes, invalid: str, faults: Counter[str]) -> str | None:
@@ -99,14 +108,24 @@ def _repaired_row(
     if numbers is None:
         faults["rows that are not numbers left out"] += 1
         return None
-    finite = np.isfinite(numbers)
-    if finite.all():
+    if np.isfinite(squared_lengths(numbers[None])[0]):
         return numbers
+    finite = np.isfinite(numbers)
+    what = "vectors of infinite length" if finite.all() else "NaN or infinite numbers"
     if invalid == "skip":
-        faults["NaN or infinite numbers left out"] += 1
+        faults[f"{what} left out"] += 1
         return None
-    faults["NaN or infinite numbers replaced by 0"] += 1
-    return np.where(finite, numbers, np.float32(0))
+    if finite.all():
+        faults[f"{what} scaled to length 1"] += 1
+        return _unit(numbers)
+    faults[f"{what} replaced by 0"] += 1
+    return _repaired_row(np.where(finite, numbers, np.float32(0)), invalid, faults)
+
+
+def _unit(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    exact = numbers.astype(np.float64)  # in which the length is finite
+    unit: NDArray[np.float32] = (exact / np.linalg.norm(exact)).astype(np.float32)
+    return unit
 
 
 # ---- rows ----
@@ -150,11 +169,19 @@ def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
         dim = _dimension_of(sample)
         for line in _chain(sample, _lines(lines)):
             fields = line.rsplit(None, dim) if line.strip() else []
-            if len(fields) < dim or not fields:
+            if _is_of_another_dimension(line, fields, dim):
                 faults["rows of another dimension left out"] += 1
                 continue
             word = fields[0] if len(fields) > dim else b""
             yield word, _numbers(fields[-dim:])
+
+
+def _is_of_another_dimension(line: bytes, fields: list[bytes], dim: int) -> bool:
+    """Return whether a line has not `dim` numbers behind a word, which may have separators."""
+    if len(fields) <= dim:  # dim: a line that starts with a separator has an empty word
+        return len(fields) < dim or not line[:1].isspace()
+    more = fields[0].split()[1:]
+    return bool(more) and _numbers(more) is not None  # more numbers, not a word of several parts
 
 
 def _lines(file: io.BufferedReader[Any]) -> Iterator[bytes]:

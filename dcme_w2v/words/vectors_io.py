@@ -256,10 +256,10 @@ def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
         row = int(faults[DUPLICATE, 1])
         place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
         raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
-    return words, _joined(matrices, reader.dim) if matrix is None else matrix, None
+    return words, joined(matrices, reader.dim) if matrix is None else matrix, None
 
 
-def _joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
+def joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
     """Concatenate the parts, releasing the memory of each after copying."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
