@@ -45,7 +45,7 @@ from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.tune import Search
 
 FOLDS, OURS = 3, "dcme-w2v --tune"
-Figures = dict[str, float]
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ SETS: dict[str, Callable[[int], Problem]] = {
 DRAWN = ("headings", "source code", "languages", "wikipara, 150 articles")
 
 
-def ours(problem: Problem, seed: int, budget: float) -> Figures:
+def ours(problem: Problem, seed: int, budget: float, loss: str | None = None) -> Figures:
     """Search and train as `classify train --tune` does."""
-    features, given = FeatureOptions(), ClassifyOptions(threads=1, seed=seed)
+    features, given = FeatureOptions(), ClassifyOptions(threads=1, seed=seed, loss=loss)
     kept = KeptText(FeatureSets.widest(features, ()))
     kept.fit_counts(text.encode() for text in problem.train)
     start = time.process_time()
@@ -176,6 +176,7 @@ def scores_of(model: Any, rows: Any) -> np.ndarray:
 
 METHODS: dict[str, Callable[..., Figures]] = {
     OURS: ours,
+    f"{OURS} --loss softmax": functools.partial(ours, loss="softmax"),
     "LinearSVC": sklearn(lambda seed: LinearSVC(random_state=seed), {"C": [0.1, 0.3, 1.0, 3.0]}),
     "SGDClassifier": sklearn(
         lambda seed: SGDClassifier(random_state=seed), {"alpha": [1e-6, 1e-5, 3e-5, 1e-4]}
@@ -198,7 +199,7 @@ def table(kept: data.Results) -> list[list[str]]:
             accuracy = [one["accuracy"] for one in figures]
             spread = f" ± {statistics.stdev(accuracy):.2f}" if len(accuracy) > 1 else ""
             times = "" if OURS not in seconds else (
-                f"{seconds[method] / seconds['--tune']:.1f}"
+                f"{seconds[method] / seconds[OURS]:.1f}"
             )  # fmt: skip
             rows.append([
                 name, method, str(len(figures)), f"{statistics.mean(accuracy):.2f}{spread}",

@@ -18,7 +18,7 @@ from dcme_w2v.classify.tune import Setting
 
 MANY = 200_000  # features to try instead of the default
 WEIGHTS = 1 << 26  # of a model with so many features at most
-TOKENS = 2_000_000  # pairs of words are counted where the texts have no more words
+TOKENS = 1_000_000  # pairs of words are counted where the texts have no more words
 NAMES = ("features", "ngrams", "weighting")
 
 
