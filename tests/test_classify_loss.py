@@ -22,7 +22,7 @@ def problem(classes=5, rows=60, features=12, seed=0):
     return csr_matrix(matrix / np.linalg.norm(matrix, axis=1, keepdims=True)), labels
 
 
-def test_it_meets_the_optimum_of_the_squared_hinge_loss():
+def test_hinge_converges_to_the_optimum():
     rows, labels = problem()
     l2, dense = 0.05, np.hstack([rows.toarray(), np.ones((60, 1))])
     signs = np.where(labels[:, None] == np.arange(5), 1.0, -1.0)
@@ -67,7 +67,7 @@ def test_probabilities_and_the_default_rate():
     (["--objective", "nce"], "--loss=hinge: is not for --objective nce"),
     (["--rank", "3"], "--loss=hinge: is not for --rank 3"),
 ])  # fmt: skip
-def test_what_it_is_not_for(tmp_path, more, message):
+def test_unsupported_options_of_hinge(tmp_path, more, message):
     (tmp_path / "d.tsv").write_text("a\tone\nb\ttwo\n")
     given = ["classify", "train", str(tmp_path / "d.tsv"), "--output", str(tmp_path / "m")]
     found = CliRunner().invoke(program, [*given, "--loss", "hinge", *more])

@@ -96,7 +96,7 @@ def opened(processes, workers):
         yield cluster
 
 
-def test_a_worker_that_joins_in_round_2_takes_part(processes, straight, tmp_path):
+def test_a_worker_that_joins_in_round_2_is_used(processes, straight, tmp_path):
     records = []
 
     def end_round(record, tables):
@@ -113,7 +113,7 @@ def test_a_worker_that_joins_in_round_2_takes_part(processes, straight, tmp_path
     assert len(took_part[0]) == 1 and len(took_part[0] | took_part[1] | took_part[2]) == 2
 
 
-def test_deltas_of_a_lost_worker_are_learned_again(processes, straight, tmp_path):
+def test_deltas_of_a_lost_worker_are_recomputed(processes, straight, tmp_path):
     """It is killed between learning and mixing, when no other worker has what it learned."""
     killed = []
 
@@ -129,7 +129,7 @@ def test_deltas_of_a_lost_worker_are_learned_again(processes, straight, tmp_path
 
 
 @pytest.mark.slow
-def test_late_results_of_a_worker_beyond_reach_are_dropped(processes, straight, tmp_path):
+def test_late_results_of_an_unreachable_worker_are_dropped(processes, straight, tmp_path):
     """Stopped for longer than the scheduler waits for a sign of life, then continued."""
     lost = []
 
@@ -159,7 +159,9 @@ def test_late_results_of_a_worker_beyond_reach_are_dropped(processes, straight, 
     ("number", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
-def test_workers_of_a_foreign_cluster_stay_after_a_signal(processes, tmp_path, number, code):
+def test_workers_of_an_external_cluster_keep_running_after_a_signal(
+    processes, tmp_path, number, code
+):
     write_corpus(tmp_path / "c.txt", lines=600)
     address = processes.scheduler()
     for _ in range(2):
@@ -187,7 +189,7 @@ def test_workers_of_a_foreign_cluster_stay_after_a_signal(processes, tmp_path, n
 # ---- errors before round 1 ----
 
 
-def test_a_cluster_without_workers_is_one_line(processes, tmp_path, monkeypatch, capsys):
+def test_a_cluster_without_workers_is_one_line_of_error(processes, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(engine, "WORKER_SECONDS", 1.0)
     write_corpus(tmp_path / "c.txt", lines=50)
     address = processes.scheduler()
@@ -208,7 +210,7 @@ def test_a_worker_of_another_version_is_named(processes, tmp_path):
 
 
 @pytest.mark.slow
-def test_words_of_a_worker_that_was_stopped_are_the_same(tmp_path, monkeypatch):
+def test_a_stopped_worker_does_not_change_the_words(tmp_path, monkeypatch):
     """One of three, for 6 seconds."""
     monkeypatch.chdir(tmp_path)
     write_corpus(tmp_path / "c.txt", lines=600)

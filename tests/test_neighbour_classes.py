@@ -36,7 +36,7 @@ def chains(words=60, kinds=6, sentences=3000, seed=3):
     return encoded(found)
 
 
-def test_classes_and_odds_are_those_of_their_definition():
+def test_classes_and_odds_follow_the_definition():
     ids, counts = chains()
     found = neighbour_classes(ids, len(counts), 10)
     wanted = ReferenceClasses(ids, len(counts), 10)
@@ -50,7 +50,7 @@ def test_classes_and_odds_are_those_of_their_definition():
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
-def test_chunks_and_threads_change_nothing(monkeypatch, chunk):
+def test_chunks_and_threads_do_not_change_the_result(monkeypatch, chunk):
     ids, counts = chains(sentences=60)
     whole = neighbour_classes(ids, len(counts), 5)
     monkeypatch.setattr("dcme_w2v.words.neighbour_classes.CHUNK", chunk)
@@ -59,7 +59,7 @@ def test_chunks_and_threads_change_nothing(monkeypatch, chunk):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
-def test_more_classes_than_words_are_as_many_as_words():
+def test_the_number_of_classes_is_at_most_that_of_words():
     ids, counts = encoded([[0, 1, 2], [2, 1, 0]])
     assert neighbour_classes(ids, len(counts), 63).count == 4
 
@@ -145,7 +145,7 @@ def test_a_resumed_run_ends_the_same(tmp_path, text):
         np.testing.assert_array_equal(one, other)
 
 
-def test_what_cannot_have_them_is_one_line(tmp_path, text, capsys):
+def test_unsupported_options_of_neighbour_classes(tmp_path, text, capsys):
     base = ["train", text, "--output", str(tmp_path / "w.npy"), "--quiet", "--neighbor-classes"]
     for value, flags, says in (
         ("8", [], "--word-order"),
@@ -174,7 +174,7 @@ def test_a_damaged_folder_is_one_line(tmp_path, text, capsys, name, array):
     assert name in refused(capsys, run(["eval", "likelihood", str(folder), text]))
 
 
-def test_classes_out_of_range_are_refused_by_the_core():
+def test_the_core_rejects_classes_out_of_range():
     ids, counts = chains(sentences=20)
     options = options_of({"objective": "nce", "word_order": True}, threads=1)
     training = Trainer(ids, counts, options)

@@ -73,7 +73,7 @@ def test_which_words_are_kept_and_their_counts(tables, kept, counts):
     assert tokens["corpus"] == sum(v for k, v in tokens.items() if k != "corpus")
 
 
-def test_union_is_what_merged_vocabularies_give(tables):
+def test_union_equals_merged_vocabularies(tables):
     for name in ("old", "new"):
         assert run(["vocab", f"{name}.txt", "--output", f"{name}.vocab", "--min-count", "5"]) == 0
     assert run(["vocab", "--merge", "old.vocab", "new.vocab", "--output", "both.vocab"]) == 0
@@ -117,7 +117,7 @@ def test_a_resumed_run_has_the_same_words(tables):
     assert Path("o.bin").read_bytes() == expected
 
 
-def test_a_resumed_run_with_other_words_is_refused(tables, capsys):
+def test_a_resumed_run_with_other_words_is_an_error(tables, capsys):
     flags = ["--init", "tables", "--output", "o.bin"]
     state = ["--checkpoint", "state", "--checkpoint-every", "1", "--epochs", "2"]
     assert train("new.txt", *flags, *state, "--init-vocab", "union") == 0
@@ -177,7 +177,7 @@ def test_rare_words_share_a_vector(flags, word):
     }  # fmt: skip
 
 
-def test_unk_is_the_word_where_the_text_has_it_already(here):
+def test_unk_may_be_a_word_of_the_text(here):
     (here / "c.txt").write_text("a b <unk>\n" * 6 + "x a\n" * 2)
     assert train("c.txt", "--output", "o", "--save-vocab", "counts", "--unk") == 0
     assert (here / "counts").read_text() == "a 8\n<unk> 8\nb 6\n"
@@ -219,7 +219,7 @@ def test_unk_with_a_given_vocabulary(here):
     assert (here / "again").read_text() == (here / "kept").read_text()
 
 
-def test_from_python():
+def test_new_words_in_python():
     sentences = [["tea", "with", "milk"], ["tea", "with", "lemon"]] * 3 + [["rare", "tea"]]
     vectors = dw.train(sentences, dim=4, min_count=3, unk="<unk>", threads=1)
     assert "<unk>" in vectors

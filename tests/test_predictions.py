@@ -41,7 +41,7 @@ def scored(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_the_mean_is_that_of_eval_likelihood(folder, capsys):
+def test_the_mean_equals_eval_likelihood(folder, capsys):
     found = scored(capsys, folder / "model", folder / "text.txt").splitlines()
     total = np.nansum([float(line.split("\t")[0]) for line in found])
     count = sum(int(line.split("\t")[1]) for line in found)
@@ -73,7 +73,7 @@ def test_a_row_for_each_line_and_token(folder, tmp_path, capsys):
     assert sum(records[0]["log_probabilities"]) == pytest.approx(float(rows[0][0]), rel=1e-4)
 
 
-def test_batches_and_standard_input_change_nothing(folder, capsys, monkeypatch):
+def test_batches_and_standard_input_give_the_same_scores(folder, capsys, monkeypatch):
     model = LanguageModel.load(str(folder / "model"))
     whole = list(scored_lines(model, [str(folder / "text.txt")]))
     monkeypatch.setattr("dcme_w2v.words.predictions.AT_ONCE", 3)
@@ -92,7 +92,7 @@ def test_batches_and_standard_input_change_nothing(folder, capsys, monkeypatch):
         np.testing.assert_allclose(*numbers, rtol=1e-4)
 
 
-def test_the_distribution_of_a_gap_is_that_of_the_score(folder):
+def test_the_distribution_of_a_gap_equals_the_score(folder):
     """Probabilities add up to 1, and a token's is what `score` says."""
     model = LanguageModel.load(str(folder / "model"))
     words = lines_of(folder)[0].split()
@@ -133,7 +133,7 @@ def test_words_for_a_gap(folder, capsys):
         ("neverseen _", "neverseen"),
     ],
 )
-def test_what_is_no_gap_is_one_line(folder, capsys, words, says):
+def test_lines_without_a_gap_are_one_line_of_error(folder, capsys, words, says):
     assert says in refused(capsys, run(["predict-word", str(folder / "model"), *words.split()]))
 
 

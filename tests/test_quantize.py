@@ -66,7 +66,7 @@ def test_a_code_is_within_half_a_step():
     assert (back[3] == 0).all()
 
 
-def test_the_loss_is_that_of_the_decoded_vectors():
+def test_the_loss_equals_that_of_decoded_vectors():
     matrix = np.random.default_rng(1).normal(size=(200, 30)).astype(np.float32)
     codes, scales = as_int8(matrix)
     back = from_int8(codes, scales)
@@ -136,14 +136,14 @@ def test_float32_is_mapped_and_exact(folder):
         "train docs --init v.safetensors --output o.npy --epochs 1 --min-count 1 --dim 20",
     ],
 )
-def test_every_reader_takes_them(line, packed, folder):
+def test_every_reader_supports_safetensors(line, packed, folder):
     (folder / "questions").write_text("w1 w2 w3 w4\n")
     (folder / "pairs").write_text("w1\tw2\t1\nw1\tw3\t2\nw2\tw3\t3\n")
     (folder / "docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
     assert run(line.split()) == 0
 
 
-def test_check_and_info_know_the_format(packed):
+def test_check_and_info_support_the_format(packed):
     report = check_vectors(packed)
     assert (report.format, report.rows, report.dimension) == ("safetensors", 400, 20)
     assert report.faults == []

@@ -88,7 +88,7 @@ def test_one_column_is_a_sentence_without_tags(tmp_path):
         ("EU\0 O\n", "line 1 has a NUL"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path, text, message):
+def test_an_invalid_line_is_named(tmp_path, text, message):
     with pytest.raises(CorpusError, match=message):
         read(tmp_path, text)
 
@@ -106,7 +106,7 @@ def test_features_of_a_token_are_of_its_neighbours_its_shape_and_its_affixes():
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
-def test_the_best_path_is_that_of_all_paths(length):
+def test_the_best_path_equals_a_search_of_all_paths(length):
     random = np.random.default_rng(length)
     log_p, steps = random.normal(size=(length, 3)), random.normal(size=(4, 4))
 
@@ -131,7 +131,7 @@ def test_a_pair_that_does_not_occur_is_unlikely():
 
 
 @given(st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in ("X", "Y"))])))
-def test_entities_are_those_of_seqeval(tags):
+def test_entities_equal_those_of_seqeval(tags):
     assert sequences.entities(tags) == [tuple(one) for one in get_entities(tags)]
 
 
@@ -196,7 +196,7 @@ def test_folds_are_of_sentences(here, monkeypatch):
     assert all(len(set(folds[seen[0].groups == g])) == 1 for g in range(30))
 
 
-def test_parts_that_are_merged_add_their_pairs_of_tags(here):
+def test_merging_parts_adds_pairs_of_tags(here):
     for part, seed in (("a", 4), ("b", 5)):
         (here / f"{part}.conll").write_text(sentences_of(15, seed))
         invoke(
@@ -234,7 +234,7 @@ def test_wrong_use_is_one_line(here, capsys, line, message):
         (lambda pairs: None, "tag_pairs: there is no such array"),
     ],
 )
-def test_a_model_with_other_pairs_of_tags_is_refused(here, capsys, change, message):
+def test_a_model_with_invalid_pairs_of_tags_is_an_error(here, capsys, change, message):
     model = Classifier.load("model")
     model.text.tag_pairs = change(model.text.tag_pairs)
     model.save("bad")

@@ -64,7 +64,7 @@ def description(folder):
     return json.loads((folder / "model.json").read_text())
 
 
-def test_the_choice_can_be_repeated_without_a_search(corpus):
+def test_the_chosen_options_give_the_same_model(corpus):
     found = train(corpus, "--tune", "--json")
     assert found.exit_code == 0, found.output
     record = json.loads(found.stdout)["tune"]
@@ -89,7 +89,7 @@ def test_given_options_are_held_fixed(corpus):
     assert (options["lr"], options["loss"]) == (1.0, "softmax")
 
 
-def test_pairs_of_words_are_chosen_where_they_tell_the_classes(tmp_path):
+def test_pairs_of_words_are_chosen_where_they_separate_classes(tmp_path):
     random = np.random.default_rng(0)
     lines = []
     for i in range(600):
@@ -112,7 +112,7 @@ def test_the_choice_does_not_depend_on_threads():
     assert one.setting == other.setting and one.trials == other.trials
 
 
-def test_lbfgs_takes_the_path_of_regularisation():
+def test_lbfgs_searches_a_path_of_regularisation():
     matrix, labels = rows_of(400, wrong=0.3)
     found = search_of(matrix, labels, solver="lbfgs").run()
     assert set(found.setting) == {"l2"} and found.setting["l2"] in tune.PATH
@@ -122,7 +122,7 @@ def test_lbfgs_takes_the_path_of_regularisation():
     assert fixed.setting == {} and fixed.trials == []
 
 
-def test_the_time_that_is_over_leaves_the_best_so_far():
+def test_the_time_limit_keeps_the_best_so_far():
     matrix, labels = rows_of()
     found = search_of(matrix, labels, 1e-9).run()
     assert not found.is_complete and found.trials == [] and found.setting["lr"] == 4
@@ -154,7 +154,7 @@ def test_several_labels(corpus):
     [], ["--hashing", "512"], ["--holdout", "0.1"], ["--solver", "lbfgs"], ["--rank", "5"],
     ["--objective", "dcme"], ["--by", "document", "--patience", "2", "--holdout", "0.1"],
 ])  # fmt: skip
-def test_a_model_that_was_tuned_predicts(corpus, more):
+def test_a_tuned_model_predicts(corpus, more):
     found = train(corpus, "--tune", *more)
     assert found.exit_code == 0, found.output
     test = CliRunner().invoke(
@@ -163,7 +163,7 @@ def test_a_model_that_was_tuned_predicts(corpus, more):
     assert json.loads(test.stdout)["accuracy"] > 0.9
 
 
-def test_rows_are_those_of_features_that_are_read_anew():
+def test_rows_equal_those_of_features_read_again():
     lines = [line.split("\t")[1].encode() for line in texts(60).splitlines()]
     kept = KeptText(FeatureSets.widest(FeatureOptions(features=50), ()))
     kept.fit_counts(lines)
@@ -193,7 +193,7 @@ def test_pairs_of_words_are_not_counted_in_large_texts(monkeypatch):
     (["--tune", "--resume", "c"], "--tune=60: is not supported with --resume; choose "),
     (["--tune", "--cluster", "local:2"], "--tune=60: is not supported with --cluster; choose "),
 ])  # fmt: skip
-def test_what_is_refused(corpus, more, message):
+def test_invalid_options_of_tune(corpus, more, message):
     found = train(corpus, *more)
     assert isinstance(found.exception, UsageError)
     assert found.exception.args[0].startswith(message)
@@ -239,7 +239,7 @@ def test_the_checks_of_scikit_learn():
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, "soon"])
-def test_seconds_that_are_refused(seconds):
+def test_invalid_seconds(seconds):
     with pytest.raises(ValueError, match=r"tune=\S+: must be"):
         MaxentClassifier(tune=seconds).fit(csr_matrix(np.eye(12)), ["a", "b"] * 6)
     with pytest.raises(ValueError, match="tune=60: 3 documents of 2 classes are too few"):

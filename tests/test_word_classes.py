@@ -44,7 +44,7 @@ def test_words_of_similar_direction_are_one_class(here):
 
 
 @pytest.mark.parametrize("spelling", ["ours", "word2vec"])
-def test_training_writes_what_the_command_writes(here, capsys, spelling):
+def test_training_writes_the_same_classes_as_the_command(here, capsys, spelling):
     if spelling == "ours":
         line = ["c.txt", "--classes", "5", "--output", "classes.txt", *SMALL]
         plain = ["c.txt", "--output", "v.npy", *SMALL]
