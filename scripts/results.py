@@ -91,11 +91,15 @@ def record(
 
 
 def commit() -> str:
-    """Return the commit of the working tree, marked where files are changed."""
-    run = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    )
-    return run.stdout.strip() or "unknown"
+    """Return the commit of the working tree, marked where files other than results are changed."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results")
+    found = git("describe", "--always") or "unknown"
+    return f"{found}-dirty" if changed else found
 
 
 def machine() -> str:
