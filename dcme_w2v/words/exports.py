@@ -2,9 +2,9 @@
 
 Called by `dcme-w2v convert --to`; only the latter are read back.
 
-projector    OUT, lines of numbers separated by tabs, and OUT without its suffix and with
-             .metadata.tsv, a word a line, for https://projector.tensorflow.org.
-safetensors  see `dcme_w2v.words.safetensors`
+The projector reads OUT, lines of numbers separated by tabs, and OUT without its suffix and with
+.metadata.tsv, a word a line: see https://projector.tensorflow.org. The other format is described in
+`dcme_w2v.words.safetensors`.
 """
 
 from __future__ import annotations
