@@ -200,17 +200,8 @@ def test_every_command_writes_through_the_fallback():
 # ---- before the work ----
 
 
-@pytest.fixture
-def file_limit():
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_file_size_limit_is_checked_before_the_work(
-    work, capsys, file_limit, monkeypatch, name
-):
+def test_the_file_size_limit_is_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
@@ -231,10 +222,15 @@ def test_disk_space_is_checked_before_the_work(work, capsys, monkeypatch, name):
     assert "to/o: needs about" in capsys.readouterr().err
 
 
-def test_the_file_size_limit_is_the_process_limit(file_limit):
+def test_the_file_size_limit_is_the_process_limit():
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     assert disk.file_limit() is None
-    file_limit(12345)
-    assert disk.file_limit() == 12345
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12345, before[1]))
+    try:
+        found = disk.file_limit()
+    finally:  # the output of the tests may be a longer file
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert found == 12345
 
 
 def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):

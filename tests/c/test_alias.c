@@ -122,7 +122,7 @@ static void check_shards(int64_t length, int64_t longest) {
     int64_t *starts = NULL, shards, sentence = 0, k = 0;
     int64_t size = length / DCME_SHARDS_WANTED;
     uint32_t *ids = malloc((size_t)length * sizeof *ids);
-    dcme_corpus corpus = {ids, length, NULL, 50};
+    dcme_corpus corpus = {ids, length, NULL, 50, NULL, NULL};
     if (!ids)
         abort();
     size = size < DCME_SHARD_MIN ? DCME_SHARD_MIN : size > DCME_SHARD_MAX ? DCME_SHARD_MAX : size;

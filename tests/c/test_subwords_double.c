@@ -34,7 +34,7 @@ static void fill(void) {
 /* Train one epoch and return the loss of its first instance. */
 static double train(int32_t model, int32_t window_mode, int32_t gradient) {
     dcme_subwords subwords = {STARTS, NGRAMS, BUCKETS};
-    dcme_corpus corpus = {IDS, 2, COUNTS, ITEMS, &subwords};
+    dcme_corpus corpus = {IDS, 2, COUNTS, ITEMS, &subwords, NULL};
     dcme_train_options options = {.model = model,
                                   .objective = DCME_NS,
                                   .dim = DIM,
