@@ -127,7 +127,7 @@ def test_scdv_of_texts_needs_the_adapter_for_the_checks():
         (
             MaxentClassifier,
             ClassifyOptions,
-            {"patience", "class_weight", "cluster", "shards", "distribute"},
+            {"patience", "class_weight", "cluster", "shards", "distribute", "tune"},
         ),
         (LatentClassModel, LatentOptions, {"unsupervised"}),
         (SCDV, ScdvOptions, {"vectors", "threads", "sparse_output"}),

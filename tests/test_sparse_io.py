@@ -161,9 +161,8 @@ def test_a_matrix_larger_than_memory_is_an_error(tmp_path, monkeypatch):
 def test_an_array_shorter_than_its_header_is_an_error(tmp_path):
     path = tmp_path / "x.npz"
     write_npz(path)
-    data = path.read_bytes().replace(b"'shape': (4,), ", b"'shape': (9**9,)")
-    path.write_bytes(data.replace(b"'shape': (9**9,)", b"'shape': (8,),  "))
-    with pytest.raises(FormatError, match=r"announces|CRC"):
+    path.write_bytes(path.read_bytes().replace(b"'shape': (4,)", b"'shape': (8,)"))
+    with pytest.raises(FormatError, match=r"\(Bad CRC-32 for file .*\); write it again"):
         read_npz(path)
 
 
