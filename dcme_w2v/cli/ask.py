@@ -12,16 +12,19 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
-from dcme_w2v.files import STANDARD, standard_input
+from dcme_w2v.files import STANDARD, is_stream, standard_input
 
 if TYPE_CHECKING:  # numpy, slow for --help
+    from dcme_w2v.words.index import WordIndex
     from dcme_w2v.words.questions import Answer, Line
+    from dcme_w2v.words.vectors import Vectors
 
     Solve = Callable[[Sequence[Line]], Iterator[Answer]]
 
@@ -46,18 +49,56 @@ class SignedCommand(Command):
         return [*options, "--", *words]
 
 
-def ask(path: str, words: Sequence[str], k: int, as_json: bool, kind: str) -> None:
+def ask(
+    path: str, words: Sequence[str], k: int, as_json: bool, kind: str, index: str | None = None
+) -> None:
     """Answer a question, or without words those of standard input.
 
-    `kind` names the method of `dcme_w2v.words.questions.Asker` that answers.
+    `kind` names the method of `dcme_w2v.words.questions.Asker` that answers; `index` is the file of
+    an approximate index, which is built if it is not there.
     """
     from dcme_w2v.words.questions import Asker
     from dcme_w2v.words.vectors import Vectors
 
     if not words and path == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    asker = Asker(Vectors.load(path), k)
+    is_new = index is not None and _check_index(path, index)
+    vectors = Vectors.load(path)
+    asker = Asker(vectors, k, None if index is None else _searcher(index, vectors, is_new))
     answer(path, words, as_json, getattr(asker, kind), asker.vectors.words)
+
+
+def _check_index(path: str, index: str) -> bool:
+    """Check the path of an index; return whether it is to be built."""
+    from dcme_w2v.paths import Paths
+
+    paths, target = Paths().reads("VECTORS", path), Path(index)
+    if is_stream(index):
+        raise UsageError(f"--index={index}: is a stream; give a file")
+    is_new = not target.is_file()
+    if is_new or (Path(path).exists() and target.samefile(path)):
+        paths.writes("--index", index).check()
+    else:
+        paths.reads("--index", index).check()  # perhaps in a folder that cannot be written
+    return is_new
+
+
+def _searcher(index: str, vectors: Vectors, is_new: bool) -> WordIndex:
+    """Return the index of vectors, read from a file, or built and written to it."""
+    from dcme_w2v.progress import reporting
+    from dcme_w2v.words.index import build_index, load_index
+
+    if not is_new:
+        found = load_index(index, vectors)
+        click.echo(f"{index}: finds {100 * found.recall:.1f} % of the 10 nearest words", err=True)
+        return found
+    with reporting() as reporter:
+        reporter.stage("building the index", len(vectors), "words")
+        found = build_index(index, vectors, advance=reporter.advance)
+        reporter.message(
+            f"index: {index}, finds {100 * found.recall:.1f} % of the 10 nearest words"
+        )
+    return found
 
 
 def answer(

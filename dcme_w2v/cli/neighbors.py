@@ -18,12 +18,22 @@ _count = click.option(
 )
 
 
+_index = click.option(
+    "--index",
+    metavar="FILE",
+    help="search by this approximate index; if it does not exist, build it first (extra: index)",
+)
+
+
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
 @click.argument("vectors")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
 @_count
+@_index
 @json_option
-def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
+def neighbors(
+    vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool
+) -> None:
     """Print the nearest neighbours of words.
 
     Each line has a word, a neighbour and their cosine, separated by tabs. Out-of-vocabulary words
@@ -32,22 +42,23 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
     """
-    ask(vectors, words, k, as_json, "neighbors")
+    ask(vectors, words, k, as_json, "neighbors", index)
 
 
 @click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B C]", nargs=-1)
 @_count
+@_index
 @json_option
-def analogy(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
+def analogy(vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool) -> None:
     """Answer "A is to B as C is to ?".
 
     Each line has a word and its cosine to b - a + c, separated by a tab, the best first. Without A
     B C, questions are read from standard input, one per line; then each line of the answer starts
     with the question.
     """
-    ask(vectors, words, k, as_json, "analogies")
+    ask(vectors, words, k, as_json, "analogies", index)
 
 
 @click.command(cls=Command, example="dcme-w2v similarity vectors.bin king queen")

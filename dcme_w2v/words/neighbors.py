@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.text.words import Words
-from dcme_w2v.words.nearest import nearest_rows
+from dcme_w2v.words.nearest import Found, nearest_rows
 
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
@@ -54,10 +54,23 @@ class Query(NamedTuple):
     negative: Term | Iterable[Term] | None = None
 
 
+class Searcher(Protocol):
+    """An approximate search; see `dcme_w2v.words.index.WordIndex`."""
+
+    def search(
+        self, queries: NDArray[np.float32], left_out: Sequence[Sequence[int]], k: int
+    ) -> Iterable[Found]:
+        """Return rows and cosines of the nearest to each query."""
+
+
 def most_similar(
-    vectors: WordVectors, queries: Iterable[Query], topn: int, restrict: int | None
+    vectors: WordVectors,
+    queries: Iterable[Query],
+    topn: int,
+    restrict: int | None,
+    searcher: Searcher | None = None,
 ) -> Iterator[list[Neighbor]]:
-    """Yield the words nearest to each query; see `Vectors.most_similar`."""
+    """Yield the words nearest to each query; see `Vectors.most_similar`. `searcher` is faster."""
     for name, number in (("topn", topn), ("restrict", restrict)):
         if number is not None and number < 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
@@ -66,9 +79,13 @@ def most_similar(
         unit, given = _parsed(vectors, query)
         units.append(unit)
         left_out.append([number for number in given if restrict is None or number < restrict])
-    rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
     matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
-    for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
+    if searcher is not None:
+        nearest = searcher.search(matrix, left_out, topn)
+    else:
+        rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
+        nearest = nearest_rows(rows, inverse, matrix, left_out, topn)
+    for found, scores in nearest:
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
 

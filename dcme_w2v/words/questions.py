@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dcme_w2v.words.neighbors import Neighbor, Query
+from dcme_w2v.words.neighbors import Neighbor, Query, Searcher, most_similar
 from dcme_w2v.words.vectors import Vectors
 
 LEAST_OF_ODD = 3
@@ -45,10 +45,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Asker:
-    """Answers lines of words with `k` results each."""
+    """Answers lines of words with `k` results each, exactly or by `searcher`."""
 
     vectors: Vectors
     k: int = 10
+    searcher: Searcher | None = None
 
     def neighbors(self, lines: Sequence[Line]) -> Iterator[Answer]:
         """Answer words, each a query, or sums of words with signs: ``+king -man +woman``."""
@@ -95,7 +96,7 @@ class Asker:
             yield answer
 
     def _search(self, queries: Iterable[Query]) -> Iterator[list[Neighbor]]:
-        return self.vectors.most_similar_batch(list(queries), topn=self.k)
+        return most_similar(self.vectors, list(queries), self.k, None, self.searcher)
 
     def _check(self, line: Line, least: int, most: int, wanted: str) -> Answer:
         missing = [word for word in dict.fromkeys(line) if word not in self.vectors]
