@@ -1,4 +1,4 @@
-"""The approximate index of neighbors --index: recall, the file, what is refused."""
+"""The approximate index of neighbors --index: recall, the file, errors."""
 
 import sys
 

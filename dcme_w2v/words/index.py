@@ -171,7 +171,7 @@ def _recall(graph: Any, vectors: Vectors) -> float:
 
 
 def _identity(vectors: Vectors) -> dict[str, Any]:
-    """Return what tells vectors from others: words, numbers of rows and columns, a digest."""
+    """Return what identifies vectors: numbers of words and dimensions, a digest."""
     chosen = np.unique(np.linspace(0, max(len(vectors) - 1, 0), _HASHED).astype(np.int64))
     rows = np.ascontiguousarray(vectors.vectors[chosen])
     digest = hashlib.blake2b(rows.tobytes(), digest_size=16)
