@@ -128,6 +128,10 @@ def train(
         if refused := reason_against(plan):
             raise refused
         reporter.message(plan_line(plan))
+        if options.word_order and job.output_tables is None:
+            reporter.message(
+                "--word-order: to score text with the model later, give --output-tables FOLDER, too"
+            )
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
