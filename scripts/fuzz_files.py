@@ -51,7 +51,8 @@ from dcme_w2v.words.vectors_io import save_vectors
 
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
-KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics")
+KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics", "levels",
+         "fused", "latent", "tables", "tokens", "statistics", "index")  # fmt: skip
 SECONDS = 60  # per input
 
 
@@ -131,11 +132,79 @@ def models(folder: Path) -> list[tuple[str, Path, Reader]]:
     def transform(path: Path) -> None:
         command("scdv", "transform", topics, str(documents), "--output", str(folder / "x.npz"))
 
-    found: list[tuple[str, Path, Reader]] = []
-    for name, read in (("classes", predict), ("topics", transform)):
-        paths = sorted((folder / name).iterdir())
-        found += [(f"{path.stem} of {name}", path, read) for path in paths]
+    return [*files_of(folder / "classes", predict), *files_of(folder / "topics", transform)]
+
+
+def files_of(model: Path, read: Reader) -> list[tuple[str, Path, Reader]]:
+    """Return the files of a model's folder, with one reader."""
+    return [(f"{path.stem} of {model.name}", path, read) for path in sorted(model.iterdir())]
+
+
+def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train models on labelled and unlabelled documents; return their files and readers."""
+    labelled, unlabelled = folder / "labelled", folder / "unlabelled"
+    labelled.write_text("fish\tswim water fin fish\nwheel\troad car wheel fast\n" * 6)
+    unlabelled.write_text("swim deep water\ncar on a road\n" * 20)
+    one, more = str(labelled), str(unlabelled)
+    base, fused, small, latent = (str(folder / n) for n in ("base", "fused", "levels", "latent"))
+    statistics = folder / "statistics.npz"
+    command("classify", "train", one, "--output", base, "--threads", "1", "--quiet")
+    command("fuse", "fit", one, "--unlabelled", more, "--output", fused, "--final", "beside",
+            "--initial", "supervised", "--levels", "3")  # fmt: skip
+    command("fuse", "shrink", base, "--output", small, "--levels", "3", "--keep", "8")
+    command("fuse", "statistics", base, more, "--output", str(statistics))
+    command("latent", "fit", one, "--output", latent, "--latent", "3")
+
+    def predict(path: Path) -> None:
+        command("classify", "predict", str(path.parent), one)
+
+    def resume(path: Path) -> None:
+        command("fuse", "fit", one, "--reference", base, "--resume-statistics", str(path),
+                "--output", str(folder / "again"), "--final", "tied", "--quiet")  # fmt: skip
+
+    found = [("statistics", statistics, resume)]
+    for model in (fused, small, latent):
+        found += files_of(Path(model), predict)
     return found
+
+
+def tables(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train a model of word order; return the files of its tables, and what scores text by them."""
+    corpus, model = folder / "corpus", str(folder / "tables")
+    corpus.write_bytes(TEXT)
+    command("train", str(corpus), "--output", str(folder / "v.npy"), "--output-tables", model,
+            "--preset", "likelihood", "--dim", "4", "--min-count", "1", "--negative", "2",
+            "--epochs", "1", "--window", "2", "--neighbor-classes", "3", "--quiet")  # fmt: skip
+
+    def score(path: Path) -> None:
+        command("score", model, str(corpus))
+
+    return files_of(Path(model), score)
+
+
+def tokens(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Return a file of tagged tokens, and what trains on it."""
+    path = folder / "tagged"
+    path.write_text("EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\nB. NNP I-PER\n\n" * 5)
+
+    def learn(path: Path) -> None:
+        command("classify", "train", str(path), "--by", "token", "--epochs", "1", "--threads", "1",
+                "--quiet", "--output", str(folder / "tagger"))  # fmt: skip
+
+    return [("tokens", path, learn)]
+
+
+def index(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Return an index of vectors, and what finds neighbours by it."""
+    vectors, path = folder / "v.npy", folder / "words.index"
+    matrix = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32)
+    save_vectors(vectors, twenty_words(), matrix, format="npy")
+
+    def find(path: Path) -> None:
+        command("neighbors", str(vectors), "w1", "--index", str(path))
+
+    find(path)
+    return [("index", path, find)]
 
 
 def rows(folder: Path) -> list[tuple[str, Path, Reader]]:
@@ -177,6 +246,13 @@ def targets(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path, Reader]
         "labels": rows,
         "classes": models,
         "topics": models,
+        "levels": few_labels,
+        "fused": few_labels,
+        "latent": few_labels,
+        "statistics": few_labels,
+        "tables": tables,
+        "tokens": tokens,
+        "index": index,
     }
     found: dict[str, tuple[str, Path, Reader]] = {}
     for kind in kinds:
@@ -197,6 +273,10 @@ def vectors(folder: Path) -> list[tuple[str, Path, Reader]]:
         shutil.move(written, path)
         found.append((f"{format} of vectors", path, read_vectors))
     shutil.move(folder / "vectors.vocab", folder / "npy.vocab")
+    for kind, flags in (("floats", ()), ("bytes", ("--quantize", "int8"))):
+        path = folder / f"{kind}.safetensors"
+        command("convert", str(folder / "npy.npy"), str(path), *flags)
+        found.append((f"{kind} of vectors", path, read_vectors))
     return found
 
 

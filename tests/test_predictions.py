@@ -1,6 +1,7 @@
 """`score` and `predict-word`: log-probabilities of lines and tokens, words for a gap."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -162,3 +163,24 @@ def test_wrong_use_is_one_line(folder, tmp_path, capsys):
     ):
         assert says in refused(capsys, run(arguments))
     assert scored(capsys, model, tmp_path / "latin", "--encoding-errors", "skip")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("noise_power", "a\nb"),
+        ("prior", [1]),
+        ("window", "x"),
+        ("objective", 3),
+        ("word_order", "no"),
+    ],
+)
+def test_an_edited_option_is_one_line_of_error(folder, tmp_path, capsys, name, value):
+    copy = tmp_path / "model"
+    shutil.copytree(folder / "model", copy)
+    described = json.loads((copy / "model.json").read_text())
+    described["options"][name] = value
+    (copy / "model.json").write_text(json.dumps(described))
+    capsys.readouterr()
+    said = refused(capsys, run(["score", str(copy), str(folder / "text.txt")]))
+    assert name.replace("_", "-") in said and str(copy) in said

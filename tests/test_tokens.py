@@ -74,6 +74,14 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
     assert (second.tokens, second.tags, second.line) == (["1000"], ["O"], 7)
 
 
+def test_spaces_of_unicode_neither_separate_columns_nor_make_a_token(tmp_path):
+    found = read(tmp_path, "1\u00a0000 CD O\nx y O\n\u0085\u00a0\nz O\n")
+    assert [(one.tokens, one.tags) for one in found] == [
+        (["1000", "x"], ["O", "O"]),
+        (["z"], ["O"]),
+    ]
+
+
 def test_one_column_is_a_sentence_without_tags(tmp_path):
     (found,) = read(tmp_path, "EU\nrejects\n")
     assert (found.tokens, found.tags) == (["EU", "rejects"], [])
@@ -85,6 +93,7 @@ def test_one_column_is_a_sentence_without_tags(tmp_path):
         ("EU X B-ORG\nrejects\n", "line 2: some tokens of its sentence have a tag"),
         ("EU\nrejects X O\n", "line 2: some tokens"),
         ("EU\tO\n\tO\n", "line 2 has no token"),
+        ("EU O\n\u00a0 O\n", "line 2 has no token"),
         ("EU\0 O\n", "line 1 has a NUL"),
     ],
 )

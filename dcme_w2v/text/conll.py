@@ -56,7 +56,9 @@ def read_sentences(
             (n, checked_line(line.rstrip(b"\r\n"), path, n, encoding_errors)) for n, line in lines
         )
         kept = ((n, line) for n, line in read if not line.startswith(b"-DOCSTART-"))
-        for has_tokens, block in itertools.groupby(kept, key=lambda one: bool(one[1].strip())):
+        for has_tokens, block in itertools.groupby(
+            kept, key=lambda one: bool(one[1].decode().strip())
+        ):
             if has_tokens:
                 yield _sentence(path, list(block))
 
@@ -64,7 +66,8 @@ def read_sentences(
 def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
     tokens, tags = [], []
     for number, line in block:
-        columns = line.decode().split("\t") if b"\t" in line else line.decode().split()
+        # Columns are separated by ASCII spaces only: a no-break space is a part of its token.
+        columns = [one.decode() for one in (line.split(b"\t") if b"\t" in line else line.split())]
         token = "".join(columns[0].split())
         if not token:
             raise CorpusError(f"{path}: line {number} has no token in its first column; add one")

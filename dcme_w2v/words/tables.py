@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.model_entries import Model
 from dcme_w2v.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import combined
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
@@ -27,6 +28,7 @@ from dcme_w2v.words.vectors_io import blocks_of
 
 CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbours
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
+_SCORING = ("objective", "prior", "noise_power", "window", "word_order", "neighbor_classes")
 
 
 def combine_in_place(
@@ -114,6 +116,7 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     options = model.description.get("options")
     if len(words) != len(counts) or not isinstance(options, dict):
         raise FormatError(f"{model.path}: words, counts or options are corrupt; train again")
+    scoring_options(path, options)
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
     neighbours = None
@@ -128,6 +131,15 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
     classes = _classes(model, len(words)) if options.get("neighbor_classes") else None
     return Tables(vocabulary, input, output, options, np.asarray(own), neighbours, classes)
+
+
+def scoring_options(path: str | os.PathLike[str], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a training, of which those that scores depend on are valid."""
+    try:
+        TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
+    except UsageError as error:
+        raise FormatError(f"{path}: the options of its training: {error.message}") from None
+    return options
 
 
 def _classes(model: Model, words: int) -> NeighbourClasses:
