@@ -50,10 +50,14 @@ Versions = tuple[str, str, str]
 
 
 class _Task(Handle):
-    """A future, and what is needed to run it a second time."""
+    """A future, and until it was waited for, what is needed to run it a second time.
+
+    No longer: the arguments have handles, theirs have others, and all rounds would stay in memory.
+    """
 
     def __init__(self, future: Any, label: str, function: Any, args: Sequence[Any]) -> None:
-        self.future, self.label, self.function, self.args = future, label, function, args
+        self.future, self.label, self.function = future, label, function
+        self.args: Sequence[Any] | None = args
         self.worker: str | None = None
         self.twin: Any = None
 
@@ -143,16 +147,14 @@ class DaskCluster(Cluster):
             self._look(now)
             self.watch()
             self._pause(pending)
+        for one in tasks:
+            one.args = None
         self._locate(tasks)
 
     def _pause(self, tasks: Sequence[_Task]) -> None:
         """Return when all tasks are over, or a tenth of a second has passed."""
-        futures = [one.twin or one.future for one in tasks]
-        with (
-            self._client.as_current(),
-            contextlib.suppress(Exception, asyncio.CancelledError),  # errors: see the futures
-        ):
-            distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
+        with contextlib.suppress(Exception):  # a lost scheduler: see `_look`
+            self._client.sync(_settled, [one.twin or one.future for one in tasks])
 
     def result(self, handle: Handle) -> Any:
         """Wait for a value and fetch it."""
@@ -175,8 +177,8 @@ class DaskCluster(Cluster):
         return {"workers": len(self._known), "lost_workers": self._lost, "bytes_sent": sent}
 
     def cancel(self) -> None:
-        """Cancel all tasks that anyone has a handle of."""
-        futures = [one.future for one in self._tasks]
+        """Cancel all tasks that anyone has a handle of and that are not over."""
+        futures = [one.future for one in self._tasks if not one.is_over]
         with contextlib.suppress(Exception):
             self._client.cancel(futures, force=True)
 
@@ -247,6 +249,7 @@ class DaskCluster(Cluster):
         running = self._client.processing()
         idle = [worker for worker, keys in running.items() if not keys]
         for task, worker in zip(tasks, idle, strict=False):
+            assert task.args is not None  # it is waited for
             task.twin = self._submit(task.function, task.label, task.args, worker)
 
     def _locate(self, tasks: Sequence[_Task]) -> None:
@@ -255,6 +258,16 @@ class DaskCluster(Cluster):
             has = self._client.who_has([one.future for one in tasks])
             for one in tasks:
                 one.worker = min(has.get(one.future.key, ()), default=None)
+
+
+async def _settled(futures: list[Any]) -> None:
+    """Wait for futures, but not long.
+
+    An error that left the event loop would have a frame in its traceback that has the error: the
+    futures of that frame would stay, and their values with them, until garbage is collected.
+    """
+    with contextlib.suppress(Exception, asyncio.CancelledError):  # errors: see the futures
+        await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
 
 
 def _future(one: Any) -> Any:
