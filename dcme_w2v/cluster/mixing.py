@@ -110,13 +110,12 @@ def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) 
     ndarray of float64, shape (grains, d + 1, d + 1)
         Sums of w x x^T of the rows x with a 1 appended.
     """
-    after = _sum(learned) / len(learned)
-    extended = np.concatenate([after, np.ones((len(after), 1))], axis=1)
+    found = []
     with one_blas_thread():
-        found = [
-            (extended[grain] * weights[grain, None]).T @ extended[grain]
-            for grain in grains(rows, block)
-        ]
+        for grain in grains(rows, block):
+            after = _sum([one[grain] for one in learned]) / len(learned)
+            extended = np.concatenate([after, np.ones((len(after), 1))], axis=1)
+            found.append((extended * weights[grain, None]).T @ extended)
     return np.array(found)
 
 
@@ -176,16 +175,15 @@ def curvature(
     shards = len(learned)
     if shards == 1:
         return learned[0]
-    before = start.astype(np.float64)
-    change = np.zeros(start.shape)
-    for one in learned:
-        change += one - before
     mixed = np.empty_like(start)
     with one_blas_thread():
-        for grain in grains(rows, block):
+        for grain in grains(rows, block):  # small enough for the processor's cache
+            before = start[grain].astype(np.float64)
+            change = np.zeros(before.shape)
+            for one in learned:
+                change += one[grain] - before
             kept = share(steps[grain, None] * found.values, shards)
-            turned = (change[grain] @ found.vectors) * kept
-            mixed[grain] = before[grain] + turned @ found.vectors.T
+            mixed[grain] = before + ((change @ found.vectors) * kept) @ found.vectors.T
     return mixed
 
 
