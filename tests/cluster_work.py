@@ -29,6 +29,7 @@ class Adding(Work):
     fault: str = ""
     fault_shard: int = 1
     has_parts: bool = True
+    begins_anywhere: bool = False
 
     def begin(self, block):
         rows = np.arange(block.rows.start, block.rows.stop, dtype=np.float32)

@@ -90,6 +90,15 @@ def test_workers_give_the_same_bytes_as_one_process(docs, tmp_path):
         assert found.record["cluster"]["shards"] == 3
 
 
+def test_bytes_of_the_rows_of_a_shard_are_counted(docs, tmp_path):
+    """A mixture sends one shard's rows to the other worker, and the table to the program."""
+    pytest.importorskip("distributed")
+    on_two = ("--cluster", "local:2", "--shards", "2")
+    model = train(docs, tmp_path / "m", *METHODS["mixture"], *on_two)
+    table = 4 * (len(model.weights.get()) * model.weights.classes)
+    assert 1.5 * table < model.record["cluster"]["bytes_sent"]
+
+
 def test_gradient_equals_full_training(docs, tmp_path):
     """Sums are of double precision: each iteration has the loss of one machine."""
     one = train(docs, tmp_path / "one", "--solver", "lbfgs")

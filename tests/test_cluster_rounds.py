@@ -1,6 +1,7 @@
 """The engine of distributed training: rounds give the same bytes if workers fail."""
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -77,6 +78,30 @@ def test_workers_give_the_same_bytes_as_one_process(cluster, straight, tmp_path)
     assert [note["tokens"] for note in records[0].notes] == [10, 20, 30]
     assert records[0].slowest >= records[0].median >= 0
     assert 0 < records[0].bytes < records[2].bytes
+
+
+def test_values_of_earlier_rounds_are_freed(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcme_w2v.cluster.dask_engine.POLL_SECONDS", 1e-4)  # often in vain
+    handles = []
+    gc.collect()
+    gc.disable()
+    try:
+        count = lambda *_: handles.append(len(cluster._tasks))  # noqa: E731
+        run_rounds(cluster, work(tmp_path), 8, end_round=count)
+    finally:
+        gc.enable()
+    assert max(handles[3:]) <= handles[2]  # two rounds are kept
+
+
+def test_first_rows_that_cost_nothing_are_not_sent(cluster, straight, tmp_path):
+    given = {one: cluster.figures()["bytes_sent"] for one in ("before",)}
+    for anywhere in (False, True):
+        tables = run_rounds(cluster, work(tmp_path, begins_anywhere=anywhere), ROUNDS)
+        assert digest(tables) == straight
+        given[anywhere] = cluster.figures()["bytes_sent"]
+    rows = sum(4 * a * b for a, b in SHAPES.values())
+    saved = (given[False] - given["before"]) - (given[True] - given[False])
+    assert saved > rows / 2
 
 
 def test_blocks_do_not_change_the_bytes(serial, tmp_path):

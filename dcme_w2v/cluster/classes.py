@@ -65,6 +65,10 @@ class Sparse:
         at = shard.rows(block)
         return cls(at, table[block.rows][at], shard.counts[block.rows][at])
 
+    def __sizeof__(self) -> int:
+        """Return the bytes of all arrays, which the engine counts as sent."""
+        return self.at.nbytes + self.rows.nbytes + self.counts.nbytes
+
     def dense(self, start: NDArray[Any]) -> NDArray[Any]:
         """Return all rows of the block."""
         found: NDArray[Any] = start.copy()
@@ -93,6 +97,7 @@ class Mixture(Work):
     options: ClassifyOptions
     iterate: bool = False
     has_parts: bool = False
+    begins_anywhere: bool = True
 
     def begin(self, block: Block) -> NDArray[np.float32]:
         """Return zeros."""

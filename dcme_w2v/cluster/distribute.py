@@ -25,7 +25,15 @@ from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cluster.classes import TABLE, Gradient, Mixture, Shard
 from dcme_w2v.cluster.engine import Cluster, Handle, check_address, open_cluster
-from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, learn, mix, run_rounds
+from dcme_w2v.cluster.rounds import (
+    RoundRecord,
+    Tables,
+    begun,
+    blocks_of,
+    learn,
+    mix,
+    run_rounds,
+)
 from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interrupted
 from dcme_w2v.errors import UsageError
@@ -178,10 +186,9 @@ class Distributed:
         task: Fit,
         reporter: Reporter,
     ) -> None:
-        begun = time.monotonic()
-        start = [cluster.submit(work.begin, block) for block in work.blocks]
+        since = time.monotonic()
         models, notes = [], []
-        for one in learn(cluster, work, 0, data, start):
+        for one in learn(cluster, work, 0, data, begun(cluster, work)):
             pieces, note = cluster.result(one)
             table = np.concatenate(
                 [p.dense(work.begin(b)) for p, b in zip(pieces, work.blocks, strict=True)]
@@ -192,7 +199,7 @@ class Distributed:
             models.append(weights)
             notes.append(note)
         task.weights = VotingWeights(models)
-        self._end_epoch(task, reporter, 1, time.monotonic() - begun, _mean_loss(notes))
+        self._end_epoch(task, reporter, 1, time.monotonic() - since, _mean_loss(notes))
 
     def _gradient(
         self,
@@ -202,7 +209,7 @@ class Distributed:
         task: Fit,
         reporter: Reporter,
     ) -> None:
-        begun, calls = time.monotonic(), 0
+        since, calls = time.monotonic(), 0
         weights = task.weights
 
         def gradient() -> tuple[float, NDArray[np.float64]]:
@@ -220,8 +227,8 @@ class Distributed:
             return loss, Tables(cluster, work.blocks, summed).get(TABLE)
 
         def iterated(iteration: int, loss: float) -> bool:
-            nonlocal begun
-            seconds, begun = time.monotonic() - begun, time.monotonic()
+            nonlocal since
+            seconds, since = time.monotonic() - since, time.monotonic()
             self._end_epoch(task, reporter, iteration, seconds, loss)
             return task.is_over()
 

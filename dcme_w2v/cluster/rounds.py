@@ -72,11 +72,15 @@ class Work(ABC):
         Of all tables, in order; they cover each table.
     has_parts : bool
         Whether `part` and `join` are called before `mix`.
+    begins_anywhere : bool
+        Whether each worker calls `begin` for itself, because that costs less than receiving the
+        rows: zeros, for example.
     """
 
     shards: int
     blocks: tuple[Block, ...]
     has_parts: bool = False
+    begins_anywhere: bool = False
 
     @abstractmethod
     def begin(self, block: Block) -> NDArray[Any]:
@@ -151,10 +155,13 @@ class RoundRecord:
     notes: list[dict[str, Any]]
 
 
+Rows = Sequence[Handle | None]  # of each block; None is what `Work.begin` returns
+
+
 class Tables:
     """Tables that are on the workers, block by block."""
 
-    def __init__(self, cluster: Cluster, blocks: Sequence[Block], handles: list[Handle]) -> None:
+    def __init__(self, cluster: Cluster, blocks: Sequence[Block], handles: Rows) -> None:
         self._cluster, self._blocks, self.handles = cluster, blocks, handles
 
     def get(self, name: str) -> NDArray[Any]:
@@ -163,7 +170,9 @@ class Tables:
         rows = max(self._blocks[i].rows.stop for i in chosen)
         table: NDArray[Any] | None = None
         for i in chosen:
-            fetched = self._cluster.result(self.handles[i])
+            handle = self.handles[i]
+            assert handle is not None
+            fetched = self._cluster.result(handle)
             if table is None:
                 table = np.empty((rows, *fetched.shape[1:]), dtype=fetched.dtype)
             table[self._blocks[i].rows] = fetched
@@ -218,10 +227,10 @@ def run_rounds(
     """
     loaded = shards_of(cluster, work, shared) if data is None else data
     again = data is None
-    handles = _begun(cluster, work, first, saved)
+    handles = begun(cluster, work) if saved is None else _read(cluster, work, first, saved)
     kept: list[Any] = []  # the last two rounds, from which a lost value is computed again
     for number in range(first, rounds):
-        begun = time.monotonic()
+        since = time.monotonic()
         learned = learn(cluster, work, number, loaded, handles, shared, again)
         notes = notes_of(cluster, learned)
         seconds = [note.pop("seconds") for note in notes]
@@ -233,7 +242,7 @@ def run_rounds(
         else:
             handles = _mix_and_save(cluster, work, number, handles, learned, folder)
         record = RoundRecord(
-            number + 1, time.monotonic() - begun, max(seconds), statistics.median(seconds),
+            number + 1, time.monotonic() - since, max(seconds), statistics.median(seconds),
             cluster.figures()["bytes_sent"], notes,
         )  # fmt: skip
         if end_round is not None and end_round(record, Tables(cluster, work.blocks, handles)):
@@ -261,26 +270,26 @@ def _mix_and_save(
     cluster: Cluster,
     work: Work,
     number: int,
-    start: Sequence[Handle],
+    start: Rows,
     learned: Sequence[Handle],
     folder: RoundFolder,
-) -> list[Handle]:
+) -> Rows:
     """Mix, each block into its file; return what reads them, so that no round depends on it.
 
     Where they cannot be written, training continues without the checkpoint, as on one machine.
     """
-    begun = time.monotonic()
+    since = time.monotonic()
     try:
         with folder.generation(number + 1):
             mixed = mix(cluster, work, number, start, learned, folder.files)
-            written = [cluster.result(one) for one in mixed]
-            folder.complete(number + 1, time.monotonic() - begun, written)
+            written = [cluster.result(one) for one in mixed if one is not None]
+            folder.complete(number + 1, time.monotonic() - since, written)
     except OutOfMemoryError:
         raise
     except ResourceError as error:
         cluster.reporter.message(f"warning: {error.message}; training continues")
         return mix(cluster, work, number, start, learned)
-    return _begun(cluster, work, number + 1, folder.files)
+    return _read(cluster, work, number + 1, folder.files)
 
 
 def learn(
@@ -288,7 +297,7 @@ def learn(
     work: Work,
     number: int,
     data: Sequence[Handle],
-    tables: list[Handle],
+    tables: Rows,
     shared: Handle | None = None,
     again: bool = False,
 ) -> list[Handle]:
@@ -310,10 +319,10 @@ def mix(
     cluster: Cluster,
     work: Work,
     number: int,
-    start: Sequence[Handle],
+    start: Rows,
     learned: Sequence[Handle],
     files: RoundFiles | None = None,
-) -> list[Handle]:
+) -> Rows:
     """Mix what the shards have learned; return a handle for each block, and wait for them."""
     picks = [
         [cluster.submit(_pick, one, b, near=one) for one in learned]
@@ -322,8 +331,8 @@ def mix(
     joined: Handle | None = None
     if work.has_parts:
         parts = [
-            cluster.submit(work.part, number, block, start[b], picks[b])
-            for b, block in enumerate(work.blocks)
+            cluster.submit(_part, work, number, b, start[b], picks[b])
+            for b in range(len(work.blocks))
         ]
         joined = cluster.submit(work.join, number, parts, label=f"round {number + 1}")
     mixed = [
@@ -337,12 +346,18 @@ def mix(
     return mixed
 
 
-def _begun(cluster: Cluster, work: Work, number: int, saved: RoundFiles | None) -> list[Handle]:
-    """Return the tables at the start of a round: those of the work, or saved ones."""
-    if saved is not None:
-        found = [cluster.submit(saved.read, number, b) for b in range(len(work.blocks))]
-    else:
-        found = [cluster.submit(work.begin, block) for block in work.blocks]
+def begun(cluster: Cluster, work: Work) -> Rows:
+    """Return the tables before the first round."""
+    if work.begins_anywhere:
+        return [None] * len(work.blocks)
+    found = [cluster.submit(work.begin, block) for block in work.blocks]
+    cluster.wait(found)
+    return found
+
+
+def _read(cluster: Cluster, work: Work, number: int, saved: RoundFiles) -> Rows:
+    """Return the tables that were saved after so many rounds."""
+    found = [cluster.submit(saved.read, number, b) for b in range(len(work.blocks))]
     cluster.wait(found)
     return found
 
@@ -359,16 +374,16 @@ def _label(work: Work, shard: int, number: int | None = None) -> str:
 
 
 def _learn(
-    work: Work, number: int, shard: int, data: Any, shared: Any, tables: list[NDArray[Any]]
+    work: Work, number: int, shard: int, data: Any, shared: Any, tables: list[NDArray[Any] | None]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Let a shard learn; a twin has no data and loads it."""
-    begun, whole = time.monotonic(), {}
+    since, whole = time.monotonic(), {}
     data = work.load(shard, shared) if data is None else data
     for name in dict.fromkeys(block.table for block in work.blocks):
-        of = [t for t, block in zip(tables, work.blocks, strict=True) if block.table == name]
+        of = [_start(work, b, t) for b, t in enumerate(tables) if work.blocks[b].table == name]
         whole[name] = np.concatenate(of)  # a copy: other tasks read what is given
     found = work.learn(number, shard, data, whole)
-    seconds = round(time.monotonic() - begun, 3)
+    seconds = round(time.monotonic() - since, 3)
     return found.pieces, {**found.note, "seconds": seconds}
 
 
@@ -380,15 +395,26 @@ def _pick(learned: tuple[list[Any], dict[str, Any]], block: int) -> Any:
     return learned[0][block]
 
 
+def _start(work: Work, block: int, rows: NDArray[Any] | None) -> NDArray[Any]:
+    return work.begin(work.blocks[block]) if rows is None else rows
+
+
+def _part(
+    work: Work, number: int, block: int, start: NDArray[Any] | None, pieces: list[Any]
+) -> Any:
+    return work.part(number, work.blocks[block], _start(work, block, start), pieces)
+
+
 def _mix(
     work: Work,
     number: int,
     block: int,
-    start: NDArray[Any],
+    start: NDArray[Any] | None,
     pieces: list[Any],
     joined: Any,
     files: RoundFiles | None,
 ) -> Any:
     """Mix a block; with a folder, write it there and return its checksum."""
-    rows = work.mix(number, work.blocks[block], start, pieces, joined)
+    before = _start(work, block, start)
+    rows = work.mix(number, work.blocks[block], before, pieces, joined)
     return rows if files is None else files.write(number + 1, block, rows)
