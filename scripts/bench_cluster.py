@@ -2,21 +2,24 @@
 
     python scripts/bench_cluster.py CORPUS --data ../shared/data --rows one,p8 --seeds 1,2,3
 
-Trains with `dcme-w2v train`, on one machine and on `--cluster` (local:0: the shards one after the
-other, whose vectors are those of any number of workers), and evaluates the input vectors and the
-sums of both tables. Figures are appended to --found as they come, so that a measurement can be
-continued; --json writes the table of all that are there. Skips with a message where data is absent.
+Trains with `dcme-w2v train`, on one machine and on `--cluster` (local:0 trains the shards one after
+the other; the vectors are those of any number of workers), and evaluates the input vectors and the
+sums of both tables. --json has the runs beside the table and is written after each of them, so that
+a measurement can be continued; --curve writes a second table, quality by the tokens of a round.
+Skips with a message where data is absent.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,11 @@ SKIPGRAM = f"{PLAIN} --model skipgram"
 # Name of a row -> the text in the table, and the flags.
 ROWS = {
     "one": ("CBOW, one machine", f"{PLAIN} --lr 0.05"),
-    "p2": ("2 shards, 20 rounds", f"{PLAIN} --shards 2 --rounds 20"),
-    "p4": ("4 shards, 20 rounds", f"{PLAIN} --shards 4 --rounds 20"),
-    "p8": ("8 shards, 20 rounds", f"{PLAIN} --shards 8 --rounds 20"),
-    "p8-r5": ("8 shards, 5 rounds", f"{PLAIN} --shards 8 --rounds 5"),
-    "p16": ("16 shards, 20 rounds", f"{PLAIN} --shards 16 --rounds 20"),
+    "one-fast": ("CBOW, one machine, lr 0.075", f"{PLAIN} --lr 0.075"),
+    "p2": ("2 shards, 20 rounds", f"{PLAIN} --shards 2 --rounds 20 --lr 0.075"),
+    "p4": ("4 shards, 20 rounds", f"{PLAIN} --shards 4 --rounds 20 --lr 0.075"),
+    "p8": ("8 shards, 20 rounds", f"{PLAIN} --shards 8 --rounds 20 --lr 0.075"),
+    "p16": ("16 shards, 20 rounds", f"{PLAIN} --shards 16 --rounds 20 --lr 0.075"),
     "mean": (
         "8 shards, 20 rounds, --mix mean, lr 0.2",
         f"{PLAIN} --shards 8 --rounds 20 --mix mean --lr 0.2",
@@ -41,14 +44,32 @@ ROWS = {
         f"{PLAIN} --shards 8 --rounds 5 --mix mean --lr 0.05",
     ),
     "defaults": ("CBOW with the defaults, one machine", ""),
-    "defaults-p8": ("8 shards, 20 rounds", "--shards 8"),
+    "defaults-p8": ("defaults, 8 shards, 20 rounds", "--shards 8"),
     "skipgram": ("skip-gram, one machine", f"{SKIPGRAM} --lr 0.05"),
-    "skipgram-p8": ("8 shards, 20 rounds", f"{SKIPGRAM} --shards 8 --rounds 20"),
+    "skipgram-p8": (
+        "skip-gram, 8 shards, 20 rounds",
+        f"{SKIPGRAM} --shards 8 --rounds 20 --lr 0.075",
+    ),
     "nce": ("CBOW with nce, one machine", "--objective nce"),
-    "nce-p8": ("8 shards, 20 rounds", "--objective nce --shards 8"),
+    "nce-p8": ("nce, 8 shards, 20 rounds", "--objective nce --shards 8"),
+    "dim300": ("CBOW, dim 300, one machine", f"{PLAIN} --dim 300 --lr 0.05"),
+    "dim300-p8": (
+        "dim 300, 8 shards, 20 rounds",
+        f"{PLAIN} --dim 300 --shards 8 --rounds 20 --lr 0.075",
+    ),
 }
+# Rows of the curve: the shards, and the rounds in all.
+CURVE = {
+    "p8-r60": (8, 60), "p8": (8, 20), "p8-r10": (8, 10), "p8-r5": (8, 5), "p8-r1": (8, 1),
+    "p4": (4, 20), "p4-r5": (4, 5), "p4-r1": (4, 1),
+    "p2": (2, 20), "p2-r5": (2, 5), "p2-r1": (2, 1),
+}  # fmt: skip
+for _name, (_shards, _rounds) in CURVE.items():
+    _flags = f"{PLAIN} --shards {_shards} --rounds {_rounds} --lr 0.075"
+    ROWS.setdefault(_name, (f"{_shards} shards, {_rounds} rounds", _flags))
 FIGURES = ("analogies", "ws353", "simlex999")
-COLUMNS = ["run", *(f"{kind}: {name}" for kind in ("input", "sum") for name in FIGURES)]
+QUALITY = [f"{kind}: {name}" for kind in ("input", "sum") for name in FIGURES]
+DATA = "English Wikipedia, 17 million tokens"
 
 
 def main() -> None:
@@ -59,8 +80,8 @@ def main() -> None:
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--cluster", default="local:0")
-    parser.add_argument("--found", type=Path, default=Path("bench-cluster.jsonl"))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--curve", type=Path, help="the table by the tokens of a round")
     given = parser.parse_args()
     sets = {
         "analogies": given.data / "analogies" / "questions-words.txt",
@@ -71,18 +92,16 @@ def main() -> None:
         if not path.exists():
             print(f"skipped: there is no {path}")
             return
+    found = results_files.runs_of(given.json)
     for seed in given.seeds.split(","):
-        for name in given.rows.split(","):
-            if not any(one["row"] == name and one["seed"] == seed for one in read(given.found)):
+        for name in filter(None, given.rows.split(",")):
+            if not any(one["row"] == name and one["seed"] == seed for one in found):
                 figures = measured(given, sets, ROWS[name][1].split(), seed)
-                with given.found.open("a") as file:
-                    file.write(json.dumps({"row": name, "seed": seed, **figures}) + "\n")
-    write(given, read(given.found))
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the figures so far."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+                found.append({"row": name, "seed": seed, **figures})
+                print(json.dumps(found[-1]), flush=True)
+                write(given.json, found)
+    write(given.json, found)
+    write_curve(given.curve, found)
 
 
 def measured(
@@ -93,10 +112,10 @@ def measured(
         flags = [*flags, "--cluster", given.cluster]
     with tempfile.TemporaryDirectory() as folder:
         output, tables = Path(folder, "sum.bin"), Path(folder, "tables")
-        start = time.monotonic()
+        start, spent = time.monotonic(), cpu_seconds()
         run("train", given.corpus, "--output", output, "--vectors", "sum", "--output-tables",
             tables, "--threads", "1", "--seed", seed, "--quiet", *flags)  # fmt: skip
-        seconds = time.monotonic() - start
+        seconds, spent = time.monotonic() - start, cpu_seconds() - spent
         manifest = json.loads(Path(f"{output}.json").read_text())
         figures = {
             kind: {
@@ -105,7 +124,21 @@ def measured(
             for kind, vectors in (("input", tables), ("sum", output))
         }  # fmt: skip
     cluster = manifest.get("cluster", {})
-    return {"seconds": round(seconds, 1), "bytes_sent": cluster.get("bytes_sent", 0), **figures}
+    return {
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(spent, 1),
+        "tokens": manifest["tokens"]["corpus"],
+        "epochs": manifest["options"]["epochs"],
+        "bytes_sent": cluster.get("bytes_sent", 0),
+        "workers": cluster.get("workers", 0),
+        **figures,
+    }
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of all programs that were run, with their workers."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def evaluated(vectors: Path, name: str, path: Path) -> float:
@@ -121,30 +154,55 @@ def run(*arguments: object) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def write(given: argparse.Namespace, found: list[dict[str, Any]]) -> None:
-    """Print the table of means over the seeds, and write it."""
+def write(path: Path | None, found: list[dict[str, Any]]) -> None:
+    """Write the table of means over the seeds, with the runs."""
     rows = []
     for name, (title, _) in ROWS.items():
         runs = [one for one in found if one["row"] == name]
-        if not runs:
-            continue
-        cells = [f"{title} ({len(runs)} seed{'s' * (len(runs) > 1)})"]
-        for kind in ("input", "sum"):
-            for figure in FIGURES:
-                value = statistics.mean(one[kind][figure] for one in runs)
-                cells.append(f"{value:.1%}" if figure == "analogies" else f"{value:.3f}")
-        rows.append(cells)
-        print(" | ".join(cells))
-    if given.json:
-        seeds = ", ".join(sorted({one["seed"] for one in found}))
-        results_files.record(
-            given.json,
-            "Word vectors of a cluster and of one machine",
-            COLUMNS,
-            rows,
-            seeds=f"{seeds}; the number of seeds is in each row",
-            data="English Wikipedia, 17 million tokens",
-        )
+        if runs and (name not in CURVE or name in ("p2", "p4", "p8")):
+            spent = statistics.mean(one["cpu_seconds"] for one in runs)
+            rows.append([title, str(len(runs)), *cells(runs), f"{spent:.0f}"])
+    columns = ["run", "seeds", *QUALITY, "CPU s"]
+    save(path, "Word vectors of a cluster and of one machine", columns, rows, found)
+
+
+def write_curve(path: Path | None, found: list[dict[str, Any]]) -> None:
+    """Write quality by the tokens that a shard has in a round."""
+    rows = []
+    for name, (shards, rounds) in CURVE.items():
+        runs = [one for one in found if one["row"] == name]
+        if runs:
+            tokens = runs[0]["tokens"] * runs[0]["epochs"] / shards / rounds
+            given = [str(shards), str(rounds), f"{tokens / 1e6:.1f}", str(len(runs))]
+            rows.append([*given, *cells(runs)])
+    alone = [one for one in found if one["row"] == "one"]
+    if alone:
+        rows.append(["1", "-", "-", str(len(alone)), *cells(alone)])
+    columns = ["shards", "rounds", "million tokens a round and shard", "seeds", *QUALITY]
+    save(path, "Word vectors by the length of the rounds", columns, rows, ())
+
+
+def cells(runs: list[dict[str, Any]]) -> list[str]:
+    """Return the means of all figures of quality."""
+    means = {
+        (kind, figure): statistics.mean(one[kind][figure] for one in runs)
+        for kind in ("input", "sum")
+        for figure in FIGURES
+    }
+    return [f"{v:.1%}" if key[1] == "analogies" else f"{v:.3f}" for key, v in means.items()]
+
+
+def save(
+    path: Path | None,
+    title: str,
+    columns: list[str],
+    rows: list[list[str]],
+    runs: Sequence[dict[str, Any]],
+) -> None:
+    """Write a table where there is a path."""
+    if path:
+        seeds = "1 to 3; their number is in each row"
+        results_files.record(path, title, columns, rows, runs, seeds=seeds, data=DATA)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Compare classifiers of a cluster and of one machine: docs/results/cluster-classify.json.
 
     python scripts/bench_cluster_classify.py [--data 20news,reuters21578,wikipara] [--rows NAMES]
-        [--found FILE] [--json FILE]
+        [--json FILE]
 
 The methods of Mann et al. (2009), their Tables 1 and 3 on our data: accuracy, log-likelihood, and
 the bytes that the workers and the program have sent by the engine's own counters (without the
 documents themselves). Bytes are measured on 8 worker processes; the other runs train their shards
 one after another in one process (local:0), whose models are the same. The seed decides which
-documents a shard has. Figures are appended to --found as they come, so that a measurement can be
-continued; the table is of all that are there (--data none measures nothing). Accuracy is precision
-at 1 where documents have several labels.
+documents a shard has. --json has the runs beside the table and is written after each of them, so
+that a measurement can be continued (--data none measures nothing). Accuracy is precision at 1 where
+documents have several labels.
 """
 
 from __future__ import annotations
@@ -118,16 +118,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="classifiers of a cluster and of one machine")
     parser.add_argument("--data", default="20news,reuters21578,wikipara")
     parser.add_argument("--rows", default=",".join(ROWS))
-    parser.add_argument("--found", type=Path, default=Path("bench-cluster-classify.jsonl"))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     wanted, rows = given.data.split(","), given.rows.split(",")
+    found = results_files.runs_of(given.json)
     for one in planned():
-        if one.data in wanted and one.row in rows and not one.is_in(read(given.found)):
-            figures = measured(one)
-            with given.found.open("a") as file:
-                file.write(json.dumps({**asdict(one), **figures}) + "\n")
-    write(given.json, read(given.found))
+        if one.data in wanted and one.row in rows and not one.is_in(found):
+            found.append({**asdict(one), **measured(one)})
+            print(json.dumps(found[-1]), flush=True)
+            write(given.json, found)
+    write(given.json, found)
 
 
 def planned() -> Iterator[Run]:
@@ -136,11 +136,6 @@ def planned() -> Iterator[Run]:
         for seed in seeds.split(","):
             for row in rows.split(","):
                 yield Run(data, row, shards, seed, workers)
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the figures so far."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 # ---- training ----
@@ -217,7 +212,7 @@ def classify(changes: str, *arguments: object) -> str:
 
 
 def write(path: Path | None, found: list[dict[str, Any]]) -> None:
-    """Print the table of means over the seeds, and write it."""
+    """Write the table of means over the seeds, with the runs."""
     rows = []
     keys = dict.fromkeys((one.data, one.row, one.shards) for one in planned())
     order = list(ROWS)
@@ -228,12 +223,10 @@ def write(path: Path | None, found: list[dict[str, Any]]) -> None:
             if row == "vote":
                 votes = [{**o, "accuracy": o["majority"], "log_likelihood": None} for o in same]
                 rows.insert(-1, [data, "majority vote", str(shards), *cells(votes)])
-    for one in rows:
-        print(" | ".join(one))
     if path:
         seeds = "1 to 3, which also decide the documents of a shard; their number is in each row"
         results_files.record(
-            path, "Classifiers of a cluster and of one machine", COLUMNS, rows,
+            path, "Classifiers of a cluster and of one machine", COLUMNS, rows, found,
             seeds=seeds, data="20 Newsgroups by date, Reuters-21578 R90, Wikipedia paragraphs",
         )  # fmt: skip
 

@@ -60,7 +60,12 @@ def load(name: str) -> dict[str, Any]:
 
 
 def record(
-    path: Path, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], **facts: Any
+    path: Path,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    runs: Sequence[dict[str, Any]] = (),
+    **facts: Any,
 ) -> None:
     """Write a table of results with its origin.
 
@@ -72,6 +77,8 @@ def record(
         What the table shows.
     columns, rows
         The table, as text.
+    runs : sequence of dict, optional
+        The figures of each run, from which `runs_of` lets a later measurement continue.
     **facts
         `seeds` and `data`, which describe the runs; `chart`, if there is one.
     """
@@ -86,8 +93,20 @@ def record(
         "columns": list(columns),
     }
     head = json.dumps(table, indent=2, ensure_ascii=False)
-    body = ",\n".join("    " + json.dumps(list(row), ensure_ascii=False) for row in rows)
-    path.write_text(f'{head[:-2]},\n  "rows": [\n{body}\n  ]\n}}\n', encoding="utf-8")
+    lists = {"rows": [list(row) for row in rows], **({"runs": runs} if runs else {})}
+    body = "".join(f',\n  "{name}": [\n{_lines(found)}\n  ]' for name, found in lists.items())
+    path.write_text(f"{head[:-2]}{body}\n}}\n", encoding="utf-8")
+
+
+def runs_of(path: Path | None) -> list[dict[str, Any]]:
+    """Return the runs of a table that was written with them; none where there is no file."""
+    if path is None or not path.exists():
+        return []
+    return list(json.loads(path.read_text(encoding="utf-8")).get("runs", []))
+
+
+def _lines(found: Sequence[Any]) -> str:
+    return ",\n".join("    " + json.dumps(one, ensure_ascii=False) for one in found)
 
 
 def commit() -> str:
