@@ -58,7 +58,7 @@ ROWS = {
         f"{PLAIN} --dim 300 --shards 8 --rounds 20 --lr 0.075",
     ),
 }
-# Rows of the curve: the shards, and the rounds in all.
+# Rows of the curve: the shards, and rounds in all.
 CURVE = {
     "p8-r60": (8, 60), "p8": (8, 20), "p8-r10": (8, 10), "p8-r5": (8, 5), "p8-r1": (8, 1),
     "p4": (4, 20), "p4-r5": (4, 5), "p4-r1": (4, 1),
@@ -179,7 +179,7 @@ def write_curve(path: Path | None, found: list[dict[str, Any]]) -> None:
     if alone:
         rows.append(["1", "-", "-", str(len(alone)), *cells(alone)])
     columns = ["shards", "rounds", "million tokens a round and shard", "seeds", *QUALITY]
-    save(path, "Word vectors by the length of the rounds", columns, rows, ())
+    save(path, "Word vectors by length of round", columns, rows, ())
 
 
 def cells(runs: list[dict[str, Any]]) -> list[str]:
