@@ -6,7 +6,9 @@
 Up to 24,001 classes, a class is an article of the development corpus `enwiki17` and a document one
 of its paragraphs; of each article with four paragraphs or more, one is held out. Above, a class is
 a word and a document the four words before it, hashed. The runs of a number of classes alternate,
-each in a process of its own; seconds are CPU seconds of learning. fastText runs where it is
+each in a process of its own; seconds are CPU seconds: of set-up (before the first epoch and after
+the last) and of the epochs, which give the documents a second. A FILE that exists keeps its rows of
+other numbers of classes. fastText runs where it is
 installed (`pip install dcme-w2v[bench]`), on the words, with 100 dimensions, in 25 epochs.
 """
 
@@ -17,13 +19,14 @@ import json
 import lzma
 import os
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,7 +40,11 @@ import results
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled, fit, measure
 from dcme_w2v.classify.metrics import Measures
+from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
+from dcme_w2v.classify.top import most_probable
+from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.progress import Options, Quiet
 
 ARTICLES, PARAGRAPHS = 24_001, 4  # minimum number of paragraphs of an article
 WORDS_BEFORE, BUCKETS = 4, 4096
@@ -54,8 +61,26 @@ METHODS: dict[str, dict[str, Any]] = {
 FASTTEXT = {"epoch": 25, "lr": 0.25, "dim": 100}  # with two epochs it has learned nothing
 SOFTMAX_CLASSES = 1000  # maximum for fastText, which takes hours above
 Texts = list[tuple[str, bytes]]  # label and text
-COLUMNS = ("classes", "documents", "method", "CPU s", "gd / it", "accuracy", "top 5",
-           "log-likelihood", "peak, tables")  # fmt: skip
+COLUMNS = ("classes", "documents", "epochs", "method", "set-up, CPU s", "epochs, CPU s",
+           "documents/s: it / gd", "writing, CPU s", "accuracy", "top 5", "log-likelihood",
+           "peak, tables")  # fmt: skip
+
+
+class Clock(Quiet):
+    """Notes the CPU seconds of the process at the beginning and after every epoch."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def stage(
+        self, name: str, total: int | None, unit: str, options: Options | None = None
+    ) -> None:
+        """Note the time at which the epochs begin."""
+        self.times.append(time.process_time())
+
+    def epoch(self, record: Mapping[str, Any]) -> None:
+        """Note the end of an epoch."""
+        self.times.append(time.process_time())
 
 
 def lines(name: str) -> Iterator[bytes]:
@@ -136,10 +161,20 @@ def one_run(method: str, args: argparse.Namespace) -> dict[str, Any]:
     del train, test
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
-    weights, _ = fit(learned, len(names), options)
-    found["seconds"] = time.process_time() - start
+    clock = Clock()
+    weights, _ = fit(learned, len(names), options, reporter=clock)
+    found["epochs"] = clock.times[-1] - clock.times[0]
+    found["setup"] = time.process_time() - start - found["epochs"]
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     found["tables"] = peak / sum(table.nbytes for table in weights.tables.values())
+    start = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        Classifier(names, weights, text, options, False).save(Path(folder) / "model")
+    found["writing"] = time.process_time() - start
+    start = time.process_time()
+    for _ in most_probable(weights, core_documents(held.matrix), 5, args.threads):
+        pass
+    found["prediction"] = (time.process_time() - start) / len(held.labels) * 1000
     return measure(weights, held, Measures(len(names), False), args.threads) | found
 
 
@@ -170,7 +205,7 @@ def fasttext_run(
         if len(labels) == len(number):
             log_p.append(np.log(max(1e-12, p[labels.index(number[label])])))
     mean = {"log_likelihood": float(np.mean(log_p))} if log_p else {}
-    return {"seconds": seconds, "accuracy": np.mean(accuracy), "top5_accuracy": np.mean(top)} | mean
+    return {"epochs": seconds, "accuracy": np.mean(accuracy), "top5_accuracy": np.mean(top)} | mean
 
 
 def run_apart(method: str, classes: int, seed: int, args: argparse.Namespace) -> dict[str, Any]:
@@ -188,7 +223,7 @@ def run_apart(method: str, classes: int, seed: int, args: argparse.Namespace) ->
     return found
 
 
-def rows_of(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+def rows_of(runs: dict[str, list[dict[str, Any]]], epochs: int) -> list[list[str]]:
     """Return the medians of one number of classes as rows of the table."""
     rows = []
 
@@ -196,21 +231,33 @@ def rows_of(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
         found = [run[name] for run in runs.get(method, []) if name in run]
         return statistics.median(found) if found else None
 
-    exact = median("gd", "seconds")
+    exact = median("gd", "epochs")
     for method, found in runs.items():
-        seconds = median(method, "seconds")
+        seconds, setup = median(method, "epochs"), median(method, "setup")
         if seconds is None:
             continue
-        cells = [f"{found[0]['classes']:,}", f"{found[0]['documents']:,}", method, f"{seconds:.2f}"]
+        cells = [f"{found[0]['classes']:,}", f"{found[0]['documents']:,}", f"{epochs}", method]
+        cells += ["" if setup is None else f"{setup:.2f}", f"{seconds:.2f}"]
         cells.append(f"{exact / seconds:.1f}" if exact else "")
         for name, form in (
-            ("accuracy", ".3f"), ("top5_accuracy", ".3f"), ("log_likelihood", ".2f"),
-            ("tables", ".2f"),
+            ("writing", ".1f"), ("accuracy", ".3f"), ("top5_accuracy", ".3f"),
+            ("log_likelihood", ".2f"), ("tables", ".2f"),
         ):  # fmt: skip
             value = median(method, name)
             cells.append("" if value is None else format(value, form))
         rows.append(cells)
     return rows
+
+
+def kept(path: Path, classes: set[str]) -> tuple[list[list[str]], dict[str, str]]:
+    """Return the rows of other numbers of classes of a file, and the commands of all its rows."""
+    if not path.exists():
+        return [], {}
+    table = json.loads(path.read_text(encoding="utf-8"))
+    rows = [row for row in table["rows"] if row[0] not in classes]
+    own = shlex.join(["python", *sys.argv])
+    commands = [one for one in table["command"].split("; ") if one != own]
+    return rows, {"command": "; ".join([*commands, own])}
 
 
 def main() -> None:
@@ -241,13 +288,14 @@ def main() -> None:
                 if found:
                     runs.setdefault(method, []).append(found)
                     print(classes, seed, method, found, file=sys.stderr, flush=True)
-        table += rows_of(runs)
+        table += rows_of(runs, args.epochs)
         if args.json:
+            known, before = kept(args.json, {row[0] for row in table})
             results.record(
-                args.json, "Classification: objectives by the number of classes", COLUMNS, table,
-                seeds=", ".join(map(str, args.seeds)),
-                data=f"paragraphs of enwiki17 by article, {args.epochs} epochs, above {ARTICLES:,} "
-                "classes the next word",
+                args.json, "Classification: objectives by the number of classes",
+                COLUMNS, known + table,
+                seeds=", ".join(map(str, args.seeds)), **before,
+                data=f"paragraphs of enwiki17 by article, above {ARTICLES:,} classes the next word",
             )  # fmt: skip
     print(results.markdown_table({"columns": list(COLUMNS), "rows": table}))
 
