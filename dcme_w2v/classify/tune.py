@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -210,7 +210,7 @@ class Search:
         self._reporter.stage("choosing the settings", None, "trials")
         best, is_complete = self._defaults(), False
         try:
-            for candidates in (self._losses, self._feature_settings, self._lengths):
+            for candidates in self._stages():
                 best = self._halve(best, candidates(best))
             is_complete = True
         except _Over as over:
@@ -233,6 +233,10 @@ class Search:
         )
 
     # ---- what is tried ----
+
+    def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
+        """Return what gives the candidates of each stage, from the best setting so far."""
+        return (self._losses, self._feature_settings, self._lengths)
 
     def _defaults(self) -> Setting:
         """Return the options that are searched, with their defaults."""

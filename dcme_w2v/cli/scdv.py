@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import click
 
 from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import collect, json_option, option_of, options_of, threads_option
+from dcme_w2v.cli.options import (
+    collect,
+    given_options,
+    json_option,
+    option_of,
+    options_of,
+    threads_option,
+)
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.scdv_plot import plot
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.cli.topics import topics
-from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.documents.options import ScdvOptions, ScdvTuneOptions
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.paths import Paths
+from dcme_w2v.text.documents import Document
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 strict_option = option_of(VocabularyOptions, "strict")
@@ -38,7 +47,7 @@ def scdv() -> None:
 @json_option
 @dry_run_option
 @click.option("--quiet", is_flag=True, help="print only errors")
-@options_of(ScdvOptions)
+@options_of(ScdvOptions, ScdvTuneOptions)
 def fit(
     docs: tuple[str, ...],
     vectors: str,
@@ -54,17 +63,18 @@ def fit(
     """Fit a model of document vectors to training documents.
 
     DOCS: files, folders or - for standard input, also compressed, with one document a line:
-    "label TAB text", "__label__x text" or text alone. Labels are ignored.
+    "label TAB text", "__label__x text" or text alone. Labels are used by --tune only.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.disk import disk_plan, require_disk
     from dcme_w2v.documents.fit import fit_documents, needs, reason_against
     from dcme_w2v.documents.scdv import KIND
+    from dcme_w2v.documents.tune import tune_documents
     from dcme_w2v.fallback import Result, write_with_fallback
     from dcme_w2v.text.documents import read_documents
     from dcme_w2v.words.sidecars import read_with
 
-    options = collect(ScdvOptions, kwargs)
+    options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, KIND).check()
 
@@ -72,16 +82,27 @@ def fit(
         if not quiet:
             click.echo(f"iteration {number}: log-likelihood {likelihood:.5f}", err=True)
 
-    documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
-    texts = (document.text for document in documents)
+    documents: Iterable[Document] = read_documents(
+        docs, encoding_errors=encoding_errors, strict=strict
+    )
     room = partial(require_disk, output)
-    loaded = Vectors.load(vectors)
+    loaded, more = Vectors.load(vectors), {}
+    if seconds is not None and not dry_run:
+        documents = list(documents)
+        options, tuned = tune_documents(
+            documents, loaded, options, given_options(), seconds, threads
+        )
+        more = {"tune": tuned.record}
+        if not quiet:
+            click.echo(tuned.line, err=True)
+    texts = (document.text for document in documents)
     if dry_run:
         plan = needs(texts, loaded, options)
         disk = disk_plan(output, plan["output_bytes"])
         show_plan({**plan, "disk": disk, "refused": reason_against(plan)}, as_json)
         return
     model = fit_documents(texts, loaded, options, threads=threads, report=report, room=room)
+    model.facts.update(more)
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     if as_json:

@@ -91,3 +91,18 @@ class ScdvOptions(Checked):
         only=MIXTURE,
     )
     seed: int = seed_option()
+
+
+@dataclass(frozen=True)
+class ScdvTuneOptions(Checked):
+    """Whether options that are not given are searched."""
+
+    tune: float | None = option(
+        None,
+        "choose clusters and power, as far as not given, by classifying held-out documents of "
+        "DOCS, which have labels, for about X seconds at most (default of X: 60)",
+        metavar="SECONDS",
+        above=0.0,
+        maximum=1e9,
+        bare="60",
+    )

@@ -1,0 +1,130 @@
+"""`scdv fit --tune`: clusters and power that are chosen on held-out documents."""
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dcme_w2v import Vectors
+from dcme_w2v.cli.main import program
+from dcme_w2v.documents import tune
+from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.documents.tune import tune_documents
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.text.documents import Document
+from dcme_w2v.text.words import Words
+
+GROUPS, WORDS = 16, 6
+
+
+def vectors():
+    """Words in groups around points in a plane."""
+    random = np.random.default_rng(0)
+    angles = np.repeat(np.arange(GROUPS) * 2 * np.pi / GROUPS, WORDS)
+    points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points = points + 0.02 * random.standard_normal(points.shape)
+    names = [f"g{i // WORDS}w{i % WORDS}" for i in range(GROUPS * WORDS)]
+    return Vectors(Words.from_words(names), points.astype(np.float32))
+
+
+def documents(count=300):
+    """Documents of words of every second group: their sums are near each other."""
+    random = np.random.default_rng(1)
+    found = []
+    for i in range(count):
+        own = [
+            f"g{2 * random.integers(GROUPS // 2) + i % 2}w{random.integers(WORDS)}"
+            for _ in range(12)
+        ]
+        found.append(Document((f"c{i % 2}",), " ".join(own).encode(), "d", i + 1))
+    return found
+
+
+def chosen(options=None, fixed=(), seconds=600.0, **more):
+    options = options or ScdvOptions(iterations=30, clusters=2)
+    return tune_documents(documents(), vectors(), options, fixed, seconds, 1, **more)
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors().save("v.txt")
+    lines = [f"{one.labels[0]}\t{one.text.decode()}\n" for one in documents()]
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    return tmp_path
+
+
+def fit(*flags):
+    given = ["scdv", "fit", "d.tsv", "--vectors", "v.txt", "--iterations", "30", "--json"]
+    return CliRunner().invoke(program, [*given, *flags])
+
+
+def test_more_clusters_are_chosen_where_they_separate_classes(monkeypatch):
+    monkeypatch.setattr(tune, "CLUSTERS", (2, GROUPS))
+    options, tuned = chosen()
+    assert options.clusters == GROUPS and tuned.is_complete
+    by_clusters = {one["clusters"]: one["accuracy"] for one in tuned.trials}
+    assert by_clusters[GROUPS] > by_clusters[2] + 0.2
+    assert tuned.setting == {"clusters": options.clusters, "power": options.power}
+
+
+def test_the_chosen_options_give_the_same_model(corpus, monkeypatch):
+    monkeypatch.setattr(tune, "CLUSTERS", (3, 8))
+    found = fit("--tune", "--output", "m")
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)["tune"]
+    assert f"--tune: {record['flags']}, with an accuracy of" in found.stderr
+    kept = json.loads((corpus / "m" / "model.json").read_text())
+    assert kept["facts"]["tune"] == record and record["held_out"] == 300
+    again = fit(*shlex.split(record["flags"]), "--output", "again")
+    assert again.exit_code == 0, again.output
+    one, other = (DocumentModel.load(name) for name in ("m", "again"))
+    assert one.options == other.options and one.threshold == other.threshold
+    assert one.posteriors.shares.tobytes() == other.posteriors.shares.tobytes()
+
+
+def test_given_options_are_held_fixed(corpus):
+    found = fit("--tune", "--clusters", "5", "--output", "m", "--quiet")
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)["tune"]
+    assert {one["clusters"] for one in record["trials"] if "clusters" in one} == set()
+    assert {one["power"] for one in record["trials"]} == set(tune.POWERS)
+    assert DocumentModel.load("m").options.clusters == 5
+    assert "--tune" not in found.stderr
+
+
+def test_clusters_are_at_most_the_words():
+    options, tuned = chosen(ScdvOptions(iterations=5, clusters=500))
+    assert options.clusters <= GROUPS * WORDS
+    assert max(one["clusters"] for one in tuned.trials) == GROUPS * WORDS
+
+
+def test_the_power_is_that_of_a_model_fitted_with_it():
+    texts = [one.text for one in documents(40)]
+    sets = tune.DocumentSets(texts, vectors(), ScdvOptions(clusters=4), ("clusters", "power"), 1)
+    sets.matrix({"clusters": 4, "power": 1.0})
+    rows = sets.matrix({"clusters": 4, "power": 0.5})
+    model = tune.fit_documents(texts, vectors(), ScdvOptions(clusters=4, power=0.5))
+    assert (rows != next(model.transform(texts))).nnz == 0
+
+
+def test_time_is_over():
+    options, tuned = chosen(seconds=1e-9)
+    assert not tuned.is_complete and not tuned.trials
+    assert options == ScdvOptions(iterations=30, clusters=2)
+
+
+def test_a_search_needs_labels_and_something_to_choose():
+    one = [document._replace(labels=("c",)) for document in documents()]
+    for given in (one, [document._replace(labels=()) for document in one]):
+        with pytest.raises(CorpusError, match=r"tune=5: .* too few"):
+            tune_documents(given, vectors(), ScdvOptions(), (), 5.0)
+    for options, fixed in (
+        (ScdvOptions(features="tfidf"), ()),
+        (ScdvOptions(), tune.SEARCHED["scdv"]),
+    ):
+        with pytest.raises(UsageError, match="nothing is left to choose"):
+            tune_documents(documents(), vectors(), options, fixed, 5.0)
