@@ -48,6 +48,27 @@ def test_one_shard_gives_the_same_bytes_as_one_machine(corpus, tmp_path, model, 
     assert one["options"] == two["options"]
 
 
+def test_a_start_from_given_tables(corpus, tmp_path, capsys):
+    """With one shard, it is that of one machine; words that the tables lack are random."""
+    Path("old.txt").write_text("".join(Path(corpus).read_text().splitlines(True)[:20]))
+    old = ["--min-count", "1", "--seed", "5", "--threads", "1", "--epochs", "3"]
+    assert train("old.txt", "old.bin", *old, "--output-tables", "old") == 0
+    more = ["--output-context", "old-context.bin", "--vectors", "input"]
+    assert train("old.txt", "old-input.bin", *old, *more) == 0
+    both = ["--init", "old-input.bin", "--init-context", "old-context.bin"]
+    for given in (["--init", "old"], both):
+        straight = ["--threads", "1", "--epochs", "2", "--sample", "0.01"]
+        assert train(corpus, "one.bin", *straight, *given) == 0
+        assert train(corpus, "two.bin", *ON, "--shards", "1", "--rounds", "2", *given) == 0
+        assert bytes_of("one.bin") == bytes_of("two.bin")
+    assert train(corpus, "other.bin", *ON, "--shards", "1", "--rounds", "2") == 0
+    assert bytes_of("one.bin") != bytes_of("other.bin")
+    err = refused(capsys, train(corpus, "v.bin", *ON, "--dim", "7", "--init", "old"))
+    assert "old: has 16 dimensions" in err
+    with pytest.raises(ValueError, match="give a path"):
+        dw.train(corpus, cluster="local:0", init=dw.Vectors.load("old.bin"))
+
+
 @pytest.mark.parametrize("flags", [[], ["--rounds", "1"], ["--mix", "mean"]])
 def test_token_counts_of_shards_add_up(corpus, tmp_path, flags):
     assert train(corpus, "v.bin", *ON, "--shards", "3", "--min-count", "3", *flags) == 0
@@ -137,7 +158,8 @@ def test_a_diverging_shard_is_named_and_the_last_round_is_kept(corpus, capsys):
         (["--objective", "hs"], "--objective hs: is not supported with --cluster"),
         (["--rounds", "3"], "--rounds 3: must be a multiple of --epochs 2, or divide it"),
         (["--holdout", "0.1"], "--holdout: is not supported with --cluster"),
-        (["--init", "c.txt"], "--init: is not supported with --cluster"),
+        (["--init-context", "c.txt"], "--init-context: requires --init"),
+        (["--init", "c.txt", "--init-vocab", "union"], "--init-vocab union: is not supported"),
     ],
 )
 def test_unsupported_options_are_errors_before_reading(corpus, flags, said, capsys):

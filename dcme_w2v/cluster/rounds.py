@@ -195,6 +195,7 @@ def run_rounds(
     account: Callable[[int, list[dict[str, Any]]], None] | None = None,
     end_round: EndRound | None = None,
     folder: RoundFolder | None = None,
+    start: Rows | None = None,
 ) -> Tables:
     """Run rounds and return the tables after the last one.
 
@@ -219,6 +220,8 @@ def run_rounds(
         Called in this process after every round; returns whether to stop.
     folder : RoundFolder, optional
         Where the tables of every round are saved: a folder that all workers have.
+    start : sequence of Handle, optional
+        The tables before the first round; by default what `Work.begin` returns.
 
     Raises
     ------
@@ -227,7 +230,11 @@ def run_rounds(
     """
     loaded = shards_of(cluster, work, shared) if data is None else data
     again = data is None
-    handles = begun(cluster, work) if saved is None else _read(cluster, work, first, saved)
+    if start is not None:
+        cluster.wait([one for one in start if one is not None])
+        handles = start
+    else:
+        handles = begun(cluster, work) if saved is None else _read(cluster, work, first, saved)
     kept: list[Any] = []  # the last two rounds, from which a lost value is computed again
     for number in range(first, rounds):
         since = time.monotonic()

@@ -22,6 +22,7 @@ from dcme_w2v.cluster.engine import Cluster, Handle, open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from dcme_w2v.cluster.shards import count, cut
+from dcme_w2v.cluster.start import check_init, rows_of
 from dcme_w2v.cluster.words import (
     DONE,
     TABLES,
@@ -115,10 +116,10 @@ def _checked(
     flag = f"--cluster={job.cluster.cluster}"
     if job.sentences is not None:
         raise UsageError(f"{flag}: workers read the corpus from files; give paths")
-    for name in ("init", "holdout"):
-        if getattr(job, name) is not None:
-            raise UsageError(f"--{name}: is not supported with --cluster; remove it")
+    if job.holdout is not None:
+        raise UsageError("--holdout: is not supported with --cluster; remove it")
     check_new_words(job)
+    check_init(job)
     if job.new_words.unk is not None:
         raise UsageError("--unk: is not supported with --cluster; remove it")
     if job.subwords.subwords is not None:
@@ -235,7 +236,7 @@ class _Session:
             self.tables = run_rounds(
                 cluster, work, rounds, first=self.round, saved=self._saved(), data=data,
                 shared=counted.handle, account=self._account, end_round=self._end_round,
-                folder=self.rounds,
+                folder=self.rounds, start=self._start(cluster, work, counted.handle),
             )  # fmt: skip
         except DivergedError as error:
             raise DivergedError(f"{error.message}{self._last_state()}") from error
@@ -311,6 +312,18 @@ class _Session:
         if self.found is None:
             return None
         return RoundFiles(str(self.found.folder.parent.absolute()))
+
+    def _start(self, cluster: Cluster, work: WordsWork, vocabulary: Handle) -> list[Handle] | None:
+        """Let workers read the tables of --init."""
+        init, context = self.job.init, self.job.init_context
+        if init is None or self.found is not None:
+            return None
+        return [
+            cluster.submit(
+                rows_of, block, self.plan.options, init, context, vocabulary, label="--init"
+            )
+            for block in work.blocks
+        ]
 
     def _account(self, number: int, notes: list[dict[str, Any]]) -> None:
         """Add up what the shards have done in a round, before its checkpoint."""

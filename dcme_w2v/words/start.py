@@ -5,14 +5,16 @@ Called by the train job for --init and --init-context.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.kept import InitialWords, starting_table
 from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.text.words import Words
@@ -21,11 +23,34 @@ from dcme_w2v.words.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.tables import input_of, load_tables
-from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
 _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
+
+
+class Tables(Protocol):
+    """Tables that are written to."""
+
+    @property
+    def options(self) -> TrainOptions:
+        """Return those of the training."""
+
+    @property
+    def input(self) -> NDArray[np.float32]:
+        """Return the input vectors."""
+
+    @property
+    def output(self) -> NDArray[np.float32]:
+        """Return the output vectors."""
+
+    @property
+    def subwords(self) -> Subwords | None:
+        """Return the n-grams, if there are any."""
+
+    @property
+    def neighbours(self) -> Sequence[NDArray[np.float32]] | None:
+        """Return the tables of word order, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +105,7 @@ def load_initial(given: str | Vectors, flag: str) -> Initial:
 
 
 def start_from(
-    initial: Initial, context: str | Vectors | None, training: Trainer, vocabulary: Vocabulary
+    initial: Initial, context: str | Vectors | None, training: Tables, vocabulary: Vocabulary
 ) -> None:
     """Copy the rows of the words that the given vectors have into the tables.
 
@@ -90,7 +115,8 @@ def start_from(
         A file of word vectors, or a folder of both tables.
     context : str or Vectors, optional
         Context vectors; by default those of `init`, if it has any.
-    training : Trainer
+    training : Tables
+        A `Trainer`, for example.
     vocabulary : Vocabulary
         Of the training's corpus.
 

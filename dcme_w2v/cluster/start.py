@@ -1,0 +1,56 @@
+"""The first tables of word vectors on a cluster where --init is given: each worker reads the files.
+
+Called by `dcme_w2v.cluster.train`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.cluster.folder import Block
+from dcme_w2v.cluster.mixing import Rows
+from dcme_w2v.cluster.words import TABLES, initial_rows
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import TrainOptions
+from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.start import load_initial, start_from
+
+
+@dataclass
+class _Tables:
+    """What `start_from` writes to."""
+
+    options: TrainOptions
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    subwords: None = None  # not supported on a cluster
+    neighbours: None = None
+
+
+def check_init(job: TrainJob) -> None:
+    """Raise where workers cannot read the vectors to start from, or words are taken from them."""
+    for name in ("init", "init_context"):
+        if getattr(job, name) is not None and not isinstance(getattr(job, name), str):
+            raise UsageError(f"{name}: workers read it from a file with --cluster; give a path")
+    if job.init_context is not None and job.init is None:
+        raise UsageError("--init-context: requires --init, the word vectors of the same training")
+    if job.new_words.init_vocab != "new":
+        raise UsageError(
+            f"--init-vocab={job.new_words.init_vocab}: is not supported with --cluster; remove it"
+        )
+
+
+def rows_of(
+    block: Block, options: TrainOptions, init: str, context: str | None, vocabulary: Vocabulary
+) -> Rows:
+    """Return the rows of a block: those of the given vectors, and random ones of other words."""
+    whole = slice(0, len(vocabulary))
+    input, output = (initial_rows(one, whole, options) for one in TABLES)
+    tables = _Tables(options, input, output)
+    start_from(load_initial(init, "--init"), context, tables, vocabulary)
+    found = {"input": input, "output": output}[block.table]
+    return np.array(found[block.rows])
