@@ -52,7 +52,8 @@ from dcme_w2v.words.vectors_io import save_vectors
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics", "levels",
-         "fused", "latent", "tables", "tokens", "statistics", "index")  # fmt: skip
+         "fused", "latent", "tables", "start", "tokens", "statistics", "index",
+         "subwords")  # fmt: skip
 SECONDS = 60  # per input
 
 
@@ -182,6 +183,30 @@ def tables(folder: Path) -> list[tuple[str, Path, Reader]]:
     return files_of(Path(model), score)
 
 
+def start(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train on a text; return the files of its tables, and what continues from them."""
+    corpus, model = folder / "corpus", str(folder / "start")
+    corpus.write_bytes(TEXT)
+    train = ("train", str(corpus), "--output", str(folder / "v.npy"), "--dim", "4", "--epochs", "1",
+             "--min-count", "1", "--threads", "1", "--quiet")  # fmt: skip
+    command(*train, "--output-tables", model)
+
+    def go_on(path: Path) -> None:
+        command(*train, "--init", model, "--init-vocab", "union")
+
+    return files_of(Path(model), go_on)
+
+
+def subwords(folder: Path) -> list[tuple[str, Path, Reader]]:
+    """Train with subwords; return a model in fastText's format, and what reads it."""
+    corpus, path = folder / "corpus", folder / "model.bin"
+    corpus.write_bytes(TEXT)
+    command("train", str(corpus), "--output-fasttext", str(path), "--subwords", "2-3", "--buckets",
+            "20", "--dim", "4", "--epochs", "1", "--min-count", "1", "--quiet",
+            "--output", str(folder / "v.npy"))  # fmt: skip
+    return [("subwords", path, lambda path: command("neighbors", str(path), "a", "unseen"))]
+
+
 def tokens(folder: Path) -> list[tuple[str, Path, Reader]]:
     """Return a file of tagged tokens, and what trains on it."""
     path = folder / "tagged"
@@ -252,6 +277,8 @@ def targets(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path, Reader]
         "statistics": few_labels,
         "tables": tables,
         "tokens": tokens,
+        "start": start,
+        "subwords": subwords,
         "index": index,
     }
     found: dict[str, tuple[str, Path, Reader]] = {}

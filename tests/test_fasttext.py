@@ -93,6 +93,10 @@ def test_labels_are_not_words(path):
     np.testing.assert_array_equal(vectors.vectors, input[:4])
 
 
+# Of both signs in each column: sums of rows are NaN.
+INFINITE = np.resize(np.repeat(np.float32([np.inf, -np.inf]), 4), (56, 4))
+
+
 def numbered(rows):
     return np.arange(rows * 4, dtype="<f4").reshape(rows, 4)
 
@@ -187,8 +191,9 @@ def test_changed_bytes_are_errors_or_other_models(path):
         ({"longest": 101}, "n-grams of 3 to 101"),
         ({"input": numbered(55)}, r"input of shape \(55, 4\)"),
         ({"input": numbered(56) * np.float32("nan")}, "word 1 is NaN"),
+        ({"input": INFINITE}, "word 1 is NaN"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else next(iter(one)),
 )
 def test_invalid_files_are_rejected(path, changes, message, capsys):
     write_model(path, **changes)

@@ -117,8 +117,9 @@ class Subwords:
         if len(self.rows):
             starts, rows = self.ngrams_of(words)
             some = np.flatnonzero(np.diff(starts))
-            if len(some):
-                total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
+            with np.errstate(all="ignore"):  # files are checked for rows that are not finite
+                if len(some):
+                    total[some] += np.add.reduceat(self.rows[rows], starts[some], axis=0)
             divisors += np.diff(starts)
         total /= np.maximum(divisors, 1).astype(np.float32)[:, None]
         return total
