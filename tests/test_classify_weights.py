@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import random as sparse_random
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core import classify as core
+from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.trainer import Weights, core_documents
 
 OBJECTIVES = [
@@ -49,10 +51,50 @@ def test_loss_and_gradient_equal_those_of_repeated_rows(threads):
         (np.repeat(np.arange(300), weights.astype(int)), None),
     ):
         instances = core.Instances(rows, y[rows].astype(np.int32), 300, 20, given)
-        gradient = np.empty((9, 20))
-        loss = model.linear.gradient(core_documents(X), instances, gradient, threads)
+        gradient, documents = np.empty((9, 20)), core_documents(X)
+        columns = core.Columns(documents, instances)
+        loss = model.linear.gradient(documents, instances, columns, gradient, threads)
         found.append([loss, *gradient.ravel()])
     assert found[0] == pytest.approx(found[1], rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("classes", [3, 150])
+def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classes):
+    """Of more documents than are taken at a time, with empty ones and features that none has."""
+    random = np.random.default_rng(2)
+    X = csr_matrix(sparse_random(9000, 40, 0.05, "csr", np.float32, random_state=2))
+    X.data[X.indices == 7] = 0
+    X.eliminate_zeros()
+    y = random.integers(0, classes, 9000).astype(np.int32)
+    model = Weights(41, classes, bias=0.5)  # a feature more than the documents have
+    model.set(random.normal(size=(42, classes)).astype(np.float32))
+    documents = core_documents(X)
+    instances = core.Instances(np.arange(9000), y, 9000, classes)
+    columns = core.Columns(documents, instances)
+    found = []
+    for threads in (1, 2, 5):
+        gradient = np.full((42, classes), np.nan)
+        loss = model.linear.gradient(documents, instances, columns, gradient, threads)
+        found.append((loss, gradient))
+    rows = np.hstack([X.toarray(), np.zeros((9000, 1)), np.full((9000, 1), 0.5)])
+    errors = log_softmax(rows @ model.get().astype(np.float64))
+    loss = -errors[np.arange(9000), y].sum()
+    errors = np.exp(errors)
+    errors[np.arange(9000), y] -= 1
+    assert found[0][0] == pytest.approx(loss, rel=1e-6)
+    assert found[0][1] == pytest.approx(rows.T @ errors, abs=1e-3)
+    for loss, gradient in found[1:]:
+        assert loss == found[0][0]
+        assert (gradient == found[0][1]).all()
+
+
+def test_columns_of_other_instances_are_refused():
+    X, y, _ = problem()
+    documents, model = core_documents(X), Weights(8, 3, bias=1.0)
+    one, other = (core.Instances(np.arange(60), y.astype(np.int32), 60, 3) for _ in range(2))
+    columns = core.Columns(documents, one)
+    with pytest.raises(ValueError, match="columns and instances"):
+        model.linear.gradient(documents, other, columns, np.empty((9, 3)), 1)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])

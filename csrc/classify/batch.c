@@ -59,8 +59,9 @@ void dcme_columns_close(dcme_columns *columns) {
 
 void dcme_batch_clear(dcme_batch *batch) { batch->count = 0; }
 
-void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_t document,
-                    int32_t target, real weight) {
+void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
+                             const dcme_instances *instances, int64_t i) {
+    int64_t document = instances->documents[i];
     int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
     int64_t at = batch->starts[batch->count];
     if (n > 0) /* without any feature at all the arrays may be NULL */
@@ -70,17 +71,10 @@ void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_
         memcpy(batch->values + at, documents->values + begin, (size_t)n * sizeof *batch->values);
     batch->features[at + n] = (int32_t)batch->model->features;
     batch->values[at + n] = batch->model->bias;
-    batch->numbers[batch->count] = -1;
-    batch->weights[batch->count] = weight;
-    batch->targets[batch->count++] = target;
+    batch->numbers[batch->count] = i;
+    batch->weights[batch->count] = instances->weights ? instances->weights[i] : 1;
+    batch->targets[batch->count++] = instances->labels[i];
     batch->starts[batch->count] = at + n + 1;
-}
-
-void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
-                             const dcme_instances *instances, int64_t i) {
-    dcme_batch_add(batch, documents, instances->documents[i], instances->labels[i],
-                   instances->weights ? instances->weights[i] : 1);
-    batch->numbers[batch->count - 1] = i;
 }
 
 int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,

@@ -19,7 +19,7 @@ typedef struct {
     int32_t *features; /* the bias is the last feature of every document */
     real *values;
     int32_t *targets; /* (size) */
-    int64_t *numbers; /* (size) which of the instances it is, -1 for a document */
+    int64_t *numbers; /* (size) which of the instances it is */
     real *weights;    /* (size) how much an instance counts: multiplies its gradient and loss */
     real **rows;      /* room for the rows of the widest document */
 } dcme_batch;
@@ -55,11 +55,9 @@ dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, i
 void dcme_columns_close(dcme_columns *columns);
 
 void dcme_batch_clear(dcme_batch *batch);
-/* Add instance i, or a document, its label and how much it counts. */
+/* Add instance i. */
 void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
                              const dcme_instances *instances, int64_t i);
-void dcme_batch_add(dcme_batch *batch, const dcme_sparse_rows *documents, int64_t document,
-                    int32_t target, real weight);
 
 /* Point `rows` to column `column` of the table's rows of instance i; returns how many. The weights
  * of the products are batch->values + batch->starts[i]. */

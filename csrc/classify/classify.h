@@ -79,19 +79,27 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error);
 
-/* The exact problem: *loss = weighted sum of -log p of the instances; gradient (features + 1,
- * classes) = its derivative by the weights. Sums are in double precision and do not depend on
- * `threads`. */
-dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                   const dcme_sparse_rows *documents,
-                                   const dcme_instances *instances, int32_t threads,
-                                   dcme_error *error);
+/* The documents of instances by feature, for gradients; `features` is their number without the
+ * bias. Nothing that is given must outlive it. */
+typedef struct dcme_by_feature dcme_by_feature;
+dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
+                                 const dcme_instances *instances, int64_t features,
+                                 dcme_error *error);
+void dcme_by_feature_close(dcme_by_feature *columns);
 
-/* The same with soft targets. `gradient` NULL: only the loss, and the posterior. */
-dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                        const dcme_sparse_rows *documents,
-                                        const dcme_instances *instances,
-                                        const dcme_soft_targets *soft, int32_t threads,
-                                        dcme_error *error);
+/* What the exact problem is about; `columns` are those of the documents of these instances. */
+typedef struct {
+    const dcme_sparse_rows *documents;
+    const dcme_instances *instances;
+    const dcme_by_feature *columns; /* NULL where no gradient is wanted */
+    const dcme_soft_targets *soft;  /* NULL: the labels are classes */
+} dcme_exact_problem;
+
+/* The exact problem: *loss = weighted sum of -log p of the instances; gradient (features + 1,
+ * classes) = its derivative by the weights, or NULL: only the loss, and the posterior. Sums are in
+ * double precision and do not depend on `threads`. */
+dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
+                                   const dcme_exact_problem *problem, int32_t threads,
+                                   dcme_error *error);
 
 #endif

@@ -1,49 +1,73 @@
 /* Scores for prediction, and the exact loss and gradient for a batch solver, of labels or of soft
  * targets.
  *
- * Documents are taken PIECE at a time. Threads share them for the scores, and the classes for the
- * gradient, so that no two write to the same place and sums do not depend on how many there are.
+ * Threads share the documents for the scores. Of the gradient, instances are taken a piece at a
+ * time, and threads share the features, so that no two write to the same place and sums do not
+ * depend on how many there are.
  */
 #include "classify/batch.h"
+#include "classify/by_feature.h"
 #include "engine/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4096, BATCH = 64 }; /* documents at a time; those whose rows fit the cache */
+enum { BATCH = 64 }; /* documents whose rows fit the cache */
 
 typedef struct {
     const dcme_linear *model;
-    const dcme_soft_targets *soft; /* NULL: the labels are classes */
-    dcme_batch batch;
-    dcme_columns columns;
-    int64_t first;    /* number of its first instance */
-    real *scores;     /* (PIECE, stride), errors afterwards */
-    double *losses;   /* (PIECE) */
+    const dcme_exact_problem *problem; /* NULL: scores are wanted */
+    const dcme_sparse_rows *documents;
+    int64_t first;    /* instance, or document */
+    int64_t count;    /* from it on */
+    real *scores;     /* (count, stride), errors afterwards */
+    double *losses;   /* (DCME_PIECE) */
     double *gradient; /* (features + 1, classes); NULL: not wanted */
 } piece;
 
 typedef struct {
     dcme_handle handle;
     piece *piece;
-    real *scores;       /* of the first document */
-    int64_t begin, end; /* documents, or classes */
+    int64_t begin, end; /* instances of the piece, or columns */
     real **rows;
     real *posterior; /* (stride), of one document at a time where none is returned */
 } share;
 
+static int64_t document_of(const piece *p, int64_t i) {
+    return p->problem ? p->problem->instances->documents[p->first + i] : p->first + i;
+}
+
+/* Columns column .. column + width - 1 of a document's scores; the bias comes last. */
+static void add_scores(share *s, int64_t i, int64_t column, int64_t width) {
+    const dcme_linear *model = s->piece->model;
+    const dcme_sparse_rows *documents = s->piece->documents;
+    int64_t d = document_of(s->piece, i), begin = documents->starts[d];
+    int64_t n = documents->starts[d + 1] - begin;
+    real *out = s->piece->scores + i * model->stride + column, *table = model->weights + column;
+    real *bias = table + model->features * model->stride;
+    for (int64_t r = 0; r < n; r++)
+        s->rows[r] = table + documents->features[begin + r] * model->stride;
+    if (n > 0) /* without any feature at all the values may be NULL */
+        model->kernels->weighted_sum(out, s->rows, documents->values + begin, n, width);
+    model->kernels->weighted_sum(out, &bias, &model->bias, 1, width);
+}
+
 static void *score(void *argument) {
     share *s = argument;
-    const piece *p = s->piece;
+    const int64_t stride = s->piece->model->stride;
+    memset(s->piece->scores + s->begin * stride, 0,
+           (size_t)((s->end - s->begin) * stride) * sizeof(real));
     for (int64_t i = s->begin; i < s->end; i += BATCH)
-        dcme_batch_scores(&p->batch, i, i + BATCH < s->end ? i + BATCH : s->end,
-                          s->scores + i * p->model->stride, s->rows);
+        for (int64_t column = 0; column < stride; column += DCME_BLOCK) {
+            int64_t width = stride - column < DCME_BLOCK ? stride - column : DCME_BLOCK;
+            for (int64_t d = i; d < s->end && d < i + BATCH; d++)
+                add_scores(s, d, column, width);
+        }
     return NULL;
 }
 
 /* row = p - 1[j = label]; returns -log p_label */
-static double label_errors(const piece *p, int64_t d, real *row) {
-    int32_t label = p->batch.targets[d];
+static double label_errors(const piece *p, int32_t label, real *row) {
     double score = (double)row[label];
     double loss = dcme_softmax(row, p->model) - score;
     row[label] -= 1;
@@ -51,8 +75,8 @@ static double label_errors(const piece *p, int64_t d, real *row) {
 }
 
 /* row = |t| p - t; returns -sum_j t_j log p_j */
-static double target_errors(const piece *p, int64_t d, real *row) {
-    const real *t = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
+static double target_errors(const piece *p, int32_t label, real *row) {
+    const real *t = p->problem->soft->rows + (int64_t)label * p->model->stride;
     double inner = 0, mass = 0;
     for (int64_t j = 0; j < p->model->classes; j++) {
         inner += (double)t[j] * (double)row[j];
@@ -66,8 +90,8 @@ static double target_errors(const piece *p, int64_t d, real *row) {
 
 /* row = p - xi with xi_k ~ p_k alpha_k,y, in logarithms; returns -log sum_k p_k alpha_k,y, which is
  * log sum exp(scores) - log sum exp(scores + log alpha) */
-static double latent_errors(const piece *p, int64_t d, real *row, real *xi) {
-    const real *log_alpha = p->soft->rows + (int64_t)p->batch.targets[d] * p->model->stride;
+static double latent_errors(const piece *p, int32_t label, real *row, real *xi) {
+    const real *log_alpha = p->problem->soft->rows + (int64_t)label * p->model->stride;
     for (int64_t k = 0; k < p->model->classes; k++)
         xi[k] = row[k] + log_alpha[k];
     double own = dcme_softmax(xi, p->model);
@@ -77,25 +101,29 @@ static double latent_errors(const piece *p, int64_t d, real *row, real *xi) {
     return loss;
 }
 
+/* An instance's scores become errors; returns its loss. */
+static double errors_of(const piece *p, int64_t d, real *row, real *xi) {
+    const dcme_soft_targets *soft = p->problem->soft;
+    int32_t label = p->problem->instances->labels[p->first + d];
+    if (!soft)
+        return label_errors(p, label, row);
+    if (soft->kind == DCME_TARGETS)
+        return target_errors(p, label, row);
+    if (soft->posterior)
+        xi = soft->posterior + (p->first + d) * p->model->stride;
+    return latent_errors(p, label, row, xi);
+}
+
 /* Scores, then errors and losses, times the instance's weight. */
 static void *compute_errors(void *argument) {
     share *s = argument;
     piece *p = s->piece;
-    const dcme_soft_targets *soft = p->soft;
+    const real *weights = p->problem->instances->weights;
     score(s);
     for (int64_t d = s->begin; d < s->end; d++) {
         real *row = p->scores + d * p->model->stride;
-        real weight = p->batch.weights[d];
-        if (!soft)
-            p->losses[d] = label_errors(p, d, row);
-        else if (soft->kind == DCME_TARGETS)
-            p->losses[d] = target_errors(p, d, row);
-        else {
-            real *out = soft->posterior;
-            out = out ? out + (p->first + d) * p->model->stride : s->posterior;
-            p->losses[d] = latent_errors(p, d, row, out);
-        }
-        p->losses[d] *= (double)weight;
+        real weight = weights ? weights[p->first + d] : 1;
+        p->losses[d] = (double)weight * errors_of(p, d, row, s->posterior);
         for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
             row[j] *= weight;
     }
@@ -121,18 +149,18 @@ static void add_products(double *restrict out, real *const *rows, const real *va
     }
 }
 
-/* gradient += X^T E for the share's classes */
+/* gradient += X^T E for the share's columns */
 static void *add_gradient(void *argument) {
     share *s = argument;
     piece *p = s->piece;
-    const dcme_columns *columns = &p->columns;
-    const int64_t classes = p->model->classes, last = s->end < classes ? s->end : classes;
-    for (int64_t j = s->begin; j < last; j += DCME_BLOCK) {
-        int64_t width = last - j < DCME_BLOCK ? last - j : DCME_BLOCK;
-        for (int64_t c = 0; c < columns->count; c++) {
+    const dcme_by_feature *columns = p->problem->columns;
+    const int64_t classes = p->model->classes, stride = p->model->stride;
+    for (int64_t j = 0; j < classes; j += DCME_BLOCK) {
+        int64_t width = classes - j < DCME_BLOCK ? classes - j : DCME_BLOCK;
+        for (int64_t c = s->begin; c < s->end; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
-                s->rows[i] = p->scores + columns->documents[begin + i] * p->model->stride + j;
+                s->rows[i] = p->scores + columns->instances[begin + i] * stride + j;
             add_products(p->gradient + columns->feature[c] * classes + j, s->rows,
                          columns->values + begin, n, width);
         }
@@ -140,121 +168,110 @@ static void *add_gradient(void *argument) {
     return NULL;
 }
 
-/* Let threads share `total` documents or classes in pieces that are multiples of `unit`. */
-static void run(share *shares, int32_t threads, void *(*work)(void *), int64_t total,
-                int64_t unit) {
-    int64_t units = (total + unit - 1) / unit;
+/* The gradient of the biases: every instance has the constant feature. */
+static void add_bias(piece *p) {
+    double *out = p->gradient + p->model->features * p->model->classes;
+    for (int64_t d = 0; d < p->count; d++) {
+        const real *row = p->scores + d * p->model->stride;
+        for (int64_t j = 0; j < p->model->classes; j++)
+            out[j] += (double)p->model->bias * (double)row[j];
+    }
+}
+
+static void share_documents(piece *p, share *shares, int32_t threads, void *(*work)(void *)) {
     for (int32_t i = 0; i < threads; i++) {
-        shares[i].begin = units * i / threads * unit;
-        shares[i].end = i + 1 < threads ? units * (i + 1) / threads * unit : total;
+        shares[i].begin = p->count * i / threads;
+        shares[i].end = p->count * (i + 1) / threads;
     }
     dcme_run_threads(work, shares, sizeof *shares, threads);
 }
 
-static void close_all(piece *p, share *shares, int32_t threads) {
-    for (int32_t i = 0; shares && i < threads; i++)
-        free(shares[i].rows), free(shares[i].posterior);
-    dcme_batch_close(&p->batch);
-    dcme_columns_close(&p->columns);
-    free(shares), free(p->scores), free(p->losses);
+/* Let threads share the columns of a piece, each about the same number of values. */
+static void share_columns(piece *p, share *shares, int32_t threads) {
+    const dcme_by_feature *columns = p->problem->columns;
+    const int64_t *first = columns->first + p->first / DCME_PIECE, *starts = columns->starts;
+    int64_t c = first[0], values = starts[first[1]] - starts[c];
+    for (int32_t i = 0; i < threads; i++) {
+        int64_t end = starts[first[0]] + values / threads * (i + 1);
+        shares[i].begin = c;
+        while (c < first[1] && (i == threads - 1 || starts[c + 1] <= end))
+            c++;
+        shares[i].end = c;
+    }
+    dcme_run_threads(add_gradient, shares, sizeof *shares, threads);
 }
 
-static dcme_status open_all(piece *p, share **shares, const dcme_linear *model, int64_t widest,
-                            int32_t threads) {
+static void close_all(share *shares, int32_t threads) {
+    for (int32_t i = 0; shares && i < threads; i++)
+        free(shares[i].rows), free(shares[i].posterior);
+    free(shares);
+}
+
+static dcme_status open_all(piece *p, share **shares, int32_t threads) {
+    int64_t rows = dcme_widest(p->documents);
     share *s = dcme_allocate_zeros(threads, sizeof *s);
     *shares = s;
-    p->model = model;
-    if (!s || dcme_batch_open(&p->batch, model, PIECE, widest) != DCME_OK)
+    if (!s)
         return DCME_NO_MEMORY;
     for (int32_t i = 0; i < threads; i++) {
         s[i].piece = p;
-        s[i].rows = dcme_allocate(widest > PIECE ? widest : PIECE, sizeof *s[i].rows);
-        s[i].posterior = dcme_allocate(model->stride, sizeof *s[i].posterior);
+        s[i].rows = dcme_allocate(rows > DCME_PIECE ? rows : DCME_PIECE, sizeof *s[i].rows);
+        s[i].posterior = dcme_allocate(p->model->stride, sizeof *s[i].posterior);
         if (!s[i].rows || !s[i].posterior)
             return DCME_NO_MEMORY;
     }
     return DCME_OK;
 }
 
-static dcme_status no_memory(dcme_error *error, const dcme_linear *model, int64_t widest) {
-    int64_t scores = PIECE * (model->stride + 2) * (int64_t)sizeof(real);
-    int64_t columns = dcme_columns_bytes(model->features + 1, PIECE, widest);
-    return dcme_no_memory(error, scores + 2 * columns, "the scores of some documents",
-                          "give shorter documents");
+static dcme_status no_memory(dcme_error *error, const dcme_linear *model) {
+    int64_t scores = DCME_PIECE * (model->stride + 4) * (int64_t)sizeof(real);
+    return dcme_no_memory(error, scores, "the scores of some documents", "give shorter documents");
 }
 
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error) {
-    piece p = {0};
+    piece p = {.model = model, .documents = documents, .first = begin, .scores = scores};
     share *shares = NULL;
-    int64_t widest = dcme_widest(documents);
-    dcme_status status = open_all(&p, &shares, model, widest, threads);
-    for (int64_t i = begin; status == DCME_OK && i < end; i += PIECE) {
-        dcme_batch_clear(&p.batch);
-        for (int64_t d = i; d < end && d < i + PIECE; d++)
-            dcme_batch_add(&p.batch, documents, d, 0, 1);
-        for (int32_t t = 0; t < threads; t++)
-            shares[t].scores = scores + (i - begin) * model->stride;
-        run(shares, threads, score, p.batch.count, 1);
-    }
-    close_all(&p, shares, threads);
-    return status == DCME_OK ? status : no_memory(error, model, widest);
+    p.count = end - begin;
+    dcme_status status = open_all(&p, &shares, threads);
+    if (status == DCME_OK)
+        share_documents(&p, shares, threads, score);
+    close_all(shares, threads);
+    return status == DCME_OK ? status : no_memory(error, model);
 }
 
-static void take_piece(piece *p, share *shares, int32_t threads, const dcme_sparse_rows *documents,
-                       const dcme_instances *instances, int64_t begin) {
-    dcme_batch_clear(&p->batch);
-    p->first = begin;
-    for (int64_t i = begin; i < instances->count && i < begin + PIECE; i++)
-        dcme_batch_add_instance(&p->batch, documents, instances, i);
-    for (int32_t t = 0; t < threads; t++)
-        shares[t].scores = p->scores;
-    run(shares, threads, compute_errors, p->batch.count, 1);
-    if (!p->gradient)
-        return;
-    dcme_columns_fill(&p->columns, &p->batch);
-    run(shares, threads, add_gradient, p->model->stride, DCME_PAD);
-}
-
-static dcme_status add_pieces(double *loss, piece *p, const dcme_sparse_rows *documents,
-                              const dcme_instances *instances, int32_t threads, dcme_error *error) {
-    const dcme_linear *model = p->model;
-    share *shares = NULL;
-    int64_t widest = dcme_widest(documents);
-    dcme_status status = open_all(p, &shares, model, widest, threads);
-    p->scores = dcme_allocate(PIECE * model->stride, sizeof *p->scores);
-    p->losses = dcme_allocate(PIECE, sizeof *p->losses);
-    if (status == DCME_OK && p->gradient)
-        status = dcme_columns_open(&p->columns, model, PIECE, widest);
-    if (!p->scores || !p->losses)
-        status = DCME_NO_MEMORY;
-    int64_t numbers = (model->features + 1) * model->classes;
-    if (p->gradient)
-        memset(p->gradient, 0, (size_t)numbers * sizeof *p->gradient);
-    *loss = 0;
-    for (int64_t i = 0; status == DCME_OK && i < instances->count; i += PIECE) {
-        take_piece(p, shares, threads, documents, instances, i);
-        for (int64_t d = 0; d < p->batch.count; d++)
+static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
+    int64_t total = p->problem->instances->count;
+    for (p->first = 0; p->first < total; p->first += DCME_PIECE) {
+        p->count = total - p->first < DCME_PIECE ? total - p->first : DCME_PIECE;
+        share_documents(p, shares, threads, compute_errors);
+        for (int64_t d = 0; d < p->count; d++)
             *loss += p->losses[d];
+        if (!p->gradient)
+            continue;
+        share_columns(p, shares, threads);
+        add_bias(p);
     }
-    close_all(p, shares, threads);
-    return status == DCME_OK ? status : no_memory(error, model, widest);
 }
 
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                   const dcme_sparse_rows *documents,
-                                   const dcme_instances *instances, int32_t threads,
+                                   const dcme_exact_problem *problem, int32_t threads,
                                    dcme_error *error) {
-    piece p = {.model = model, .gradient = gradient};
-    return add_pieces(loss, &p, documents, instances, threads, error);
-}
-
-dcme_status dcme_classify_soft_gradient(double *loss, double *gradient, const dcme_linear *model,
-                                        const dcme_sparse_rows *documents,
-                                        const dcme_instances *instances,
-                                        const dcme_soft_targets *soft, int32_t threads,
-                                        dcme_error *error) {
-    piece p = {.model = model, .soft = soft, .gradient = gradient};
-    return add_pieces(loss, &p, documents, instances, threads, error);
+    piece p = {.model = model, .problem = problem, .gradient = gradient};
+    share *shares = NULL;
+    p.documents = problem->documents;
+    p.scores = dcme_allocate(DCME_PIECE * model->stride, sizeof *p.scores);
+    p.losses = dcme_allocate(DCME_PIECE, sizeof *p.losses);
+    dcme_status status = open_all(&p, &shares, threads);
+    *loss = 0;
+    if (!p.scores || !p.losses)
+        status = DCME_NO_MEMORY;
+    if (gradient)
+        memset(gradient, 0, (size_t)((model->features + 1) * model->classes) * sizeof *gradient);
+    if (status == DCME_OK)
+        add_pieces(loss, &p, shares, threads);
+    close_all(shares, threads);
+    free(p.scores), free(p.losses);
+    return status == DCME_OK ? status : no_memory(error, model);
 }

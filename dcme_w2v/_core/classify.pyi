@@ -25,6 +25,9 @@ class Instances:
         weights: NDArray[np.float32] | None = None,
     ) -> None: ...
 
+class Columns:
+    def __init__(self, documents: Documents, instances: Instances) -> None: ...
+
 class Linear:
     def __init__(
         self,
@@ -39,12 +42,18 @@ class Linear:
         self, documents: Documents, begin: int, end: int, out: NDArray[np.float32], threads: int
     ) -> None: ...
     def gradient(
-        self, documents: Documents, instances: Instances, out: NDArray[np.float64], threads: int
+        self,
+        documents: Documents,
+        instances: Instances,
+        columns: Columns,
+        out: NDArray[np.float64],
+        threads: int,
     ) -> float: ...
     def soft_gradient(
         self,
         documents: Documents,
         instances: Instances,
+        columns: Columns | None,
         rows: NDArray[np.float32],
         out: NDArray[np.float64] | None,
         posterior: NDArray[np.float32] | None,

@@ -88,14 +88,22 @@ cdef extern from "classify/classify.h" nogil:
         float *scores, const dcme_linear *model, const dcme_sparse_rows *documents, int64_t begin,
         int64_t end, int32_t threads, dcme_error *error
     )
-    dcme_status dcme_classify_gradient(
-        double *loss, double *gradient, const dcme_linear *model, const dcme_sparse_rows *documents,
-        const dcme_instances *instances, int32_t threads, dcme_error *error
+    ctypedef struct dcme_by_feature:
+        pass
+    ctypedef struct dcme_exact_problem:
+        const dcme_sparse_rows *documents
+        const dcme_instances *instances
+        const dcme_by_feature *columns
+        const dcme_soft_targets *soft
+
+    dcme_status dcme_by_feature_open(
+        dcme_by_feature **columns, const dcme_sparse_rows *documents,
+        const dcme_instances *instances, int64_t features, dcme_error *error
     )
-    dcme_status dcme_classify_soft_gradient(
-        double *loss, double *gradient, const dcme_linear *model, const dcme_sparse_rows *documents,
-        const dcme_instances *instances, const dcme_soft_targets *soft, int32_t threads,
-        dcme_error *error
+    void dcme_by_feature_close(dcme_by_feature *columns)
+    dcme_status dcme_classify_gradient(
+        double *loss, double *gradient, const dcme_linear *model,
+        const dcme_exact_problem *problem, int32_t threads, dcme_error *error
     )
 
 
@@ -156,6 +164,32 @@ cdef class Instances:
         self.kept = (documents, labels, weights)
 
 
+cdef class Columns:
+    """The documents of instances by feature, which gradients are summed by."""
+
+    cdef dcme_by_feature *core
+    cdef const int64_t *numbers
+    cdef int64_t features, count
+    cdef object kept
+
+    def __init__(self, Documents documents, Instances instances):
+        cdef dcme_error error
+        cdef dcme_status status
+        if instances.documents > documents.core.count or self.core != NULL:
+            raise ValueError("documents and instances do not fit together")
+        with nogil:
+            status = dcme_by_feature_open(&self.core, &documents.core, &instances.core,
+                                          documents.features, &error)
+        check(status, &error)
+        self.numbers = instances.core.documents
+        self.count = instances.core.count
+        self.features = documents.features
+        self.kept = instances.kept[0]
+
+    def __dealloc__(self):
+        dcme_by_feature_close(self.core)
+
+
 cdef class Linear:
     """The weights by feature, padded rows, the last one the biases."""
 
@@ -197,40 +231,22 @@ cdef class Linear:
                                           threads, &error)
         check(status, &error)
 
-    def gradient(self, Documents documents, Instances instances, double[:, ::1] out,
-                 int32_t threads):
+    def gradient(self, Documents documents, Instances instances, Columns columns,
+                 double[:, ::1] out, int32_t threads):
         """Fill `out` with the gradient of the loss, the sum of -log p, and return the loss."""
-        cdef dcme_error error
-        cdef dcme_status status
-        cdef double loss = 0
-        if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
-            raise ValueError("gradient and weights do not fit together")
-        with nogil:
-            status = dcme_classify_gradient(&loss, &out[0, 0], &self.core, &documents.core,
-                                            &instances.core, threads, &error)
-        check(status, &error)
-        return loss
+        return self._gradient(documents, instances, columns, NULL, out, threads)
 
-    def soft_gradient(self, Documents documents, Instances instances, const float[:, ::1] rows,
-                      double[:, ::1] out, float[:, ::1] posterior, bint latent, int32_t threads):
+    def soft_gradient(self, Documents documents, Instances instances, Columns columns,
+                      const float[:, ::1] rows, double[:, ::1] out, float[:, ::1] posterior,
+                      bint latent, int32_t threads):
         """Fill `out` with the gradient of the loss of soft targets, and return the loss.
 
         `rows` are the targets of each label, or where `latent` log p(label | class); see
         csrc/classify/classify.h. `out` and `posterior` may be None.
         """
-        cdef dcme_error error
-        cdef dcme_status status
         cdef dcme_soft_targets soft
-        cdef double loss = 0
-        cdef double *gradient = NULL
-        if documents.features > self.core.features or instances.documents > documents.core.count:
-            raise ValueError("documents, instances and weights do not fit together")
         if rows.shape[0] < instances.classes or rows.shape[1] != self.core.stride:
             raise ValueError("targets and weights do not fit together")
-        if out is not None:
-            if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
-                raise ValueError("gradient and weights do not fit together")
-            gradient = &out[0, 0]
         soft.kind = DCME_LATENT if latent else DCME_TARGETS
         soft.rows = &rows[0, 0]
         soft.posterior = NULL
@@ -238,9 +254,32 @@ cdef class Linear:
             if posterior.shape[0] != instances.core.count or posterior.shape[1] != rows.shape[1]:
                 raise ValueError("posterior and instances do not fit together")
             soft.posterior = &posterior[0, 0]
+        return self._gradient(documents, instances, columns, &soft, out, threads)
+
+    cdef double _gradient(self, Documents documents, Instances instances, Columns columns,
+                          const dcme_soft_targets *soft, double[:, ::1] out,
+                          int32_t threads) except? -1:
+        cdef dcme_error error
+        cdef dcme_status status
+        cdef dcme_exact_problem problem
+        cdef double loss = 0
+        cdef double *gradient = NULL
+        if documents.features > self.core.features or instances.documents > documents.core.count:
+            raise ValueError("documents, instances and weights do not fit together")
+        problem.documents = &documents.core
+        problem.instances = &instances.core
+        problem.columns = NULL
+        problem.soft = soft
+        if out is not None:
+            if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
+                raise ValueError("gradient and weights do not fit together")
+            if (columns.features != documents.features or columns.count != instances.core.count
+                    or columns.numbers != instances.core.documents):
+                raise ValueError("columns and instances do not fit together")
+            problem.columns = columns.core
+            gradient = &out[0, 0]
         with nogil:
-            status = dcme_classify_soft_gradient(&loss, gradient, &self.core, &documents.core,
-                                                 &instances.core, &soft, threads, &error)
+            status = dcme_classify_gradient(&loss, gradient, &self.core, &problem, threads, &error)
         check(status, &error)
         return loss
 

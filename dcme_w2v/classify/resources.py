@@ -41,6 +41,7 @@ def needs(
     table = 4 * (features + 1) * width + 4 * (options.rank or 0) * classes
     if options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
+        memory += 8 * matrix.nnz  # the documents by feature
     else:
         memory = table * (2 if holdout else 1)
         if options.objective == "dcme":  # of each cluster, two columns

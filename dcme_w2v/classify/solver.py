@@ -50,11 +50,13 @@ def solve(
         core_documents(matrix),
         core.Instances(documents, labels, matrix.shape[0], classes, sample_weight),
     )
+    columns = core.Columns(rows, instances)
     total = len(labels) if sample_weight is None else float(sample_weight.sum(dtype=np.float64))
 
     def evaluate() -> tuple[float, NDArray[np.float64]]:
         gradient = np.empty((matrix.shape[1] + 1, classes))
-        return weights.linear.gradient(rows, instances, gradient, options.threads or 1), gradient
+        loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
+        return loss, gradient
 
     return minimised(evaluate, total, weights, options, watch)
 

@@ -158,7 +158,9 @@ class Gradient(Mixture):
         )
         gradient = np.empty(tables[TABLE].shape)
         rows = core_documents(data.data.matrix)
-        loss = weights.linear.gradient(rows, instances, gradient, self.options.threads or 1)
+        loss = weights.linear.gradient(
+            rows, instances, core.Columns(rows, instances), gradient, self.options.threads or 1
+        )
         return Learned([Sparse.of(data, block, gradient) for block in self.blocks], {"loss": loss})
 
     def mix(

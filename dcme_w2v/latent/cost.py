@@ -115,6 +115,7 @@ class Cost:
         every = np.arange(count, dtype=np.int32)
         self._by_label = core.Instances(data.documents, labels, total, data.classes + len(self.own))
         self._by_row = core.Instances(data.documents, every, total, count)
+        self._columns = core.Columns(self._documents, self._by_label)  # and of the rows
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
         self.log_alpha = np.zeros((data.classes + len(self.own), stride), dtype=np.float32)
@@ -165,10 +166,7 @@ class Cost:
 
     def fit_posterior(self) -> float:
         """Set xi_nk ~ p_nk alpha_k,y_n; returns the cost."""
-        loss = self.weights.linear.soft_gradient(
-            self._documents, self._by_label, self.log_alpha, None, self.posterior, True,
-            self.threads,
-        )  # fmt: skip
+        loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, latent=True)
         inner = self._point()[:-1].ravel()
         return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner) + self._prior()
 
@@ -189,9 +187,7 @@ class Cost:
         np.log(alpha, out=table[self.data.classes :, :k], where=alpha > 0, casting="same_kind")
         table[: self.data.classes, :k] = 0  # of labelled rows xi stays
         self.weights.table[:] = weights / np.float32(balance)
-        self.weights.linear.soft_gradient(
-            self._documents, self._by_label, table, None, self.posterior, True, self.threads
-        )
+        self._loss(self._by_label, table, None, self.posterior, latent=True)
         self.weights.table[:] = weights
         self.posterior[self._labelled] = before[self._labelled]
         self.sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
@@ -201,9 +197,7 @@ class Cost:
 
         At equal shares and a balance of 1 this is the bound F of (2) plus a constant.
         """
-        loss = self.weights.linear.soft_gradient(
-            self._documents, self._by_row, self.posterior, None, None, False, self.threads
-        )
+        loss = self._loss(self._by_row, self.posterior, None, None, latent=False)
         inner = self._point()[:-1].ravel()
         found = self.posterior[:, : self.latent].sum(axis=0, dtype=np.float64) / self.data.count
         ratio = np.where(found > 0, found, 1) / shares
@@ -243,6 +237,21 @@ class Cost:
     def _point(self) -> NDArray[np.float64]:
         return self.weights.table[:, : self.latent].astype(np.float64)
 
+    def _loss(
+        self,
+        instances: core.Instances,
+        rows: NDArray[np.float32],
+        gradient: NDArray[np.float64] | None,
+        posterior: NDArray[np.float32] | None,
+        *,
+        latent: bool,
+    ) -> float:
+        """Return the sum of the losses at the weights; fills `gradient` and `posterior`."""
+        return self.weights.linear.soft_gradient(
+            self._documents, instances, self._columns, rows, gradient, posterior, latent,
+            self.threads,
+        )  # fmt: skip
+
     def _with_penalty(
         self,
         point: NDArray[np.float64],
@@ -255,9 +264,7 @@ class Cost:
         """Return the mean loss of soft targets with the penalty, and its gradient."""
         gradient = np.empty(point.shape)
         self.weights.table[:, : self.latent] = point
-        loss = self.weights.linear.soft_gradient(
-            self._documents, instances, rows, gradient, posterior, latent, self.threads
-        )
+        loss = self._loss(instances, rows, gradient, posterior, latent=latent)
         gradient /= self.data.count
         gradient[:-1] += self.l2 * point[:-1]
         inner = point[:-1].ravel()
@@ -269,4 +276,5 @@ def _require_memory(data: Observations, latent: int) -> None:
     numbers = 2 * HISTORY + 5  # vectors of float64, as large as the weights
     weights = (data.matrix.shape[1] + 1) * latent * (8 * numbers + 4)
     rows = data.count * (latent + PAD) * 4 * 3  # xi, log alpha of own labels, and a copy
+    rows += data.matrix.nnz * 8  # by feature
     require_memory(weights + rows, f"--latent={latent}: fitting", "give fewer classes, or --lsa")

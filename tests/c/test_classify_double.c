@@ -267,12 +267,25 @@ static void check_hinge(void) {
     stop(&s);
 }
 
+/* The loss and its gradient, NULL where it is not wanted, of all instances. */
+static double exact(const setting *s, double *gradient, const dcme_soft_targets *soft,
+                    int32_t threads) {
+    double loss;
+    dcme_by_feature *columns = NULL;
+    if (gradient && dcme_by_feature_open(&columns, &CORPUS, &INSTANCES, FEATURES, NULL) != DCME_OK)
+        abort();
+    dcme_exact_problem problem = {&CORPUS, &INSTANCES, columns, soft};
+    if (dcme_classify_gradient(&loss, gradient, &s->model, &problem, threads, NULL) != DCME_OK)
+        abort();
+    dcme_by_feature_close(columns);
+    return loss;
+}
+
 static void check_full_gradient(int32_t threads) {
     setting s;
     double gradient[(FEATURES + 1) * CLASSES], found[TABLE] = {0}, wanted[TABLE], loss;
     start(&s, &dcme_class_softmax_sgd);
-    if (dcme_classify_gradient(&loss, gradient, &s.model, &CORPUS, &INSTANCES, threads, NULL))
-        abort();
+    loss = exact(&s, gradient, NULL, threads);
     for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
         found[i / CLASSES * STRIDE + i % CLASSES] = -gradient[i];
     double value = -log_likelihood(&s);
@@ -338,15 +351,11 @@ static void check_soft_gradient(int32_t kind, int32_t threads) {
     function *f = kind == DCME_TARGETS ? targets_loss : latent_loss;
     start(&s, &dcme_class_softmax_sgd);
     make_soft_rows(soft_rows[kind], kind);
-    if (dcme_classify_soft_gradient(&loss, gradient, &s.model, &CORPUS, &INSTANCES, &soft, threads,
-                                    NULL))
-        abort();
+    loss = exact(&s, gradient, &soft, threads);
     if (kind == DCME_LATENT)
         check_posterior(&s, posterior);
     soft.posterior = NULL;
-    if (dcme_classify_soft_gradient(&again, NULL, &s.model, &CORPUS, &INSTANCES, &soft, threads,
-                                    NULL))
-        abort();
+    again = exact(&s, NULL, &soft, threads);
     for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
         found[i / CLASSES * STRIDE + i % CLASSES] = gradient[i];
     double value = f(&s);
