@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.fused import choose, initial
+from dcme_w2v.fused import choose, domain, initial
 from dcme_w2v.fused.evidence import evidence_of, pairs_of
 from dcme_w2v.fused.fit import Data, Fitted, check_data, fit, fit_out_of_fold
 from dcme_w2v.fused.initial import Rows
@@ -215,6 +215,34 @@ def test_cross_validation_chooses_the_best_candidate():
     assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
     assert found.final == choose.CANDIDATES[choice["chosen"]][2]
     assert accuracy(found) > 0.7
+
+
+def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_domain():
+    data = data_of(few=20, many=200, choose=True)
+    same, count = domain.separability(data, documents(200, 2)[1])
+    assert count > 50 and abs(same - 0.5) < 0.15 and not domain.differs(same, count)
+    mark = csr_matrix(np.repeat([[1.0], [0.0]], [len(data.labels), 200], axis=0), dtype=np.float32)
+    both = sparse.vstack([data.labelled.matrix, data.unlabelled.matrix])
+    marked = csr_matrix(sparse.hstack([both, mark], format="csr"))
+    other = Data(
+        marked[: len(data.labels)], data.labels, marked[len(data.labels) :], CLASSES, data.options
+    )
+    found = fit(other)
+    assert found.final == "teach" and "fold_accuracy" not in found.record["choice"]
+    assert found.record["choice"]["separability"] > 0.9
+
+
+def test_few_documents_show_no_other_domain():
+    assert not domain.differs(0.9, 2) and not domain.differs(0.8, 12)
+    assert domain.differs(0.8, 100) and not domain.differs(0.64, 10_000)
+
+
+def test_area_under_the_curve():
+    random = np.random.default_rng(1)
+    scores, positive = random.integers(0, 9, 60).astype(float), random.random(60) < 0.4
+    pairs = np.subtract.outer(scores[positive], scores[~positive])
+    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
+    assert domain.area_under_curve(scores, positive) == pytest.approx(expected)
 
 
 def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.fused import initial
+from dcme_w2v.fused import domain, initial
 from dcme_w2v.fused.fit import Data, Fitted, finished, fit_out_of_fold, fit_rounds
 from dcme_w2v.fused.initial import Rows
 from dcme_w2v.fused.options import ROUNDS, FusedOptions
@@ -28,14 +28,26 @@ CANDIDATES = {
     "self-trained, tied": ("self-training", ROUNDS, "tied"),
 }
 
+DEFAULT = "teach"
+
 
 def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str, Any]]:
     """Return the options and the final model with the best accuracy on the folds, and all of them.
 
     Maxent and self-training are among the candidates, so that what is chosen is not below them on
     the folds. Classes count as their shares of the unlabelled documents, by the mean of all
-    candidates' decisions.
+    candidates' decisions. Where the unlabelled documents are of another domain, folds of the
+    labelled ones do not show what is best for them, and the default is taken.
     """
+    area, count = _separability(data)
+    if domain.differs(area, count):
+        reporter.message(
+            "warning: the unlabelled documents differ from the labelled ones (separated with an "
+            f"area under the curve of {area:.2f}): folds cannot choose; {DEFAULT} is taken"
+        )
+        start, rounds, final = CANDIDATES[DEFAULT]
+        options = dataclasses.replace(data.options, initial=start, rounds=rounds)
+        return options, final, {"chosen": DEFAULT, "separability": round(area, 6)}
     folds = data.folds(data.options.seed)
     right = {name: np.zeros(data.classes) for name in CANDIDATES}
     tested, decided = np.zeros(data.classes), np.zeros(data.classes)
@@ -57,7 +69,16 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
     reporter.message(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
     start, rounds, final = CANDIDATES[best]
     options = dataclasses.replace(data.options, initial=start, rounds=rounds)
-    return options, final, {"chosen": best, "fold_accuracy": accuracy}
+    record = {"chosen": best, "fold_accuracy": accuracy, "separability": round(area, 6)}
+    return options, final, record
+
+
+def _separability(data: Data) -> tuple[float, int]:
+    """Return how well labelled and unlabelled documents can be separated."""
+    matrix, labels = data.labelled.matrix, data.labels
+    weights = initial.train(matrix, labels, data.classes, initial.L2_OF_MANY, data.threads)
+    decided, _ = data.unlabelled.decisions(weights)
+    return domain.separability(data, decided)
 
 
 def _correct(data: Data, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
