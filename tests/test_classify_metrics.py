@@ -15,6 +15,15 @@ def test_log_softmax_in_double_precision():
     assert np.exp(log_softmax(scores)).sum(axis=1) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(3000, 50), (2, 100_000)])
+def test_log_softmax_of_more_numbers_than_are_taken_at_a_time(shape):
+    scores = RANDOM.normal(size=shape)
+    given = scores.copy()
+    found = log_softmax(scores)
+    assert found == pytest.approx(scipy_log_softmax(scores, axis=1))
+    assert (scores == given).all()
+
+
 def measured(log_p, labels, multilabel=False, threshold=0.5, pieces=1):
     measures = Measures(log_p.shape[1], multilabel, threshold)
     for part in np.array_split(np.arange(len(labels)), pieces):

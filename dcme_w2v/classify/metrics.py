@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
 
+NUMBERS_AT_ONCE = 1 << 16  # of which probabilities are computed, in a cache
 RANKS = (1, 3, 5)
 
 
@@ -25,9 +26,12 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         A score is NaN or infinite.
     """
     check_scores(scores)
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    normalised: NDArray[np.float64] = shifted
+    normalised: NDArray[np.float64] = np.empty_like(scores)
+    step = max(1, NUMBERS_AT_ONCE // max(1, scores.shape[1]))
+    for begin in range(0, len(scores), step):
+        given, block = scores[begin : begin + step], normalised[begin : begin + step]
+        np.subtract(given, given.max(axis=1, keepdims=True), out=block)
+        block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
     return normalised
 
 

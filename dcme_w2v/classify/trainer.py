@@ -142,8 +142,10 @@ class Weights:
         self, documents: core.Documents, begin: int, end: int, threads: int
     ) -> NDArray[np.float64]:
         """Return the scores of the documents from `begin` to `end` in all classes."""
-        found = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
-        return found.astype(np.float64) + self.offset
+        raw = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
+        found: NDArray[np.float64] = raw.astype(np.float64)
+        found += self.offset
+        return found
 
     def raw_scores(
         self, documents: core.Documents, begin: int, end: int, threads: int
