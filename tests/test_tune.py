@@ -244,3 +244,19 @@ def test_invalid_seconds(seconds):
         MaxentClassifier(tune=seconds).fit(csr_matrix(np.eye(12)), ["a", "b"] * 6)
     with pytest.raises(ValueError, match="tune=60: 3 documents of 2 classes are too few"):
         MaxentClassifier(tune=True).fit(csr_matrix(np.eye(3)), ["a", "b", "b"])
+
+
+def test_first_trials_have_the_rates_of_the_last(monkeypatch):
+    """A quarter of the documents with a higher rate ranks the rates otherwise than all of them."""
+    found = set()
+
+    class Spy(tune.ClassifierTrainer):
+        def __init__(self, matrix, documents, labels, classes, options, **more):
+            found.add((matrix.shape[0], options.lr))
+            super().__init__(matrix, documents, labels, classes, options, **more)
+
+    monkeypatch.setattr(tune, "ClassifierTrainer", Spy)
+    matrix, labels = rows_of(6000)
+    search_of(matrix, labels, loss="hinge", lr=0.5).run()
+    rates = dict(found)
+    assert len(rates) == 2 and len(set(rates.values())) == 1
