@@ -160,9 +160,10 @@ def write(path: Path | None, found: list[dict[str, Any]]) -> None:
     for name, (title, _) in ROWS.items():
         runs = [one for one in found if one["row"] == name]
         if runs and (name not in CURVE or name in ("p2", "p4", "p8")):
-            spent = statistics.mean(one["cpu_seconds"] for one in runs)
-            rows.append([title, str(len(runs)), *cells(runs), f"{spent:.0f}"])
-    columns = ["run", "seeds", *QUALITY, "CPU s"]
+            spent = [one["cpu_seconds"] for one in runs if not one["workers"]]
+            seconds = f"{statistics.mean(spent):.0f}" if spent else "-"
+            rows.append([title, str(len(runs)), *cells(runs), seconds])
+    columns = ["run", "seeds", *QUALITY, "CPU s, one process"]
     save(path, "Word vectors of a cluster and of one machine", columns, rows, found)
 
 

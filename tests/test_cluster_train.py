@@ -216,7 +216,7 @@ def test_rounds_longer_than_measured_are_a_warning(corpus, flags, monkeypatch, c
     assert run([*line, "--shards", "2", "--rounds", "2"]) == 0
     err = capsys.readouterr().err
     assert err.count("warning: a shard has 2,127 tokens in each of 2 rounds; ") == 1
-    assert "more than 100 was not measured: give more rounds" in err
+    assert "worse with more than 100: give more rounds" in err
     assert run([*line, "--shards", "1"]) == 0
     assert "not measured" not in capsys.readouterr().err
 

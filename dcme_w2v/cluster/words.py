@@ -30,7 +30,7 @@ SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # what becomes of a token
 RAISED = 1.5  # times the learning rate of one machine, where there are several shards
 ROUNDS_AN_EPOCH, TOKENS_A_ROUND = 4, 10_000_000  # by default: at least, and of a shard at most
-MEASURED = 1_000_000  # tokens of a shard and round up to which vectors were compared
+MEASURED = 1_000_000  # tokens of a shard and round above which vectors were worse
 TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 
@@ -220,8 +220,8 @@ def warning_of(tokens: int, shards: int, rounds: int, epochs: int) -> str | None
     if shards == 1 or of_round <= MEASURED:
         return None
     return (
-        f"warning: a shard has {of_round:,} tokens in each of {rounds:,} rounds; the quality of "
-        f"more than {MEASURED:,} was not measured: give more rounds"
+        f"warning: a shard has {of_round:,} tokens in each of {rounds:,} rounds; vectors are "
+        f"worse with more than {MEASURED:,}: give more rounds"
     )
 
 
