@@ -7,9 +7,9 @@ changes of domain among the groups of 20 Newsgroups, 50 labels a class. Beside t
 class; paragraphs of Wikipedia instead of the unlabelled messages of 20 Newsgroups; and wikipara, 5
 labels a class, a quarter of its other training documents unlabelled. The seed chooses which
 training documents have their labels; the others are the unlabelled ones. Vocabulary and idf are
-those of all training documents, with Wikipedia those of labelled and unlabelled ones. A labelled document of Reuters has its first label; any of a test
-document's labels is right. A test set is used once. With --json a stopped run is resumed; --publish
-writes the tables of docs/results/.
+those of all training documents, with Wikipedia those of labelled and unlabelled ones. A labelled
+document of Reuters has its first label; any of a test document's labels is right. A test set is
+used once. With --json a stopped run is resumed; --publish writes the tables of docs/results/.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
  *
  * A document's probabilities become a list of the classes that it has more than `cut` of, in units.
  * Each thread takes a range of features of all documents: a row's features ascend, so that its part
- * is one piece of the row. Where a row is divided is found once, when its probabilities are rounded.
+ * is one piece of the row. Where a row is divided is found once, when its probabilities are
+ * rounded.
  */
 #include "engine/threads.h"
 #include "fused/fused.h"
@@ -14,10 +15,10 @@ enum {
     CELLS = 1 << 20, /* probabilities that are held at once */
     LEAST = 256,     /* documents whose probabilities are held at once, ... */
     MOST = 16384,    /* ... at least and at most */
-    SAMPLE = 4096, /* non-zeros by which threads share the features */
+    SAMPLE = 4096,   /* non-zeros by which threads share the features */
     BLOCK = 256,     /* non-zeros of a document that are added at once */
-    FIRST = 8,       /* of these, prefetched while they are counted; add_products prefetches later ones */
-    LINE = 8         /* integers of a cache line */
+    FIRST = 8, /* of these, prefetched while they are counted; add_products prefetches later ones */
+    LINE = 8   /* integers of a cache line */
 };
 
 /* Probabilities of some documents in units: those above the cut, as lists or, where most are, as
@@ -36,10 +37,10 @@ typedef struct {
     const dcme_sparse_rows *documents;
     const units *units;
     const dcme_kernels *kernels;
-    const double *log_p;     /* of the piece */
-    double least;            /* log of the cut */
-    int64_t begin, count;    /* documents of the piece */
-    int64_t first, last;     /* those of them whose probabilities this thread rounds */
+    const double *log_p;  /* of the piece */
+    double least;         /* log of the cut */
+    int64_t begin, count; /* documents of the piece */
+    int64_t first, last;  /* those of them whose probabilities this thread rounds */
     int32_t thread, threads;
     const int32_t *highest; /* (threads - 1) features of a thread are below */
 } share;
@@ -174,7 +175,8 @@ static int ascending(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Features below which so many shares of the non-zeros of all documents lie, by a sample of them. */
+/* Features below which so many shares of the non-zeros of all documents lie, by a sample of them.
+ */
 static void part_features(int32_t *highest, int32_t threads, const dcme_sparse_rows *documents,
                           int64_t begin, int64_t count, int32_t *sample) {
     int64_t from = documents->starts[begin], total = documents->starts[begin + count] - from;
@@ -253,8 +255,8 @@ static dcme_status add_pieces(dcme_statistics *statistics, const dcme_sparse_row
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
                                 int64_t begin, int64_t count, const double *log_probabilities,
                                 double cut, int32_t threads, dcme_error *error) {
-    if (count > 0 && add_pieces(statistics, documents, begin, count, log_probabilities, cut,
-                                threads) != DCME_OK)
+    if (count > 0 &&
+        add_pieces(statistics, documents, begin, count, log_probabilities, cut, threads) != DCME_OK)
         return dcme_no_memory(error, LEAST * statistics->classes * 8,
                               "the probabilities of some documents", "give fewer classes");
     return DCME_OK;
