@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.parallel import ordered_map
-from dcme_w2v.text.cache import LAST, NUMBER
+from dcme_w2v.text.cache import NUMBER
 
 WEIGHT = 0.5  # of the log odds in a score; tuned on held-out text, see docs/results/likelihood.md
 UNITS = 16  # of an odds table, to a nat
@@ -136,12 +136,10 @@ def neighbour_classes(
 def neighbour_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
     """Return the word beside each token, -1 for none; `side` is 0 for the left one, 1 the right."""
     words = (ids & NUMBER).astype(np.int64)
-    joined = np.flatnonzero((ids[:-1] & LAST) == 0)  # with the next word
+    here, beside = (slice(1, None), slice(-1)) if side == 0 else (slice(-1), slice(1, None))
     near = np.full(len(ids), -1)
-    if side == 0:
-        near[joined + 1] = words[joined]
-    else:
-        near[joined] = words[joined + 1]
+    near[here] = words[beside]
+    near[here][ids[:-1] > NUMBER] = -1  # a sentence ends between the two
     return near
 
 
@@ -202,8 +200,7 @@ def _counts_beside(
     count = int(of[-1]) + 1
     found = np.zeros(words * count, dtype=np.int64)
     for near, target in _pairs(ids, side):
-        keys, times = np.unique(target * count + of[near], return_counts=True)
-        found[keys] += times
+        np.add.at(found, target * count + of[near], 1)
     return found.reshape(words, count)
 
 
