@@ -79,16 +79,19 @@ def train_ours(
 ) -> Run:
     """Run `dcme-w2v train`; `options` are further flags by name.
 
-    Noise and vectors are word2vec's unless they are given, as all programs train the same; with
-    `own_noise` they are this program's defaults.
+    Noise, vectors and, for CBOW with few negative samples, the learning rate are word2vec's unless
+    they are given, as all programs train the same; with `own_noise` they are this program's
+    defaults.
     """
     given = {"vectors": "input", **dataclasses.asdict(setting), **options}
     if setting.negative == 0:
         given |= {"objective": "hs", "negative": None}
     if own_noise:
         given |= dict.fromkeys(("negative", "sample", "noise_power", "vectors"))
-    elif given["noise_power"] is None and given.get("objective", "ns") == "ns":
-        given["noise_power"] = 0.75
+    elif given.get("objective", "ns") == "ns":
+        given["noise_power"] = given["noise_power"] or 0.75
+        if given["lr"] is None and setting.model == "cbow" and setting.negative < 10:
+            given["lr"] = 0.05
     flags = [
         f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None
     ]
