@@ -37,6 +37,7 @@ static inline void dcme_class_prefetch(const dcme_model *model, int32_t word) {
     const dcme_neighbour_classes *classes = model->classes;
     for (int64_t i = 0; classes && i < 2 * classes->count; i += DCME_LINE)
         __builtin_prefetch(classes->odds + word * 2 * classes->count + i);
+    __asm__ volatile(""); /* see dcme_prefetch */
 }
 
 /* The loss of one word in so many is sampled. */
