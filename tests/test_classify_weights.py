@@ -62,25 +62,25 @@ def test_loss_and_gradient_equal_those_of_repeated_rows(threads):
 def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classes):
     """Of more documents than are taken at a time, with empty ones and features that none has."""
     random = np.random.default_rng(2)
-    X = csr_matrix(sparse_random(9000, 40, 0.05, "csr", np.float32, random_state=2))
+    X = csr_matrix(sparse_random(35_000, 40, 0.05, "csr", np.float32, random_state=2))
     X.data[X.indices == 7] = 0
     X.eliminate_zeros()
-    y = random.integers(0, classes, 9000).astype(np.int32)
+    y = random.integers(0, classes, 35_000).astype(np.int32)
     model = Weights(41, classes, bias=0.5)  # a feature more than the documents have
     model.set(random.normal(size=(42, classes)).astype(np.float32))
     documents = core_documents(X)
-    instances = core.Instances(np.arange(9000), y, 9000, classes)
+    instances = core.Instances(np.arange(35_000), y, 35_000, classes)
     columns = core.Columns(documents, instances)
     found = []
     for threads in (1, 2, 5):
         gradient = np.full((42, classes), np.nan)
         loss = model.linear.gradient(documents, instances, columns, gradient, threads)
         found.append((loss, gradient))
-    rows = np.hstack([X.toarray(), np.zeros((9000, 1)), np.full((9000, 1), 0.5)])
+    rows = np.hstack([X.toarray(), np.zeros((35_000, 1)), np.full((35_000, 1), 0.5)])
     errors = log_softmax(rows @ model.get().astype(np.float64))
-    loss = -errors[np.arange(9000), y].sum()
+    loss = -errors[np.arange(35_000), y].sum()
     errors = np.exp(errors)
-    errors[np.arange(9000), y] -= 1
+    errors[np.arange(35_000), y] -= 1
     assert found[0][0] == pytest.approx(loss, rel=1e-6)
     assert found[0][1] == pytest.approx(rows.T @ errors, abs=1e-3)
     for loss, gradient in found[1:]:

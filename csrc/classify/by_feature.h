@@ -1,5 +1,6 @@
 /* Documents of instances by feature, which the full gradient X^T E is summed by: made once for all
- * gradients. Instances are taken DCME_PIECE at a time, whose errors stay in a cache.
+ * gradients. Instances are taken DCME_PIECE at a time: the errors of a block of classes stay in the
+ * last cache, and most of the gradient is read and written once a piece, so not too often.
  */
 #ifndef DCME_BY_FEATURE_H
 #define DCME_BY_FEATURE_H
@@ -8,7 +9,7 @@
 
 #include <stdint.h>
 
-enum { DCME_PIECE = 4096 };
+enum { DCME_PIECE = 16384 };
 
 /* Piece i has the columns first[i] <= c < first[i + 1], ascending by feature; column c has the
  * values from starts[c] to starts[c + 1], ascending by instance. */

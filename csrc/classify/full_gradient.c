@@ -261,8 +261,10 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     piece p = {.model = model, .problem = problem, .gradient = gradient};
     share *shares = NULL;
     p.documents = problem->documents;
-    p.scores = dcme_allocate(DCME_PIECE * model->stride, sizeof *p.scores);
-    p.losses = dcme_allocate(DCME_PIECE, sizeof *p.losses);
+    int64_t count = problem->instances->count;
+    count = count < DCME_PIECE ? count : DCME_PIECE;
+    p.scores = dcme_allocate(count * model->stride, sizeof *p.scores);
+    p.losses = dcme_allocate(count, sizeof *p.losses);
     dcme_status status = open_all(&p, &shares, threads);
     *loss = 0;
     if (!p.scores || !p.losses)
