@@ -43,8 +43,8 @@ def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str,
     if domain.differs(area, count):
         reporter.message(
             "warning: the unlabelled documents differ from the labelled ones (separated with an "
-            f"area under the curve of {area:.2f}): folds cannot choose; {DEFAULT} is taken. If they "
-            "are not of the kind to be classified, leave them out: classify train"
+            f"area under the curve of {area:.2f}): folds cannot choose; {DEFAULT} is taken. If "
+            "they are not of the kind to be classified, leave them out: classify train"
         )
         start, rounds, final = CANDIDATES[DEFAULT]
         options = dataclasses.replace(data.options, initial=start, rounds=rounds)
