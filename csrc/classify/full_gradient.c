@@ -21,7 +21,7 @@ typedef struct {
     int64_t first;    /* instance, or document */
     int64_t count;    /* from it on */
     real *scores;     /* (count, stride), errors afterwards */
-    double *losses;   /* (DCME_PIECE) */
+    double *losses;   /* (count) */
     double *gradient; /* (features + 1, classes); NULL: not wanted */
 } piece;
 
@@ -207,15 +207,17 @@ static void close_all(share *shares, int32_t threads) {
     free(shares);
 }
 
-static dcme_status open_all(piece *p, share **shares, int32_t threads) {
+/* `most` documents at once. */
+static dcme_status open_all(piece *p, share **shares, int64_t most, int32_t threads) {
     int64_t rows = dcme_widest(p->documents);
+    rows = rows > most ? rows : most; /* a document's features, or a feature's documents */
     share *s = dcme_allocate_zeros(threads, sizeof *s);
     *shares = s;
     if (!s)
         return DCME_NO_MEMORY;
     for (int32_t i = 0; i < threads; i++) {
         s[i].piece = p;
-        s[i].rows = dcme_allocate(rows > DCME_PIECE ? rows : DCME_PIECE, sizeof *s[i].rows);
+        s[i].rows = dcme_allocate(rows, sizeof *s[i].rows);
         s[i].posterior = dcme_allocate(p->model->stride, sizeof *s[i].posterior);
         if (!s[i].rows || !s[i].posterior)
             return DCME_NO_MEMORY;
@@ -223,8 +225,8 @@ static dcme_status open_all(piece *p, share **shares, int32_t threads) {
     return DCME_OK;
 }
 
-static dcme_status no_memory(dcme_error *error, const dcme_linear *model) {
-    int64_t scores = DCME_PIECE * (model->stride + 4) * (int64_t)sizeof(real);
+static dcme_status no_memory(dcme_error *error, const dcme_linear *model, int64_t most) {
+    int64_t scores = most * (model->stride + 4) * (int64_t)sizeof(real);
     return dcme_no_memory(error, scores, "the scores of some documents", "give shorter documents");
 }
 
@@ -234,11 +236,11 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
     piece p = {.model = model, .documents = documents, .first = begin, .scores = scores};
     share *shares = NULL;
     p.count = end - begin;
-    dcme_status status = open_all(&p, &shares, threads);
+    dcme_status status = open_all(&p, &shares, 0, threads);
     if (status == DCME_OK)
         share_documents(&p, shares, threads, score);
     close_all(shares, threads);
-    return status == DCME_OK ? status : no_memory(error, model);
+    return status == DCME_OK ? status : no_memory(error, model, 1);
 }
 
 static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
@@ -265,7 +267,7 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     count = count < DCME_PIECE ? count : DCME_PIECE;
     p.scores = dcme_allocate(count * model->stride, sizeof *p.scores);
     p.losses = dcme_allocate(count, sizeof *p.losses);
-    dcme_status status = open_all(&p, &shares, threads);
+    dcme_status status = open_all(&p, &shares, count, threads);
     *loss = 0;
     if (!p.scores || !p.losses)
         status = DCME_NO_MEMORY;
@@ -275,5 +277,5 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
         add_pieces(loss, &p, shares, threads);
     close_all(shares, threads);
     free(p.scores), free(p.losses);
-    return status == DCME_OK ? status : no_memory(error, model);
+    return status == DCME_OK ? status : no_memory(error, model, count);
 }

@@ -16,6 +16,7 @@ from dcme_w2v.lbfgs import HISTORY
 from dcme_w2v.memory import memory_limit, shortage
 
 PAD = 16  # columns of the table of weights are padded to a multiple
+PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/by_feature.h
 
 
 def needs(
@@ -42,6 +43,7 @@ def needs(
     if options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
         memory += 8 * matrix.nnz  # the documents by feature
+        memory += 4 * min(labels, PIECE) * width  # scores
     else:
         memory = table * (2 if holdout else 1)
         if options.objective == "dcme":  # of each cluster, two columns

@@ -142,6 +142,10 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
+        if options.word_order and job.output_tables is None:
+            reporter.message(
+                "--word-order: to score text with the model later, give --output-tables FOLDER, too"
+            )
         if dry_run:
             plan = run.dry_run(job, vocabulary, options, reporter)
         else:

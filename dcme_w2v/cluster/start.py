@@ -36,8 +36,6 @@ def check_init(job: TrainJob) -> None:
     for name in ("init", "init_context"):
         if getattr(job, name) is not None and not isinstance(getattr(job, name), str):
             raise UsageError(f"{name}: workers read it from a file with --cluster; give a path")
-    if job.init_context is not None and job.init is None:
-        raise UsageError("--init-context: requires --init, the word vectors of the same training")
     if job.new_words.init_vocab != "new":
         raise UsageError(
             f"--init-vocab={job.new_words.init_vocab}: is not supported with --cluster; remove it"

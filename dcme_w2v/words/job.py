@@ -177,8 +177,10 @@ def check_no_context(job: TrainJob, options: TrainOptions) -> None:
 
 
 def check_new_words(job: TrainJob) -> None:
-    """Raise if the words to be kept are not there, are given twice, or have n-grams."""
+    """Raise if vectors or words to start from are not there, are given twice, or have n-grams."""
     given, unk = f"--init-vocab={job.new_words.init_vocab}", job.new_words.unk
+    if job.init_context is not None and job.init is None:
+        raise UsageError("--init-context: requires --init, the word vectors of the same training")
     if job.new_words.init_vocab != "new" and job.init is None:
         raise UsageError(f"{given}: requires --init, the vectors whose words are kept")
     if job.new_words.init_vocab != "new" and job.read_vocab is not None:

@@ -25,7 +25,7 @@ from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.neighbour_classes import ClassScores, NeighbourClasses
-from dcme_w2v.words.tables import input_of, load_tables, scoring_options
+from dcme_w2v.words.tables import check_scoring_options, input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -89,7 +89,8 @@ class LanguageModel:
         """
         input = Vectors.load(path)
         manifest = input.manifest or read_manifest(path)
-        options = scoring_options(path, manifest.get("options", {}))
+        options = manifest.get("options", {})
+        check_scoring_options(path, options)
         near = _neighbours(path, options)
         context = context or _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)

@@ -20,7 +20,7 @@ from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible, run_epochs
 from dcme_w2v.engine.task import Fingerprint, Task, hash_of
 from dcme_w2v.engine.trainer import Progress
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import is_stream
 from dcme_w2v.options import (
@@ -128,10 +128,6 @@ def train(
         if refused := reason_against(plan):
             raise refused
         reporter.message(plan_line(plan))
-        if options.word_order and job.output_tables is None:
-            reporter.message(
-                "--word-order: to score text with the model later, give --output-tables FOLDER, too"
-            )
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
         training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
@@ -227,8 +223,6 @@ def _resolved(
     found = find_checkpoint(job.checkpoints, WordsTask.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
-    if job.init_context is not None and job.init is None:
-        raise UsageError("--init-context: requires --init, the word vectors of the same training")
     checked = resolved(options)
     check_new_words(job)
     check_subwords(job, options)

@@ -116,7 +116,7 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     options = model.description.get("options")
     if len(words) != len(counts) or not isinstance(options, dict):
         raise FormatError(f"{model.path}: words, counts or options are corrupt; train again")
-    scoring_options(path, options)
+    check_scoring_options(path, options)
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
     neighbours = None
@@ -133,13 +133,12 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     return Tables(vocabulary, input, output, options, np.asarray(own), neighbours, classes)
 
 
-def scoring_options(path: str | os.PathLike[str], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a training, of which those that scores depend on are valid."""
+def check_scoring_options(path: str | os.PathLike[str], options: dict[str, Any]) -> None:
+    """Raise if options of a training that scores depend on are not valid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:
         raise FormatError(f"{path}: the options of its training: {error.message}") from None
-    return options
 
 
 def _classes(model: Model, words: int) -> NeighbourClasses:
