@@ -7,9 +7,7 @@ package only are in its `options.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dcme_w2v.declarations import (
     Checked,
@@ -247,55 +245,6 @@ class SubwordOptions(Checked):
         """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
         shortest, longest = (self.subwords or "0-0").split("-")
         return int(shortest), int(longest)
-
-
-# Sets of defaults for TrainOptions and --vectors. word2vec.c's command lines get its defaults, so
-# that they reproduce its results. A high likelihood (all tokens, a wide
-# window, no subsampling) and good similarities need different settings; docs/results/likelihood.md
-# has the figures.
-PRESETS: dict[str, dict[str, Any]] = {
-    "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
-    "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
-    "likelihood": {
-        "objective": "dcme",
-        "window": 10,
-        "window_mode": "fixed",
-        "sample": 0.0,
-        "negative": 15,
-        "top_items": 0,
-        "word_order": True,
-        "neighbor_classes": 63,
-    },
-}
-
-
-def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a preset sets, without those that the given ones do not support."""
-    values = dict(PRESETS[preset])
-    without_order = (
-        given.get("model") == "skipgram" or given.get("objective") == "hs",
-        given.get("subwords") is not None,
-        given.get("cluster") is not None,
-        given.get("word_order") is False,
-    )
-    if any(without_order):
-        values.pop("word_order", None)
-    if any(without_order) or given.get("dcme_update") == "paper":
-        values.pop("neighbor_classes", None)
-    return values
-
-
-@dataclass(frozen=True)
-class PresetOptions(Checked):
-    """One of `PRESETS`."""
-
-    preset: str | None = option(
-        None,
-        "a set of defaults: word2vec: those of word2vec.c, also set by -train; vectors, "
-        "likelihood: for dcme; explicit options override it",
-        choices=tuple(PRESETS),
-        sets=PRESETS,
-    )
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from reproduce_figure2 import SETTING, Text, texts
 from results import RESULTS, record
 
-from dcme_w2v.options import PRESETS, TrainOptions
+from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut, evenly_spaced
 from dcme_w2v.words.likelihood import pieces
+from dcme_w2v.words.presets import PRESETS
 from dcme_w2v.words.trainer import Trainer
 
 SCORED = 20_000

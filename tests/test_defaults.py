@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from dcme_w2v.options import PRESETS, TrainOptions
+from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.presets import PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -16,7 +16,7 @@ from documentation import COMMANDS, DOCS, PAGES, ROOT, blocks, command_lines, pa
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.declarations import flag_of
-from dcme_w2v.options import PRESETS
+from dcme_w2v.words.presets import PRESETS
 
 RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
 RESULTS = sorted(path.stem for path in (DOCS / "results").glob("*.json"))

@@ -13,10 +13,10 @@ from dcme_w2v.errors import UsageError, in_shell_terms
 from dcme_w2v.options import (
     CheckpointOptions,
     OutputOptions,
-    PresetOptions,
     TrainOptions,
     VocabularyOptions,
 )
+from dcme_w2v.words.presets import PresetOptions
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 

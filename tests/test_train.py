@@ -16,18 +16,17 @@ import dcme_w2v as dw
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
 from dcme_w2v.options import (
-    PRESETS,
     CheckpointOptions,
     FileOptions,
     HoldoutOptions,
     OutputOptions,
-    PresetOptions,
     RoundsOptions,
     SubwordOptions,
     TrainOptions,
     VocabularyOptions,
 )
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
+from dcme_w2v.words.presets import PRESETS, PresetOptions
 from dcme_w2v.words.vectors_io import load_vectors
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}

@@ -22,14 +22,13 @@ from dcme_w2v.options import (
     FileOptions,
     HoldoutOptions,
     OutputOptions,
-    PresetOptions,
     RoundsOptions,
     SubwordOptions,
     TrainOptions,
     VocabularyOptions,
-    preset_values,
 )
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
+from dcme_w2v.words.presets import PresetOptions, preset_values
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob

@@ -14,17 +14,14 @@ from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
 from dcme_w2v.options import (
-    PRESETS,
     CheckpointOptions,
     FileOptions,
     HoldoutOptions,
     OutputOptions,
-    PresetOptions,
     RoundsOptions,
     SubwordOptions,
     TrainOptions,
     VocabularyOptions,
-    preset_values,
 )
 from dcme_w2v.progress import ProgressUpdate, reporting_to
 from dcme_w2v.text.corpus import is_corpus_path
@@ -33,6 +30,7 @@ from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words import run
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
+from dcme_w2v.words.presets import PRESETS, PresetOptions, preset_values
 from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
