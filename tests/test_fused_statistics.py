@@ -64,6 +64,39 @@ def test_the_same_bytes_for_any_number_of_threads(threads):
     assert same(counted(rows, log_p, threads), counted(rows, log_p))
 
 
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("documents", [2, 5, 40, 3000])
+@pytest.mark.parametrize("some", [False, True])
+def test_threads_share_documents_or_features(threads, documents, some):
+    # Few documents are shared by features, many by documents; empty ones lie at both ends.
+    random = np.random.default_rng(documents)
+    rows = sparse.random_array((documents, 100), density=0.2, dtype=np.float32, rng=random).tocsr()
+    rows = sparse.vstack([sparse.csr_matrix((9, 100)), rows, sparse.csr_matrix((30, 100))])
+    rows = sparse.csr_matrix(rows, dtype=np.float32)
+    rows.sort_indices()
+    scores = random.normal(0, 4, (rows.shape[0], CLASSES))
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    kept = np.flatnonzero(random.random(100) < 0.4) if some else np.arange(100)
+    sums = []
+    for count in (1, threads):
+        one = Statistics.zeros(len(kept), CLASSES)
+        if some:
+            one.rows = np.full(100, -1, dtype=np.int32)
+            one.rows[kept] = np.arange(len(kept))
+        one.add(rows, log_p, count)
+        one.add(rows, log_p, count)
+        sums.append(one)
+    assert same(*sums)
+    x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
+    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0)[kept])
+    only = np.zeros(len(kept), np.int64)
+    core.add_statistics(
+        rows.indptr.astype(np.int64), rows.indices, rows.data, 100, None, CUT, None, only,
+        np.zeros(0, np.int64), sums[0].rows, threads,
+    )  # fmt: skip
+    np.testing.assert_array_equal(only, sums[1].counts // 2)
+
+
 @pytest.mark.parametrize("shards", [1, 2, 5, 32])
 def test_the_same_bytes_for_any_shards_in_any_order(shards):
     rows, log_p = rows_and_probabilities()
@@ -105,10 +138,13 @@ def test_invalid_values(value):
 
 
 def test_the_core_rejects_invalid_rows():
-    rows, log_p = rows_and_probabilities()
-    rows.indices[:2] = rows.indices[1::-1]
-    with pytest.raises(ValueError, match="do not ascend"):
-        counted(rows, log_p)
+    for row in (0, DOCUMENTS // 2, DOCUMENTS - 1):
+        rows, log_p = rows_and_probabilities()
+        first = rows.indptr[row]
+        rows.indices[first : first + 2] = rows.indices[first : first + 2][::-1].copy()
+        for threads in (1, 2, 20):
+            with pytest.raises(ValueError, match=f"row {row} do not ascend"):
+                counted(rows, log_p, threads)
     rows, _ = rows_and_probabilities()
     with pytest.raises(ValueError, match="fit together"):
         counted(rows, log_p[1:])

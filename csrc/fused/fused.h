@@ -40,16 +40,17 @@ enum { DCME_UNIT = 65536 }; /* probabilities and values of features are multiple
  * joint[row of f][c] = sum x_df p_dc, counts[row of f] = sum x_df, prior[c] = sum p_dc. */
 typedef struct {
     int64_t features;
+    int64_t height; /* rows of the sums */
     int64_t classes;
     const int32_t *rows; /* (features) the row of each feature, -1: left out; NULL: row f */
-    int64_t *joint;      /* (rows, classes); NULL: only counts */
-    int64_t *counts;     /* (rows) */
+    int64_t *joint;      /* (height, classes); NULL: only counts */
+    int64_t *counts;     /* (height) */
     int64_t *prior;      /* (classes) */
 } dcme_statistics;
 
 /* Add the documents from `begin` on. log_probabilities (count, classes) are of these documents;
- * probabilities below `cut` count as 0. No value of a document is negative. The threads share the
- * features, so that no two write to one place. */
+ * probabilities below `cut` count as 0. No value of a document is negative. The sums
+ * have the same bits with any number of threads. */
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
                                 int64_t begin, int64_t count, const double *log_probabilities,
                                 double cut, int32_t threads, dcme_error *error);
@@ -57,7 +58,8 @@ dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_r
 /* -1 if rows can be added: features ascend from 0 below `features`, values from 0 below `largest`,
  * starts ascend within 0 .. starts[count]. Otherwise -2 for a value, or the number of a document.
  */
-int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest);
+int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest,
+                              int32_t threads);
 
 /* ---- coding ---- */
 

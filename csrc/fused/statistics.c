@@ -1,22 +1,26 @@
 /* Sums of probability times feature over documents, as integers.
  *
  * A document's probabilities become a list of the classes that it has more than `cut` of, in units.
- * Each thread takes a range of features of all documents: a row's features ascend, so that its part
- * is one piece of the row. Where a row is divided is found once, when its probabilities are
- * rounded.
+ * Where there is much to add to each sum, threads share the documents: each has sums of its own,
+ * and these are added in the end. Elsewhere those would cost more than they save, in memory too, so
+ * the threads share the features: each goes through all documents, and no two write to one place.
  */
 #include "engine/threads.h"
 #include "fused/fused.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    CELLS = 1 << 20, /* probabilities that are held at once */
-    LEAST = 256,     /* documents whose probabilities are held at once, ... */
-    MOST = 16384,    /* ... at least and at most */
-    SAMPLE = 4096,   /* non-zeros by which threads share the features */
-    BLOCK = 256,     /* non-zeros of a document that are added at once */
+    CELLS = 1 << 20, /* probabilities that are held at once there */
+    LEAST = 256,     /* documents whose probabilities are rounded at once, at least, ... */
+    MOST = 16384,    /* ... and at most, where threads share the features */
+    REPAID = 8,      /* non-zeros for each row of sums that a thread has of its own, at least */
+    OWN = 1 << 23,   /* integers in such sums of all threads, at most: 64 MB */
+    GROUP = 8,     /* neighbouring features that a thread has, so that a cache line has one owner */
+    CHECKERS = 16, /* threads that check the rows, at most */
+    BLOCK = 256,   /* non-zeros of a document that are added at once */
     FIRST = 8, /* of these, prefetched while they are counted; add_products prefetches later ones */
     LINE = 8   /* integers of a cache line */
 };
@@ -24,56 +28,69 @@ enum {
 /* Probabilities of some documents in units: those above the cut, as lists or, where most are, as
  * whole rows of `classes`, which compilers make vectors of. */
 typedef struct {
-    int64_t documents; /* room for so many */
-    uint32_t *whole;   /* (documents, classes) */
-    int32_t *listed;   /* (documents, classes) numbers of classes, those kept first */
-    int64_t *kept;     /* (documents) how many; -1: take the whole row */
-    int64_t *borders;  /* (documents, threads - 1) where the next thread's features begin */
+    uint32_t *whole; /* (documents, classes) */
+    int32_t *listed; /* (documents, classes) numbers of classes, those kept first */
+    int64_t *kept;   /* (documents) how many; -1: take the whole row */
 } units;
 
 typedef struct {
     dcme_handle handle;
-    dcme_statistics *statistics;
+    dcme_statistics sums; /* the caller's, or this thread's own */
     const dcme_sparse_rows *documents;
-    const units *units;
     const dcme_kernels *kernels;
-    const double *log_p;  /* of the piece */
-    double least;         /* log of the cut */
-    int64_t begin, count; /* documents of the piece */
-    int64_t first, last;  /* those of them whose probabilities this thread rounds */
-    int32_t thread, threads;
-    const int32_t *highest; /* (threads - 1) features of a thread are below */
+    const double *log_p;    /* of the piece; NULL: only counts */
+    double least;           /* log of the cut */
+    int64_t begin, count;   /* documents of the piece */
+    int64_t first, last;    /* those of them that this thread has */
+    int apart;              /* `sums` are this thread's own */
+    int32_t thread, owners; /* has the groups of features of this remainder; owners 1: all */
+    units units;            /* where threads share the features, of all of them */
 } share;
 
-/* The first place in begin .. end - 1 whose feature is at least f, or end. Without branches, which
+typedef struct {
+    dcme_handle handle;
+    const share *shares;
+    int32_t thread, threads;
+} merger;
+
+/* Non-zeros of a document by their rows of sums, and their values in units. */
+typedef struct {
+    const int32_t *rows; /* the features themselves, or `own` */
+    int64_t count;
+    int32_t own[BLOCK];
+    uint32_t x[BLOCK];
+} part;
+
+/* Keep those of n non-zeros whose sums this thread has; returns how many. Without branches, which
  * could not be predicted. */
-static int64_t place_of(const int32_t *features, int64_t begin, int64_t end, int32_t f) {
-    int64_t left = end - begin;
-    while (left > 1) {
-        int64_t half = left / 2;
-        begin += features[begin + half - 1] < f ? half : 0;
-        left -= half;
+static int64_t keep_own(const share *s, const int32_t *features, int64_t n, part *p) {
+    const int32_t *row_of = s->sums.rows;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t row = row_of ? row_of[features[i]] : features[i];
+        p->own[kept] = row;
+        p->x[kept] = p->x[i];
+        kept += (row >= 0) & (row / GROUP % s->owners == s->thread);
     }
-    return begin + (left == 1 && features[begin] < f);
+    return kept;
 }
 
-/* Add n non-zeros to the counts; x gets their values in units. Returns how many have sums, which
- * come first, and *rows, theirs: the features themselves, or `own`. */
-static int64_t add_counts(const dcme_statistics *t, const int32_t *features, const real *values,
-                          int64_t n, const int32_t **rows, int32_t *own, uint32_t *x) {
-    int64_t kept = 0;
+static void add_values(int64_t *restrict counts, const int32_t *rows, const uint32_t *x,
+                       int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        x[i] = (uint32_t)(int32_t)(values[i] * DCME_UNIT + 0.5F); /* below 2^31: a vector's step */
-    *rows = t->rows ? own : features;
-    for (int64_t i = 0; i < n && t->rows; i++) {
-        own[kept] = t->rows[features[i]];
-        x[kept] = x[i];
-        kept += own[kept] >= 0;
-    }
-    n = t->rows ? kept : n;
+        counts[rows[i]] += x[i];
+}
+
+/* Take n non-zeros, and add them to the counts. */
+static void add_counts(const share *s, const int32_t *features, const real *values, int64_t n,
+                       part *p) {
+    int some = s->sums.rows || s->owners > 1;
     for (int64_t i = 0; i < n; i++)
-        t->counts[(*rows)[i]] += x[i];
-    return n;
+        p->x[i] = (uint32_t)(int32_t)(values[i] * DCME_UNIT + 0.5F); /* below 2^31: vectors */
+    n = some ? keep_own(s, features, n, p) : n;
+    p->rows = some ? p->own : features;
+    p->count = n;
+    add_values(s->sums.counts, p->rows, p->x, n);
 }
 
 /* Prefetch the sums of the first of some features. */
@@ -86,47 +103,37 @@ static void prefetch_sums(const dcme_statistics *t, const int32_t *features, int
     }
 }
 
-/* Add some non-zeros of document d of the piece. */
-static void add_joint(const share *s, int64_t d, const int32_t *rows, const uint32_t *x,
-                      int64_t n) {
-    const dcme_statistics *t = s->statistics;
-    const uint32_t *p = s->units->whole + d * t->classes;
-    const int32_t *list = s->units->listed + d * t->classes;
-    int64_t kept = s->units->kept[d];
+/* Add some non-zeros of document d of the units. */
+static void add_joint(const share *s, int64_t d, const part *n) {
+    const dcme_statistics *t = &s->sums;
+    const uint32_t *p = s->units.whole + d * t->classes;
+    const int32_t *list = s->units.listed + d * t->classes;
+    int64_t kept = s->units.kept[d];
     if (kept < 0)
-        s->kernels->add_products(t->joint, rows, x, n, p, t->classes);
-    for (int64_t i = 0; i < n; i++)
+        s->kernels->add_products(t->joint, n->rows, n->x, n->count, p, t->classes);
+    for (int64_t i = 0; kept > 0 && i < n->count; i++) {
+        int64_t *restrict sums = t->joint + n->rows[i] * t->classes;
         for (int64_t k = 0; k < kept; k++)
-            t->joint[rows[i] * t->classes + list[k]] += (int64_t)((uint64_t)x[i] * p[list[k]]);
-}
-
-static void add_document(const share *s, int64_t d, int64_t from, int64_t to) {
-    const dcme_sparse_rows *documents = s->documents;
-    const int32_t *rows;
-    int32_t own[BLOCK];
-    uint32_t x[BLOCK];
-    for (; from < to; from += BLOCK) {
-        int64_t n = to - from < BLOCK ? to - from : BLOCK;
-        if (s->statistics->joint)
-            prefetch_sums(s->statistics, documents->features + from, n);
-        n = add_counts(s->statistics, documents->features + from, documents->values + from, n,
-                       &rows, own, x);
-        if (s->statistics->joint)
-            add_joint(s, d, rows, x, n);
+            sums[list[k]] += (int64_t)((uint64_t)n->x[i] * p[list[k]]);
     }
 }
 
-static void *add_share(void *argument) {
-    share *s = argument;
-    const int64_t *starts = s->documents->starts + s->begin, *borders = s->units->borders;
-    int32_t own = s->thread, more = s->threads - 1;
-    for (int64_t d = 0; d < s->count; d++)
-        add_document(s, d, own > 0 ? borders[d * more + own - 1] : starts[d],
-                     own < more ? borders[d * more + own] : starts[d + 1]);
-    return NULL;
+/* Add a document, whose probabilities are number d of the units. */
+static void add_document(const share *s, int64_t document, int64_t d) {
+    int64_t from = s->documents->starts[document], to = s->documents->starts[document + 1];
+    part p;
+    for (; from < to; from += BLOCK) {
+        const int32_t *features = s->documents->features + from;
+        int64_t n = to - from < BLOCK ? to - from : BLOCK;
+        if (s->sums.joint && s->owners == 1)
+            prefetch_sums(&s->sums, features, n);
+        add_counts(s, features, s->documents->values + from, n, &p);
+        if (s->sums.joint)
+            add_joint(s, d, &p);
+    }
 }
 
-/* Round the probabilities of one document. */
+/* Round the probabilities of a document. */
 static void take_document(const units *u, int64_t classes, int64_t d, const double *log_p,
                           double lowest) {
     uint32_t *p = u->whole + d * classes;
@@ -143,142 +150,262 @@ static void take_document(const units *u, int64_t classes, int64_t d, const doub
     u->kept[d] = 4 * kept > classes ? -1 : kept;
 }
 
-/* Find where the threads' features begin in the row of one document. */
-static void divide_row(const share *s, int64_t d) {
-    const dcme_sparse_rows *rows = s->documents;
-    int64_t from = rows->starts[s->begin + d], to = rows->starts[s->begin + d + 1];
-    int32_t more = s->threads - 1;
-    for (int32_t t = 0; t < more; t++)
-        from = s->units->borders[d * more + t] = place_of(rows->features, from, to, s->highest[t]);
-}
-
-/* Round the probabilities of this thread's part of the piece, and divide its rows. */
-static void *take_share(void *argument) {
-    share *s = argument;
-    int64_t classes = s->statistics->classes;
-    for (int64_t d = s->first; d < s->last; d++) {
-        if (s->log_p)
-            take_document(s->units, classes, d, s->log_p + d * classes, s->least);
-        divide_row(s, d);
-    }
-    return NULL;
-}
-
 static void add_prior(const units *u, dcme_statistics *t, int64_t count) {
     for (int64_t d = 0; d < count; d++)
         for (int64_t c = 0; c < t->classes; c++)
             t->prior[c] += u->whole[d * t->classes + c];
 }
 
-static int ascending(const void *a, const void *b) {
-    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    return (left > right) - (left < right);
+static int open_units(units *u, int64_t classes, int64_t documents) {
+    u->whole = dcme_allocate(documents * classes, sizeof *u->whole);
+    u->listed = dcme_allocate(documents * classes, sizeof *u->listed);
+    u->kept = dcme_allocate(documents, sizeof *u->kept);
+    return u->whole && u->listed && u->kept;
 }
 
-/* Features below which so many shares of the non-zeros of all documents lie, by a sample of them.
- */
-static void part_features(int32_t *highest, int32_t threads, const dcme_sparse_rows *documents,
-                          int64_t begin, int64_t count, int32_t *sample) {
-    int64_t from = documents->starts[begin], total = documents->starts[begin + count] - from;
-    int64_t n = total < SAMPLE ? total : SAMPLE;
-    for (int64_t i = 0; i < n; i++)
-        sample[i] = documents->features[from + total / n * i];
-    qsort(sample, (size_t)n, sizeof *sample, ascending);
-    for (int32_t t = 0; t + 1 < threads; t++)
-        highest[t] = n ? sample[n * (t + 1) / threads] : 0;
+static void close_units(units *u) { free(u->whole), free(u->listed), free(u->kept); }
+
+/* ---- threads that share the documents ---- */
+
+static int64_t cells_of(const dcme_statistics *t) { return t->joint ? t->height * t->classes : 0; }
+
+static void add_batch(share *s, int64_t first, int64_t n) {
+    int64_t classes = s->sums.classes;
+    for (int64_t d = 0; s->log_p && d < n; d++)
+        take_document(&s->units, classes, d, s->log_p + (first + d) * classes, s->least);
+    if (s->log_p)
+        add_prior(&s->units, &s->sums, n);
+    for (int64_t d = 0; d < n; d++)
+        add_document(s, s->begin + first + d, d);
 }
 
-static void run_pieces(share *shares, int32_t threads, int64_t begin, int64_t count,
-                       const double *log_p, double cut) {
-    dcme_statistics *statistics = shares->statistics;
-    const units *u = shares->units;
-    for (int64_t first = 0; first < count; first += u->documents) {
-        int64_t n = count - first < u->documents ? count - first : u->documents;
-        for (int32_t t = 0; t < threads; t++) {
-            shares[t].begin = begin + first;
-            shares[t].count = n;
-            shares[t].first = n * t / threads;
-            shares[t].last = n * (t + 1) / threads;
-            shares[t].log_p = u->whole ? log_p + first * statistics->classes : NULL;
-            shares[t].least = log(cut);
-        }
-        dcme_run_threads(take_share, shares, sizeof *shares, threads);
-        if (u->whole)
-            add_prior(u, statistics, n);
-        dcme_run_threads(add_share, shares, sizeof *shares, threads);
+static void *add_documents(void *argument) {
+    share *s = argument;
+    if (s->apart) {
+        if (s->sums.joint)
+            memset(s->sums.joint, 0, (size_t)cells_of(&s->sums) * sizeof *s->sums.joint);
+        memset(s->sums.counts, 0, (size_t)s->sums.height * sizeof *s->sums.counts);
+        memset(s->sums.prior, 0, (size_t)s->sums.classes * sizeof *s->sums.prior);
     }
+    for (int64_t d = s->first; d < s->last; d += LEAST)
+        add_batch(s, d, s->last - d < LEAST ? s->last - d : LEAST);
+    return NULL;
 }
 
-static dcme_status open_units(units *u, int64_t classes, int64_t count, int32_t threads) {
-    int64_t room = CELLS / (classes + threads);
-    room = room < LEAST ? LEAST : room > MOST ? MOST : room;
-    u->documents = room < count ? room : count;
-    u->borders = dcme_allocate(u->documents * threads, sizeof *u->borders);
-    if (classes) {
-        u->whole = dcme_allocate(u->documents * classes, sizeof *u->whole);
-        u->listed = dcme_allocate(u->documents * classes, sizeof *u->listed);
-        u->kept = dcme_allocate(u->documents, sizeof *u->kept);
+static void add_numbers(int64_t *restrict sums, const int64_t *restrict own, int64_t begin,
+                        int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+        sums[i] += own[i];
+}
+
+/* Add this thread's part of the sums of all threads to the caller's. */
+static void *merge_sums(void *argument) {
+    merger *m = argument;
+    const dcme_statistics *all = &m->shares->sums;
+    int64_t cells = cells_of(all);
+    for (int32_t t = 1; t < m->threads; t++) {
+        const dcme_statistics *own = &m->shares[t].sums;
+        if (cells)
+            add_numbers(all->joint, own->joint, cells * m->thread / m->threads,
+                        cells * (m->thread + 1) / m->threads);
+        add_numbers(all->counts, own->counts, all->height * m->thread / m->threads,
+                    all->height * (m->thread + 1) / m->threads);
+        if (m->thread == 0 && cells)
+            add_numbers(all->prior, own->prior, 0, all->classes);
     }
-    int filled = !classes || (u->whole && u->listed && u->kept);
-    return u->borders && filled ? DCME_OK : DCME_NO_MEMORY;
+    return NULL;
 }
 
-static dcme_status add_pieces(dcme_statistics *statistics, const dcme_sparse_rows *documents,
-                              int64_t begin, int64_t count, const double *log_p, double cut,
-                              int32_t threads) {
-    units u = {0};
+/* The first document by which so much is to be done: a document counts as one non-zero more. */
+static int64_t document_after(const int64_t *starts, int64_t count, int64_t work) {
+    int64_t low = 0;
+    while (low < count) {
+        int64_t middle = low + (count - low) / 2;
+        if (starts[middle] - starts[0] + middle < work)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+static int open_sums(dcme_statistics *own, int joint) {
+    own->joint = joint ? dcme_allocate(own->height * own->classes, sizeof *own->joint) : NULL;
+    own->counts = dcme_allocate(own->height, sizeof *own->counts);
+    own->prior = dcme_allocate(own->classes, sizeof *own->prior);
+    return (own->joint || !joint) && own->counts && own->prior;
+}
+
+static void close_sums(dcme_statistics *own) {
+    free(own->joint), free(own->counts), free(own->prior);
+}
+
+/* Give a thread its documents, room for one of them, and sums of its own unless it is the first. */
+static int open_share(share *s, int32_t thread, int32_t threads) {
+    const int64_t *starts = s->documents->starts + s->begin;
+    int64_t work = starts[s->count] - starts[0] + s->count;
+    s->apart = thread > 0;
+    s->first = document_after(starts, s->count, work / threads * thread);
+    s->last = thread + 1 < threads ? document_after(starts, s->count, work / threads * (thread + 1))
+                                   : s->count;
+    int opened = !s->apart || open_sums(&s->sums, s->sums.joint != NULL);
+    return open_units(&s->units, s->log_p ? s->sums.classes : 0, LEAST) && opened;
+}
+
+static void share_documents(share *shares, merger *mergers, int32_t threads) {
+    dcme_run_threads(add_documents, shares, sizeof *shares, threads);
+    for (int32_t t = 0; t < threads; t++)
+        mergers[t] = (merger){.shares = shares, .thread = t, .threads = threads};
+    if (threads > 1)
+        dcme_run_threads(merge_sums, mergers, sizeof *mergers, threads);
+}
+
+/* Returns whether there was memory for it; if not, nothing is added. */
+static int by_documents(const share *given, int32_t threads) {
     share *shares = dcme_allocate_zeros(threads, sizeof *shares);
-    int32_t *highest = dcme_allocate(threads, sizeof *highest);
-    int32_t *sample = dcme_allocate(SAMPLE, sizeof *sample);
-    dcme_status status =
-        open_units(&u, statistics->joint ? statistics->classes : 0, count, threads);
-    if (status == DCME_OK && shares && sample && highest) {
-        for (int32_t t = 0; t < threads; t++)
-            shares[t] = (share){.statistics = statistics,
-                                .documents = documents,
-                                .units = &u,
-                                .kernels = dcme_kernels_choose(NULL),
-                                .thread = t,
-                                .threads = threads,
-                                .highest = highest};
-        if (threads > 1)
-            part_features(highest, threads, documents, begin, count, sample);
-        run_pieces(shares, threads, begin, count, log_p, cut);
-    } else {
-        status = DCME_NO_MEMORY;
+    merger *mergers = dcme_allocate_zeros(threads, sizeof *mergers);
+    int opened = shares && mergers;
+    for (int32_t t = 0; opened && t < threads; t++) {
+        shares[t] = *given;
+        opened = open_share(&shares[t], t, threads);
     }
-    free(u.whole), free(u.listed), free(u.kept), free(u.borders);
-    free(shares), free(highest), free(sample);
+    if (opened)
+        share_documents(shares, mergers, threads);
+    for (int32_t t = 0; shares && t < threads; t++) {
+        close_units(&shares[t].units);
+        if (t > 0)
+            close_sums(&shares[t].sums);
+    }
+    free(shares), free(mergers);
+    return opened;
+}
+
+/* ---- threads that share the features ---- */
+
+/* Round the probabilities of this thread's part of the piece. */
+static void *take_documents(void *argument) {
+    share *s = argument;
+    for (int64_t d = s->first; d < s->last; d++)
+        take_document(&s->units, s->sums.classes, d, s->log_p + d * s->sums.classes, s->least);
+    return NULL;
+}
+
+static void *add_features(void *argument) {
+    share *s = argument;
+    for (int64_t d = 0; d < s->count; d++)
+        add_document(s, s->begin + d, d);
+    return NULL;
+}
+
+static void add_piece(share *shares, int32_t threads, const share *piece) {
+    for (int32_t t = 0; t < threads; t++) {
+        shares[t] = *piece;
+        shares[t].thread = t;
+        shares[t].owners = threads;
+        shares[t].first = piece->count * t / threads;
+        shares[t].last = piece->count * (t + 1) / threads;
+    }
+    if (piece->log_p) {
+        dcme_run_threads(take_documents, shares, sizeof *shares, threads);
+        add_prior(&shares->units, &shares->sums, piece->count);
+    }
+    dcme_run_threads(add_features, shares, sizeof *shares, threads);
+}
+
+static dcme_status by_features(const share *given, int32_t threads) {
+    int64_t classes = given->log_p ? given->sums.classes : 0;
+    int64_t room = CELLS / (classes + 1);
+    room = room < LEAST ? LEAST : room > MOST ? MOST : room;
+    share piece = *given, *shares = dcme_allocate_zeros(threads, sizeof *shares);
+    dcme_status status =
+        shares && open_units(&piece.units, classes, room) ? DCME_OK : DCME_NO_MEMORY;
+    for (int64_t done = 0; status == DCME_OK && done < given->count; done += room) {
+        piece.begin = given->begin + done;
+        piece.count = given->count - done < room ? given->count - done : room;
+        piece.log_p = given->log_p ? given->log_p + done * classes : NULL;
+        add_piece(shares, threads, &piece);
+    }
+    close_units(&piece.units);
+    free(shares);
     return status;
+}
+
+/* Whether sums of each thread's own are worth their merging. */
+static int is_repaid(const share *s, int32_t threads) {
+    const int64_t *starts = s->documents->starts + s->begin;
+    int64_t width = s->log_p ? s->sums.classes + 1 : 1;
+    return threads == 1 || (s->sums.height <= (starts[s->count] - starts[0]) / threads / REPAID &&
+                            s->sums.height <= OWN / width / threads);
 }
 
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
                                 int64_t begin, int64_t count, const double *log_probabilities,
                                 double cut, int32_t threads, dcme_error *error) {
-    if (count > 0 &&
-        add_pieces(statistics, documents, begin, count, log_probabilities, cut, threads) != DCME_OK)
-        return dcme_no_memory(error, LEAST * statistics->classes * 8,
-                              "the probabilities of some documents", "give fewer classes");
-    return DCME_OK;
+    share given = {.sums = *statistics,
+                   .documents = documents,
+                   .kernels = dcme_kernels_choose(NULL),
+                   .log_p = statistics->joint ? log_probabilities : NULL,
+                   .least = log(cut),
+                   .begin = begin,
+                   .count = count,
+                   .owners = 1};
+    if (count <= 0 || (is_repaid(&given, threads) && by_documents(&given, threads)) ||
+        by_features(&given, threads) == DCME_OK)
+        return DCME_OK;
+    return dcme_no_memory(error, LEAST * statistics->classes * 8,
+                          "the probabilities of some documents", "give fewer classes");
 }
 
-int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest) {
+/* ---- rows that can be added ---- */
+
+typedef struct {
+    dcme_handle handle;
+    const dcme_sparse_rows *documents;
+    int64_t features, first, last; /* documents first .. last - 1 */
+    real largest;
+    int64_t found;
+} checker;
+
+static int64_t check_documents(const checker *c) {
     int bad = 0;
-    const int32_t *f = documents->features;
-    const real *v = documents->values;
-    int64_t total = documents->starts[documents->count];
-    for (int64_t i = 0; i < total; i++)
-        bad |= !((v[i] >= 0) & (v[i] < (real)largest));
+    const int32_t *f = c->documents->features;
+    const real *v = c->documents->values;
+    for (int64_t i = c->documents->starts[c->first]; i < c->documents->starts[c->last]; i++)
+        bad |= !((v[i] >= 0) & (v[i] < c->largest));
     if (bad)
         return -2;
-    for (int64_t d = 0; d < documents->count; d++) {
-        int64_t begin = documents->starts[d], end = documents->starts[d + 1];
+    for (int64_t d = c->first; d < c->last; d++) {
+        int64_t begin = c->documents->starts[d], end = c->documents->starts[d + 1];
         if (begin > end)
             return d;
         for (int64_t i = begin + 1; i < end; i++)
             bad |= f[i] <= f[i - 1];
-        if (begin < end && (bad || f[begin] < 0 || f[end - 1] >= features))
+        if (begin < end && (bad || f[begin] < 0 || f[end - 1] >= c->features))
             return d;
     }
     return -1;
+}
+
+static void *check_share(void *argument) {
+    checker *c = argument;
+    c->found = check_documents(c);
+    return NULL;
+}
+
+int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest,
+                              int32_t threads) {
+    checker checkers[CHECKERS];
+    threads = threads < 1 ? 1 : threads > CHECKERS ? CHECKERS : threads;
+    for (int32_t t = 0; t < threads; t++)
+        checkers[t] = (checker){.documents = documents,
+                                .features = features,
+                                .first = documents->count * t / threads,
+                                .last = documents->count * (t + 1) / threads,
+                                .largest = (real)largest};
+    dcme_run_threads(check_share, checkers, sizeof *checkers, threads);
+    int64_t found = -1;
+    for (int32_t t = threads - 1; t >= 0; t--)
+        if (checkers[t].found != -1 && found != -2)
+            found = checkers[t].found;
+    return found;
 }

@@ -18,6 +18,7 @@ cdef extern from "classify/classify.h" nogil:
 cdef extern from "fused/fused.h" nogil:
     ctypedef struct dcme_statistics:
         int64_t features
+        int64_t height
         int64_t classes
         const int32_t *rows
         int64_t *joint
@@ -37,7 +38,7 @@ cdef extern from "fused/fused.h" nogil:
         int32_t count, const int8_t *named, const double *values, int8_t *levels
     )
     int64_t dcme_check_statistics(
-        const dcme_sparse_rows *documents, int64_t features, float largest
+        const dcme_sparse_rows *documents, int64_t features, float largest, int32_t threads
     )
     dcme_status dcme_add_statistics(
         dcme_statistics *statistics, const dcme_sparse_rows *documents, int64_t begin,
@@ -65,7 +66,8 @@ cdef extern from "fused/fused.h" nogil:
     )
 
 
-LARGEST = 32768.0  # value of a feature; in units it is below 2^31
+cdef float LARGEST_VALUE = 32768  # of a feature; in units it is below 2^31
+LARGEST = LARGEST_VALUE
 
 
 def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_t count,
@@ -134,8 +136,8 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
     cdef const double[:, ::1] log_p
     cdef int64_t[:, ::1] sums
     cdef const int32_t[::1] row_of
-    _check_rows(starts, features, values, width)
-    statistics.features = width
+    _check_rows(starts, features, values, width, threads)
+    statistics.features, statistics.height = width, counts.shape[0]
     statistics.classes = classes
     statistics.rows = NULL
     statistics.joint = NULL
@@ -173,7 +175,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
 
 
 cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const float[::1] values,
-                 int64_t width):
+                 int64_t width, int32_t threads):
     cdef dcme_sparse_rows documents
     cdef int64_t found, row
     if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != values.shape[0]:
@@ -187,7 +189,8 @@ cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const f
     for row in range(documents.count):
         if not (0 <= starts[row] <= starts[row + 1]):
             raise ValueError("starts do not ascend")
-    found = dcme_check_statistics(&documents, width, LARGEST)
+    with nogil:
+        found = dcme_check_statistics(&documents, width, LARGEST_VALUE, threads)
     if found == -2:
         raise ValueError("a value is negative or too large")
     if found >= 0:

@@ -8,7 +8,7 @@ Called by `dcme_w2v.fused.fit` and `dcme_w2v.fused.jobs`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,8 @@ from dcme_w2v.memory import require_memory
 
 UNIT = 65536
 CUT = 0.001  # probabilities below this count as 0
+LINE = 8  # integers of a cache line
+PROBABILITIES = 1 << 20  # added at once, at least
 _LARGEST_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
 
 
@@ -61,7 +63,7 @@ class Statistics:
             "keep fewer --features",
         )
         return cls(
-            np.zeros((features, classes), dtype=np.int64),
+            _aligned_zeros(features, classes),
             np.zeros(features, dtype=np.int64),
             np.zeros(classes, dtype=np.int64),
         )
@@ -143,10 +145,8 @@ def sum_over(
     threads: int,
 ) -> Statistics:
     """Return the statistics of rows, given their log-probabilities piece by piece."""
-    found, at = Statistics.zeros(matrix.shape[1], classes), 0
-    for piece in log_probabilities:
-        found.add(piece_of(matrix, at, at + len(piece)), piece, threads)
-        at += len(piece)
+    found = Statistics.zeros(matrix.shape[1], classes)
+    _add_pieces(found, matrix, log_probabilities, threads)
     return found
 
 
@@ -211,11 +211,40 @@ def _of_some(
     found.rows = np.full(matrix.shape[1], -1, dtype=np.int32)
     found.rows[np.sort(features)] = np.arange(len(features), dtype=np.int32)
     found.every = every
+    _add_pieces(found, matrix, log_probabilities, threads)
+    return found
+
+
+def _add_pieces(
+    found: Statistics,
+    matrix: csr_matrix,
+    log_probabilities: Iterable[NDArray[np.float64]],
+    threads: int,
+) -> None:
+    """Add rows, many at once: what each call costs is for all of the sums."""
     at = 0
-    for piece in log_probabilities:
+    for piece in _gathered(log_probabilities):
         found.add(piece_of(matrix, at, at + len(piece)), piece, threads)
         at += len(piece)
-    return found
+
+
+def _gathered(pieces: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+    """Yield larger pieces."""
+    held: list[NDArray[np.float64]] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(one.size for one in held) >= PROBABILITIES:
+            yield np.concatenate(held)
+            held.clear()
+    if held:
+        yield np.concatenate(held)
+
+
+def _aligned_zeros(rows: int, columns: int) -> NDArray[np.int64]:
+    """Return a table that begins with a cache line: vectors of a row then seldom cross one."""
+    memory = np.zeros(rows * columns + LINE, dtype=np.int64)
+    begin = -(memory.ctypes.data // memory.itemsize) % LINE
+    return memory[begin : begin + rows * columns].reshape(rows, columns)
 
 
 def _ranks(sums: Statistics, drawn: float) -> NDArray[np.float64]:
