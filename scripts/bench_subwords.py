@@ -7,7 +7,7 @@ Both programs train on the start of the development corpus with equal settings: 
 epochs, a rate of 0.05 and one thread. Both models are evaluated by `dcme-w2v eval similarity`, in
 which words that are not in the vocabulary have vectors, too. A pair is rare if one of its words
 occurs fewer than 100 times in the text. fastText comes with `pip install dcme-w2v[bench]`, has no
-option for a seed, and is started again if a run of it ends with NaN.
+option for a seed, and is started again, up to nine times, if a run of it ends with NaN.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dcme_w2v.words.evaluate import similarity
 from dcme_w2v.words.vectors import Vectors
 
 RARE = 100
+ATTEMPTS = 10
 SETS = ("ws353", "simlex999")
 COLUMNS = ("model", "program", "seconds", "WS-353", "SimLex-999", "rare WS-353", "rare SimLex-999")
 FASTTEXT = """
@@ -85,7 +86,7 @@ def main() -> None:
 def measured(code: str, text: Path, output: Path, model: str, seed: int) -> list[float]:
     """Return CPU seconds and correlations of one training."""
     command = [sys.executable, "-W", "ignore", "-c", code, str(text), str(output), model]
-    while True:
+    for _ in range(ATTEMPTS):
         start = cpu_seconds()
         done = subprocess.run([*command, str(seed)], stderr=subprocess.PIPE, text=True)
         if done.returncode == 0:
@@ -93,6 +94,8 @@ def measured(code: str, text: Path, output: Path, model: str, seed: int) -> list
         if "NaN" not in done.stderr:
             sys.exit(done.stderr)
         print(seed, model, "ended with NaN", flush=True)
+    else:
+        sys.exit(f"{model}: ended with NaN {ATTEMPTS} times; change the rate")
     seconds = cpu_seconds() - start
     vectors = Vectors.load(output)
     return [seconds, *correlations(vectors, text, rare=False), *correlations(vectors, text, True)]
