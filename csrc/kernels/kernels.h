@@ -76,6 +76,10 @@ typedef struct {
      * bits */
     void (*add_products)(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
                          const uint32_t *p, int64_t size);
+
+    /* log(exp(x[0]) + exp(x[1]) + ...), whatever the size of the numbers; NaN if one is NaN or
+     * infinite. count > 0. */
+    double (*log_sum_exp)(const double *x, int64_t count);
 } dcme_kernels;
 
 extern const dcme_kernels dcme_kernels_scalar;

@@ -77,7 +77,19 @@ static void add_products(int64_t *restrict table, const int32_t *restrict rows,
             table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
 }
 
+static double log_sum_exp(const double *x, int64_t count) {
+    double largest = x[0], sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(x[i]))
+            return NAN;
+        largest = x[i] > largest ? x[i] : largest;
+    }
+    for (int64_t i = 0; i < count; i++)
+        sum += exp(x[i] - largest);
+    return largest + log(sum);
+}
+
 const dcme_kernels dcme_kernels_scalar = {
     "scalar",     dots, update,      mean,      add_to_rows,  weighted_sum,
-    rank1_update, axpy, exponential, residuals, add_products,
+    rank1_update, axpy, exponential, residuals, add_products, log_sum_exp,
 };

@@ -10,6 +10,8 @@
  * vector stays in registers while the rows go by. A row may end with a part of a chunk: `n` is a
  * chunk's lanes, and LANES for all but the last.
  */
+#include "log_sum_exp.h"
+
 enum {
     PRODUCTS = 8,  /* vectors of integers that stay in registers */
     AHEAD = 8,     /* rows of integers */
@@ -261,5 +263,5 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 
 const dcme_kernels KERNELS = {
     NAME,         dots, update,      mean,      add_to_rows,  weighted_sum,
-    rank1_update, axpy, exponential, residuals, add_products,
+    rank1_update, axpy, exponential, residuals, add_products, log_sum_exp,
 };

@@ -61,7 +61,17 @@ class Linear:
         threads: int,
     ) -> float: ...
 
-def top_k(scores: NDArray[np.float32], classes: int, out: NDArray[np.int32]) -> None: ...
+def most_probable(
+    scores: NDArray[np.float32],
+    classes: int,
+    best: NDArray[np.int32],
+    log_p: NDArray[np.float64],
+    row: NDArray[np.float64],
+    kernels: str | None = None,
+) -> None: ...
+def log_softmax(
+    scores: NDArray[np.float64], out: NDArray[np.float64], kernels: str | None = None
+) -> None: ...
 
 class Learner(Run):
     def __init__(

@@ -32,13 +32,10 @@ cdef extern from "classify/options.h" nogil:
 cdef extern from "kernels/kernels.h" nogil:
     ctypedef struct dcme_kernels:
         const char *name
+        double (*log_sum_exp)(const double *x, int64_t count) noexcept nogil
 
     int64_t dcme_stride(int64_t dim)
     const dcme_kernels *dcme_kernels_choose(const char *name)
-
-
-cdef extern from "common/top_k.h" nogil:
-    void dcme_top_k(int32_t *heaviest, int64_t count, const float *weights, int64_t items)
 
 
 cdef extern from "classify/classify.h" nogil:
@@ -104,6 +101,10 @@ cdef extern from "classify/classify.h" nogil:
     dcme_status dcme_classify_gradient(
         double *loss, double *gradient, const dcme_linear *model,
         const dcme_exact_problem *problem, int32_t threads, dcme_error *error
+    )
+    void dcme_most_probable(
+        int32_t *best, double *log_p, int64_t count, const float *scores, int64_t classes,
+        double *row, const dcme_kernels *kernels
     )
 
 
@@ -197,7 +198,6 @@ cdef class Linear:
     cdef object kept
 
     def __init__(self, float[:, ::1] weights, int64_t classes, float bias, kernels=None):
-        cdef bytes name = kernels.encode() if kernels else b""
         if weights.shape[0] < 1 or classes < 1 or weights.shape[1] != dcme_stride(classes):
             raise ValueError("weights and classes do not fit together")
         self.core.classes = classes
@@ -205,9 +205,7 @@ cdef class Linear:
         self.core.features = weights.shape[0] - 1
         self.core.bias = bias
         self.core.weights = &weights[0, 0]
-        self.core.kernels = dcme_kernels_choose(<const char *>name if name else NULL)
-        if self.core.kernels == NULL:
-            raise ValueError("no kernels of that name here")
+        self.core.kernels = kernels_of(kernels)
         self.kept = weights
 
     @property
@@ -284,19 +282,46 @@ cdef class Linear:
         return loss
 
 
-def top_k(const float[:, ::1] scores, int64_t classes, int32_t[:, ::1] out):
-    """Fill each row of `out` with the classes of the highest scores, of equal ones the first.
+cdef const dcme_kernels *kernels_of(kernels) except NULL:
+    """Return the kernels of a name, of None the fastest."""
+    cdef bytes name = kernels.encode() if kernels else b""
+    cdef const dcme_kernels *found = dcme_kernels_choose(<const char *>name if name else NULL)
+    if found == NULL:
+        raise ValueError("no kernels of that name here")
+    return found
 
-    Columns from `classes` on are padding.
+
+def most_probable(const float[:, ::1] scores, int64_t classes, int32_t[:, ::1] best,
+                  double[:, ::1] log_p, double[::1] row, kernels=None):
+    """Fill each row of `best` with the classes of the highest scores, of equal ones the first.
+
+    `log_p` gets their log-probabilities, NaN in rows with a score that is NaN or infinite. Columns
+    of `scores` from `classes` on are padding; `row` is memory for one row.
     """
-    cdef int64_t i, count = out.shape[1]
-    if not 0 <= count <= classes <= scores.shape[1] or out.shape[0] != scores.shape[0]:
+    cdef const dcme_kernels *own = kernels_of(kernels)
+    cdef int64_t i, count = best.shape[1]
+    if (not 0 < count <= classes <= min(scores.shape[1], row.shape[0])
+            or best.shape[0] != scores.shape[0]
+            or log_p.shape[0] != scores.shape[0] or log_p.shape[1] != count):
         raise ValueError("scores and classes do not fit together")
-    if count == 0:
-        return
     with nogil:
         for i in range(scores.shape[0]):
-            dcme_top_k(&out[i, 0], count, &scores[i, 0], classes)
+            dcme_most_probable(&best[i, 0], &log_p[i, 0], count, &scores[i, 0], classes, &row[0],
+                               own)
+
+
+def log_softmax(const double[:, ::1] scores, double[:, ::1] out, kernels=None):
+    """Fill `out` with log-probabilities: rows of NaN where a score is NaN or infinite."""
+    cdef const dcme_kernels *own = kernels_of(kernels)
+    cdef int64_t i, j, classes = scores.shape[1]
+    cdef double total
+    if not (0 < classes == out.shape[1] and scores.shape[0] == out.shape[0]):
+        raise ValueError("scores and log-probabilities do not fit together")
+    with nogil:
+        for i in range(scores.shape[0]):
+            total = own.log_sum_exp(&scores[i, 0], classes)
+            for j in range(classes):
+                out[i, j] = scores[i, j] - total
 
 
 cdef class Learner(Run):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.metrics import check_scores, log_softmax
 from dcme_w2v.classify.trainer import Weights, documents_at_once
+from dcme_w2v.core import kernels_named
 from dcme_w2v.parallel import ordered_map
 
 LEAST_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
@@ -68,11 +69,8 @@ def _selected(scores: NDArray[np.float32], classes: int, count: int) -> Top:
     """Return what `sorted_top` does, from scores in single precision, which are not sorted."""
     scores = np.ascontiguousarray(scores)
     best = np.empty((len(scores), count), dtype=np.int32)
-    check_scores(scores[:, :classes])
-    core.top_k(scores, classes, best)
-    shifted = scores[:, :classes].astype(np.float64)
-    largest = shifted.max(axis=1, keepdims=True)
-    shifted -= largest
-    chosen = np.take_along_axis(shifted, best, axis=1)
-    np.exp(shifted, out=shifted)
-    return best, chosen - np.log(shifted.sum(axis=1, keepdims=True))
+    log_p = np.empty((len(scores), count))
+    core.most_probable(scores, classes, best, log_p, np.empty(classes), kernels_named())
+    if np.isnan(log_p[:, 0]).any():
+        check_scores(scores[:, :classes])
+    return best, log_p

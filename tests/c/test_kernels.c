@@ -210,7 +210,33 @@ static void check_products(const dcme_kernels *kernels, int64_t count, int64_t s
     free(found), free(wanted), free(rows), free(x), free(p);
 }
 
+/* log(sum of exp) to the last bits for any count, and size of numbers; NaN at any place is found.
+ */
+static void check_log_sum_exp(const dcme_kernels *kernels, int64_t count, double scale) {
+    double *x = malloc((size_t)count * sizeof *x);
+    if (!x)
+        abort();
+    for (int64_t i = 0; i < count; i++)
+        x[i] = scale * (double)any_number();
+    double found = kernels->log_sum_exp(x, count),
+           wanted = dcme_kernels_scalar.log_sum_exp(x, count);
+    if (!(fabs(found - wanted) <= 1e-15 * (fabs(wanted) + 1))) {
+        printf("%s log_sum_exp of %d: %.17g, expected %.17g\n", kernels->name, (int)count, found,
+               wanted);
+        failures++;
+    }
+    x[below(count)] = below(2) ? NAN : below(2) ? -INFINITY : INFINITY;
+    if (!isnan(kernels->log_sum_exp(x, count))) {
+        printf("%s log_sum_exp of %d: infinity or NaN is not found\n", kernels->name, (int)count);
+        failures++;
+    }
+    free(x);
+}
+
 static void check(const dcme_kernels *kernels) {
+    for (int64_t count = 1; count <= 300; count++)
+        for (int magnitude = -3; magnitude < 4; magnitude++)
+            check_log_sum_exp(kernels, count, pow(10, magnitude));
     for (int64_t size = 1; size <= 80; size++)
         check_products(kernels, 1 + below(COUNT_MAX), size);
     for (int kind = 0; kind < KINDS; kind++) {
