@@ -31,6 +31,21 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.floa
     return block[start : start + rows * stride].reshape(rows, stride)
 
 
+def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a copy of rows as a table; see `new_table`.
+
+    Its memory may be memory that was freed, which is there at once and in huge pages where the
+    program keeps it.
+    """
+    count, dim = rows.shape
+    stride = core.row_stride(count, dim)
+    block = np.empty(count * stride + CACHE_LINE // 4, dtype=np.float32)
+    start = -block.ctypes.data % CACHE_LINE // 4
+    table = block[start : start + count * stride].reshape(count, stride)
+    table[:, :dim], table[:, dim:] = rows, 0
+    return table
+
+
 def _zeros(count: int) -> NDArray[np.float32]:
     """Return zeros, in huge pages where the system has them.
 

@@ -156,6 +156,21 @@ def test_errors_of_a_task_name_shard_and_worker(cluster, tmp_path):
         run_rounds(cluster, work(tmp_path, "missing"), ROUNDS)
 
 
+def test_the_program_sleeps_while_it_waits(cluster, monkeypatch):
+    looks, since = [], time.monotonic()
+    monkeypatch.setattr(cluster, "watch", lambda: looks.append(time.monotonic()))
+    cluster.wait([cluster.submit(time.sleep, 1)])
+    assert 2 <= len(looks) <= 20 * (time.monotonic() - since)  # every tenth of a second
+
+
+def test_workers_keep_freed_memory(cluster):
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    kept = {name: str(value) for name, value in engine.KEEP_MEMORY.items()}
+    for found in cluster._client.run(lambda: dict(os.environ)).values():
+        assert kept.items() <= found.items()
+        assert found["OMP_NUM_THREADS"] == "1"  # what Dask gives its workers
+
+
 def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):
     class Stopped(Exception):
         pass

@@ -46,6 +46,10 @@ CONFIG = {
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
 }
 
+# Freed memory of a worker is kept for the tables of the next round: every round needs several, and
+# getting the pages of new memory takes longer than copying them. For glibc; Dask sets the opposite.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
+
 Versions = tuple[str, str, str]
 
 
@@ -154,7 +158,7 @@ class DaskCluster(Cluster):
     def _pause(self, tasks: Sequence[_Task]) -> None:
         """Return when all tasks are over, or a tenth of a second has passed."""
         with contextlib.suppress(Exception):  # a lost scheduler: see `_look`
-            self._client.sync(_settled, [one.twin or one.future for one in tasks])
+            self._client.sync(_settled, self._client, [one.twin or one.future for one in tasks])
 
     def result(self, handle: Handle) -> Any:
         """Wait for a value and fetch it."""
@@ -260,13 +264,16 @@ class DaskCluster(Cluster):
                 one.worker = min(has.get(one.future.key, ()), default=None)
 
 
-async def _settled(futures: list[Any]) -> None:
-    """Wait for futures, but not long.
+async def _settled(client: Any, futures: list[Any]) -> None:
+    """Wait for futures of a client, but not long.
 
     An error that left the event loop would have a frame in its traceback that has the error: the
     futures of that frame would stay, and their values with them, until garbage is collected.
     """
-    with contextlib.suppress(Exception, asyncio.CancelledError):  # errors: see the futures
+    with (
+        client.as_current(),  # of which `wait` knows nothing otherwise
+        contextlib.suppress(Exception, asyncio.CancelledError),  # errors: see the futures
+    ):
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
 
 
@@ -373,6 +380,7 @@ def _started(workers: int, dashboard: bool, security: Any) -> Iterator[Any]:
     """Start worker processes that listen on the loopback interface only and die with this one."""
     try:
         with (
+            dask.config.set({"distributed.nanny.pre-spawn-environ": _environ()}),
             scratch_folder(SCRATCH) as folder,
             distributed.LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
@@ -393,6 +401,11 @@ def _started(workers: int, dashboard: bool, security: Any) -> Iterator[Any]:
             f"--cluster=local:{workers}: cannot start workers ({error}); a script that trains has "
             'to do so under if __name__ == "__main__"'
         ) from error
+
+
+def _environ() -> dict[str, Any]:
+    """Return the environment of worker processes: what Dask gives them, and `KEEP_MEMORY`."""
+    return {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
 
 
 class _Deaf(distributed.WorkerPlugin):

@@ -1,8 +1,9 @@
 """Rules that make one table of those that p shards have learned from the same start.
 
 Sums are in double precision and in the order of the shards: the result does not depend on who
-learned them. Matrices are multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts):
-it does not depend on the number of blocks either.
+learned them. A sum of changes is then turned in the precision of the tables. Matrices are
+multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts): the result does not depend
+on the number of blocks either.
 
 Legend: U row at the start of the round, W_k row that shard k has learned, Delta_k = W_k - U, c_k
 count of the row in shard k; E, lambda eigenvectors and eigenvalues of a table's matrix.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from dcme_w2v.parallel import one_blas_thread
 
 GRAINS = 64  # of a table; blocks consist of whole grains
+TERMS_MAX = 32  # of a sum of powers, which takes less time than two exponentials up to there
 
 Rows = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -113,9 +116,14 @@ def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) 
     found = []
     with one_blas_thread():
         for grain in grains(rows, block):
-            after = _sum([one[grain] for one in learned]) / len(learned)
-            extended = np.concatenate([after, np.ones((len(after), 1))], axis=1)
-            found.append((extended * weights[grain, None]).T @ extended)
+            extended = np.ones((grain.stop - grain.start, learned[0].shape[1] + 1))
+            after = extended[:, :-1]
+            after[:] = learned[0][grain]
+            for one in learned[1:]:
+                after += one[grain]
+            after /= len(learned)
+            extended *= np.sqrt(weights[grain, None])
+            found.append(extended.T @ extended)  # one matrix: half of the products
     return np.array(found)
 
 
@@ -143,14 +151,22 @@ def directions(parts: Sequence[Numbers], context: float) -> Directions:
     return Directions(np.maximum(values, 0), vectors)
 
 
-def share(x: Numbers, shards: int) -> Numbers:
+def share(x: NDArray[Any], shards: int) -> NDArray[Any]:
     """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))): what is kept of the sum of p changes.
 
     A shard goes the share 1 - e^(-x) of the way to the optimum, p shards one after the other
     1 - e^(-p x). From 1, the sum, where little was learned, to 1 / p, the mean.
     """
-    x = np.maximum(x, 1e-12)  # where the quotient is 0 / 0, and its limit 1
-    return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
+    if shards > TERMS_MAX:
+        x = np.maximum(x, 1e-12)  # where the quotient is 0 / 0, and its limit 1
+        return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
+    left: NDArray[Any] = np.exp(-x)  # g is the mean of its first p powers, from 0
+    found = np.ones_like(left)
+    for _ in range(shards - 1):
+        found *= left
+        found += 1
+    found /= shards
+    return found
 
 
 def curvature(
@@ -175,15 +191,18 @@ def curvature(
     shards = len(learned)
     if shards == 1:
         return learned[0]
-    mixed = np.empty_like(start)
+    mixed = np.empty(start.shape, dtype=np.float32)
+    values, vectors = found.values.astype(np.float32), found.vectors.astype(np.float32)
+    back, far = np.ascontiguousarray(vectors.T), steps.astype(np.float32)[:, None]
     with one_blas_thread():
         for grain in grains(rows, block):  # small enough for the processor's cache
-            before = start[grain].astype(np.float64)
-            change = np.zeros(before.shape)
-            for one in learned:
-                change += one[grain] - before
-            kept = share(steps[grain, None] * found.values, shards)
-            mixed[grain] = before + ((change @ found.vectors) * kept) @ found.vectors.T
+            before = start[grain]
+            change = np.subtract(learned[0][grain], before, dtype=np.float64)
+            for one in learned[1:]:
+                change += np.subtract(one[grain], before, dtype=np.float64)
+            turned = change.astype(np.float32) @ vectors
+            turned *= share(far[grain] * values, shards)
+            np.add(before, turned @ back, out=mixed[grain])
     return mixed
 
 

@@ -75,12 +75,15 @@ class Work(ABC):
     begins_anywhere : bool
         Whether each worker calls `begin` for itself, because that costs less than receiving the
         rows: zeros, for example.
+    writes_tables : bool
+        Whether `learn` changes the tables that it gets, which are copied for it then.
     """
 
     shards: int
     blocks: tuple[Block, ...]
     has_parts: bool = False
     begins_anywhere: bool = False
+    writes_tables: bool = True
 
     @abstractmethod
     def begin(self, block: Block) -> NDArray[Any]:
@@ -95,7 +98,7 @@ class Work(ABC):
 
     @abstractmethod
     def learn(self, number: int, shard: int, data: Any, tables: dict[str, NDArray[Any]]) -> Learned:
-        """Learn a shard in the round `number`, from 0; the tables may be written to."""
+        """Learn a shard in the round `number`, from 0; see `writes_tables`."""
 
     def part(self, number: int, block: Block, start: NDArray[Any], pieces: list[Any]) -> Any:
         """Return what `join` needs to know of a block; the arguments are those of `mix`."""
@@ -388,7 +391,8 @@ def _learn(
     data = work.load(shard, shared) if data is None else data
     for name in dict.fromkeys(block.table for block in work.blocks):
         of = [_start(work, b, t) for b, t in enumerate(tables) if work.blocks[b].table == name]
-        whole[name] = np.concatenate(of)  # a copy: other tasks read what is given
+        # a copy where it is written to: other tasks read what is given
+        whole[name] = np.concatenate(of) if work.writes_tables or len(of) > 1 else of[0]
     found = work.learn(number, shard, data, whole)
     seconds = round(time.monotonic() - since, 3)
     return found.pieces, {**found.note, "seconds": seconds}

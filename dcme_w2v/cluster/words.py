@@ -109,17 +109,17 @@ class Plan:
         if self.rounds > epochs:
             ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
         if not len(ids):
-            return [np.array(table) for table in tables], {**dict.fromkeys(DONE, 0), "loss": None}
+            return list(tables), {**dict.fromkeys(DONE, 0), "loss": None}
         steps = max(self.rounds, epochs)
         seed = seed_of(self.options.seed, shard)
-        training = Trainer(ids, counts, dataclasses.replace(self.options, epochs=steps, seed=seed))
-        training.input[:], training.output[:] = tables
+        options = dataclasses.replace(self.options, epochs=steps, seed=seed)
+        training = Trainer(ids, counts, options, start=tables)
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
         loss = progress.loss if math.isfinite(progress.loss) else None  # none sampled
         done |= {"loss": loss, "kernels": training.kernels}
-        return [np.array(training.input), np.array(training.output)], done
+        return [training.input, training.output], done
 
     def steps(
         self, number: int, counts: NDArray[np.int64], totals: Totals

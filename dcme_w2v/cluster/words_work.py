@@ -45,6 +45,7 @@ class WordsWork(Work):
     words: int
     shards: int
     blocks: tuple[Block, ...]
+    writes_tables: bool = False
 
     @property
     def has_parts(self) -> bool:  # type: ignore[override]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
-from dcme_w2v.core import core_options, kernels_named, new_table
+from dcme_w2v.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.engine import trainer as engine
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
@@ -31,6 +33,9 @@ class Trainer(engine.Trainer):
         variable DCME_W2V_KERNELS, or else the fastest that the machine supports.
     ngrams : WordNgrams, optional
         The character n-grams of the words, which have input vectors, too.
+    start : (ndarray of float32, ndarray of float32), optional
+        The input and the output vectors at the start, of shape (words, dim), which are copied;
+        by default random numbers and zeros. Not with n-grams.
 
     Attributes
     ----------
@@ -55,12 +60,16 @@ class Trainer(engine.Trainer):
         options: TrainOptions,
         kernels: str | None = None,
         ngrams: WordNgrams | None = None,
+        start: Sequence[NDArray[np.float32]] | None = None,
     ) -> None:
         self._ids = ids
         words = len(counts)
         rows = words + (ngrams.options.buckets if ngrams else 0)
-        input_table = new_table(rows, options.dim)
-        output_table = new_table(words, options.dim, as_for=rows)
+        if start is None:
+            input_table = new_table(rows, options.dim)
+            output_table = new_table(words, options.dim, as_for=rows)
+        else:
+            input_table, output_table = map(table_of, start)
         self.input = input_table[:words, : options.dim]
         self.output = output_table[:, : options.dim]
         self.subwords: Subwords | None = None
@@ -85,7 +94,8 @@ class Trainer(engine.Trainer):
             None if found is None else (found.of, found.odds, found.own, STEP),
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
-        core.initialise(input_table, options.dim, options.seed)
+        if start is None:
+            core.initialise(input_table, options.dim, options.seed)
         tables = {"vectors": self.input}  # in the order of the core's rows
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
