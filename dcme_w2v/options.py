@@ -300,7 +300,8 @@ class RoundsOptions(Checked):
     rounds: int | None = option(
         None,
         "number of exchanges of the shards' tables: a multiple of --epochs, or a divisor "
-        "(--cluster; default: 4 an epoch; more where a shard has over 10^7 tokens)",
+        "(--cluster; default: at least 20, or 5 times the shards if fewer; more where a shard has "
+        "over 10^7 tokens)",
         minimum=1,
         needs=("cluster",),
     )

@@ -77,7 +77,7 @@ def test_token_counts_of_shards_add_up(corpus, tmp_path, flags):
     assert tokens.pop("corpus") * 2 == sum(tokens.values())
     assert tokens["out_of_vocabulary"] > 0 < tokens["subsampled"]
     cluster = found["cluster"]
-    assert (cluster["shards"], cluster["rounds"]) == (3, 1 if "1" in flags else 8)
+    assert (cluster["shards"], cluster["rounds"]) == (3, 1 if "1" in flags else 16)
     assert cluster["mix"] == ("mean" if "mean" in flags else "curvature")
 
 
@@ -99,9 +99,9 @@ def test_a_resumed_run_writes_the_same_bytes(corpus, tmp_path, capsys):
     assert train(corpus, "v.bin", *line, "tables1", "--checkpoint", "state") == 0
     assert bytes_of("straight.bin") == bytes_of("v.bin")
     account = manifest(tmp_path / "v.bin")["tokens"]
-    shutil.rmtree("state/000008")
+    shutil.rmtree("state/000016")
     assert train(corpus, "w.bin", *line, "tables2", "--resume", "state", quiet=False) == 0
-    assert "resuming state/000007, in round 8" in capsys.readouterr().err
+    assert "resuming state/000015, in round 16" in capsys.readouterr().err
     assert bytes_of("w.bin") == bytes_of("v.bin")
     assert manifest(tmp_path / "w.bin")["tokens"] == account
     one, two = load_tables("tables1"), load_tables("tables2")
@@ -114,7 +114,7 @@ def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(corpus, capsy
     capsys.readouterr()
     for flags, said in {
         ("--shards", "4"): "--shards is 4 and was 3",
-        ("--rounds", "4"): "--rounds is 4 and was 8",
+        ("--rounds", "4"): "--rounds is 4 and was 16",
         ("--mix", "mean"): "--mix is mean and was curvature",
         ("--seed", "2"): "--seed is 2 and was 1",
     }.items():
@@ -130,12 +130,12 @@ def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(corpus, capsy
 def test_an_edited_checkpoint_is_one_line_of_error(corpus, capsys):
     line = [*ON, "--shards", "2"]
     assert train(corpus, "v.bin", *line, "--checkpoint", "state") == 0
-    record = Path("state/000008/checkpoint.json")
+    record = Path("state/000010/checkpoint.json")
     whole = json.loads(record.read_text())
     for edit in (
         {"notes": {**whole["notes"], "done": {"trained": 1}}},
         {"notes": {}},
-        {"position": {**whole["position"], "epoch": 9}},
+        {"position": {**whole["position"], "epoch": 11}},
         {"notes": {**whole["notes"], "blocks": [["input", 0, 3], ["output", 0, 43]]}},
     ):
         record.write_text(json.dumps({**whole, **edit}))
@@ -174,7 +174,7 @@ def test_shards_without_a_cluster_and_standard_input_are_errors(corpus, capsys):
 def test_python_trains_on_a_cluster_too(corpus):
     options = {"dim": 8, "epochs": 2, "cluster": "local:0", "shards": 2}
     v = dw.train(corpus, **options)
-    assert v.manifest["cluster"]["rounds"] == 8 and v.context.dim == 8
+    assert v.manifest["cluster"]["rounds"] == 10 and v.context.dim == 8
     with pytest.raises(ValueError, match="workers read the corpus from files"):
         dw.train([["a", "b"]] * 9, **options)
 
@@ -191,7 +191,7 @@ def test_the_log_has_the_rounds(corpus):
     assert train(corpus, "v.bin", *ON, "--shards", "2", "--log-json", "log") == 0
     events = [json.loads(line) for line in Path("log").read_text().splitlines()]
     rounds = [one for one in events if one["event"] == "round"]
-    assert [one["round"] for one in rounds] == list(range(1, 9))
+    assert [one["round"] for one in rounds] == list(range(1, 11))
     assert {"loss", "lr", "slowest", "median", "bytes", "seconds"} <= rounds[0].keys()
 
 
@@ -201,24 +201,26 @@ def test_a_dry_run_reports_when_a_cluster_is_worthwhile(corpus, capsys):
     for workers in (2, 8):
         assert run([*line, "--cluster", f"local:{workers}"]) == 0
         found[workers] = json.loads(capsys.readouterr().out)
-    assert (found[8]["shards"], found[8]["rounds"]) == (8, 8)
+    assert (found[8]["shards"], found[8]["rounds"]) == (8, 20)
     assert found[2]["cluster_pays_from_tokens"] > found[2]["tokens"]
     assert found[2]["epoch_seconds_on_the_cluster"] > found[2]["epoch_seconds_on_one_machine"]
+    assert found[2]["rounds"] == 10
     assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
     assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
     assert "--dry-run requires --shards" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [["--dry-run"], ["--output", "v.bin"]])
-def test_rounds_longer_than_measured_are_a_warning(corpus, flags, monkeypatch, capsys):
-    monkeypatch.setattr(words, "MEASURED", 100)
-    line = ["train", corpus, "--dim", "8", *ON, *flags]
-    assert run([*line, "--shards", "2", "--rounds", "2"]) == 0
-    err = capsys.readouterr().err
-    assert err.count("warning: a shard has 2,127 tokens in each of 2 rounds; ") == 1
-    assert "worse with more than 100: give more rounds" in err
-    assert run([*line, "--shards", "1"]) == 0
-    assert "not measured" not in capsys.readouterr().err
+def test_fewer_rounds_than_the_shards_need_are_a_warning(corpus, flags, capsys):
+    line = ["train", corpus, "--dim", "8", "--epochs", "2", "--cluster", "local:0", *flags]
+    for shards, rounds in [(2, 2), (3, 8)]:
+        assert run([*line, "--shards", str(shards), "--rounds", str(rounds)]) == 0
+        err = capsys.readouterr().err
+        assert err.count(f"warning: {shards} shards have --rounds={rounds}; vectors are ") == 1
+        assert f"worse with fewer than {words.rounds_needed(shards)}: give more" in err
+    for enough in (["1", "--rounds", "1"], ["2", "--rounds", "10"], ["3"]):
+        assert run([*line, "--shards", *enough]) == 0
+        assert "rounds" not in capsys.readouterr().err
 
 
 # ---- with workers ----

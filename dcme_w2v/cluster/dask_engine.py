@@ -271,7 +271,7 @@ async def _settled(client: Any, futures: list[Any]) -> None:
     futures of that frame would stay, and their values with them, until garbage is collected.
     """
     with (
-        client.as_current(),  # of which `wait` knows nothing otherwise
+        client.as_current(),  # which is not the default; `wait` uses that
         contextlib.suppress(Exception, asyncio.CancelledError),  # errors: see the futures
     ):
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]

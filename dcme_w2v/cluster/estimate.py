@@ -14,7 +14,9 @@ from dcme_w2v.options import TrainOptions
 from dcme_w2v.progress import Reporter
 from dcme_w2v.words.job import TrainJob
 
-NUMBERS_A_SECOND = 250e6  # tokens times dimensions that a thread learns, with 5 negative samples
+# Tokens times dimensions that a thread learns with 5 negative samples, by scripts/model_cluster.py
+# --measure (AVX-512, 100 dimensions; 1.4e9 with 300).
+NUMBERS_A_SECOND = 1.0e9
 BYTES_A_SECOND = 1.25e9  # 10 Gbit/s
 TASK_SECONDS = 0.0024  # that the scheduler takes for a task
 BLOCKS = 32
@@ -77,6 +79,6 @@ def plan_of(
     """Return `estimate` of options that need not be resolved; warn of long rounds."""
     check_mixed(options)
     found = estimate(job, resolved_for(options, words, shards_of(job)), words, tokens)
-    if warning := warning_of(tokens, found["shards"], found["rounds"], options.epochs):
+    if warning := warning_of(found["shards"], found["rounds"]):
         reporter.message(warning)
     return found

@@ -215,7 +215,7 @@ class _Session:
         check_classes(self.job.classes, len(counted.vocabulary))
         options = resolved_for(options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
-        if warning := warning_of(counted.tokens, shards, rounds, options.epochs):
+        if warning := warning_of(shards, rounds):
             self.reporter.message(warning)
         self.plan = Plan(options, shards, rounds)
         words = len(counted.vocabulary)

@@ -29,8 +29,10 @@ SLOPE = 0.3  # of the logistic function, fitted; from 0.15 to 0.5 results are th
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # what becomes of a token
 RAISED = 1.5  # times the learning rate of one machine, where there are several shards
-ROUNDS_AN_EPOCH, TOKENS_A_ROUND = 4, 10_000_000  # by default: at least, and of a shard at most
-MEASURED = 1_000_000  # tokens of a shard and round above which vectors were worse
+# With as many rounds vectors are as good as those of one machine (docs/results/cluster.md):
+# ROUNDS_A_SHARD for each shard, but not more than ROUNDS_ENOUGH.
+ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
+TOKENS_A_ROUND = 10_000_000  # by default, of a shard, at most
 TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 
@@ -211,17 +213,21 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
         return rounds
     if shards == 1:
         return epochs
-    return epochs * max(ROUNDS_AN_EPOCH, -(-tokens // shards // TOKENS_A_ROUND))
+    return epochs * max(-(-rounds_needed(shards) // epochs), -(-tokens // shards // TOKENS_A_ROUND))
 
 
-def warning_of(tokens: int, shards: int, rounds: int, epochs: int) -> str | None:
-    """Return a warning about rounds that are longer than those that were measured."""
-    of_round = tokens * epochs // shards // rounds
-    if shards == 1 or of_round <= MEASURED:
+def rounds_needed(shards: int) -> int:
+    """Return the number of rounds that several shards need."""
+    return min(ROUNDS_ENOUGH, ROUNDS_A_SHARD * shards)
+
+
+def warning_of(shards: int, rounds: int) -> str | None:
+    """Return a warning about fewer rounds than the shards need, whatever their length."""
+    if shards == 1 or rounds >= rounds_needed(shards):
         return None
     return (
-        f"warning: a shard has {of_round:,} tokens in each of {rounds:,} rounds; vectors are "
-        f"worse with more than {MEASURED:,}: give more rounds"
+        f"warning: {shards} shards have --rounds={rounds}; vectors are worse with fewer than "
+        f"{rounds_needed(shards)}: give more"
     )
 
 
