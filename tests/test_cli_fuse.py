@@ -193,7 +193,7 @@ ERRORS = [
     ("fit labelled.tsv --unlabelled texts.txt --output m --folds 1", "--folds 1"),
     ("fit - --unlabelled - --output m", "standard input can be read once"),
     ("fit labelled.tsv --unlabelled u.npz --output m", "text and vectors"),
-    ("fit wide.svm --unlabelled negative.svm --output m", "row 0, column 1: is -1;"),
+    ("fit wide.svm --unlabelled negative.svm --output m", "unlabelled row 0, column 1: is -1;"),
     ("fit wide.svm --unlabelled infinite.svm --output m", "not a finite number"),
     ("fit l2.npz --labels l2.txt --unlabelled u.npz --output m", "l2.npz: 2, u.npz: 3"),
     ("fit labelled.tsv --resume-statistics p.npz --output m", "give it by --reference"),

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dcme_w2v import FusedFeatures
+from dcme_w2v.errors import UsageError
 from dcme_w2v.fused import estimator as module
 from dcme_w2v.fused.options import FusedOptions
 
@@ -140,3 +141,11 @@ def test_invalid_training_data():
 def test_the_example_of_the_docstring():
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
+
+
+@pytest.mark.parametrize(("value", "said"), [(-1.0, "Negative values"), (1e6, "Values too large")])
+def test_values_that_sums_cannot_take(value, said):
+    rows = csr_matrix(np.ones((6, 2), dtype=np.float32))
+    rows.data[5] = value
+    with pytest.raises(UsageError, match=f"{said} in data: row 2, column 1: is "):
+        FusedFeatures().fit(rows, [0, 1, 0, 1, -1, -1])

@@ -11,6 +11,7 @@ from dcme_w2v.fused.options import FusedOptions
 from dcme_w2v.fused.parts import Identity, read_parts, write_part
 from dcme_w2v.fused.statistics import (
     CUT,
+    LARGEST_COUNT,
     UNIT,
     Statistics,
     check_values,
@@ -183,6 +184,38 @@ def test_parts_of_other_statistics_are_named(tmp_path, change, said):
     write_part(path, counted(*rows_and_probabilities()), Identity(**{**vars(IDENTITY), **change}))
     with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
         read_parts([path], IDENTITY)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"joint": 3 * 65536},
+        {"counts": 1 << 40},
+        {"joint": -1},
+        {"prior": 1000},
+        {"documents": 0},
+        {"documents": -5, "empty": -9},
+    ],
+)
+def test_parts_that_no_documents_have(tmp_path, change):
+    """Sums that are too large would overflow where parts are added."""
+    path, sums = str(tmp_path / "p.npz"), counted(*rows_and_probabilities())
+    for name, value in change.items():
+        by = value if name in ("joint", "counts", "prior") else 1
+        setattr(sums, name, getattr(sums, name) * by if by != 1 else value)
+    write_part(path, sums, IDENTITY)
+    with pytest.raises(FormatError, match=r"p\.npz: its sums are wrong"):
+        read_parts([path], IDENTITY)
+
+
+def test_too_many_documents_for_the_sums():
+    """Each part is below the largest sum, both together are not."""
+    sums = counted(*rows_and_probabilities())
+    times = LARGEST_COUNT // int(sums.counts.max())
+    sums.joint *= times
+    sums.counts *= times
+    with pytest.raises(UsageError, match="too many"):
+        sums += sums.copy()
 
 
 def test_damaged_parts(tmp_path):

@@ -100,7 +100,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         try:
             check_values(matrix)
         except UsageError as error:
-            raise UsageError(f"Negative values in data: {error.message}") from None
+            kind = "Negative values" if matrix.data.min() < 0 else "Values too large"
+            raise UsageError(f"{kind} in data: {error.message}") from None
         labelled = csr_matrix(matrix[~unlabelled])
         others = csr_matrix(matrix[unlabelled]) if unlabelled.any() else labelled
         options = resolved(options_of(self), len(numbers_of), len(self.classes_))

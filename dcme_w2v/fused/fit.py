@@ -151,8 +151,8 @@ def check_data(data: Data, names: list[str] | None = None, counted: bool = False
         The message says what is missing.
     """
     options, count = data.options, len(np.unique(data.groups))
-    for rows in (data.labelled, data.unlabelled):
-        check_values(rows.matrix)
+    check_values(data.labelled.matrix, "labelled")
+    check_values(data.unlabelled.matrix, "unlabelled")
     if count < 2:
         raise CorpusError(f"there is {count} labelled document; give two or more")
     if options.folds > count:

@@ -122,9 +122,7 @@ def _read(path: str, identity: Identity) -> Statistics:
     whole = all(arrays[name].dtype == np.int64 for name in _ARRAYS[:3])
     if not whole or joint.ndim != 2 or sizes != (joint.shape[:1], joint.shape[1:]):
         raise FormatError(f"{path}: its sums do not fit together; write it again")
-    if (
-        joint.shape[1] != len(identity.classes)
-        or min(int(arrays[name].min(initial=0)) for name in _ARRAYS[:3]) < 0
-    ):
+    found = Statistics(joint, arrays["counts"], arrays["prior"], *counts)
+    if joint.shape[1] != len(identity.classes) or not found.is_possible():
         raise FormatError(f"{path}: its sums are wrong; write it again")
-    return Statistics(joint, arrays["counts"], arrays["prior"], *counts)
+    return found

@@ -23,7 +23,7 @@ UNIT = 65536
 CUT = 0.001  # probabilities below this count as 0
 LINE = 8  # integers of a cache line
 PROBABILITIES = 1 << 20  # added at once, at least
-_LARGEST_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
+LARGEST_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
 
 
 @dataclass
@@ -95,7 +95,10 @@ class Statistics:
         )
         self.documents += matrix.shape[0]
         self.empty += int((np.diff(matrix.indptr) == 0).sum())
-        if len(self.counts) and int(self.counts.max()) > _LARGEST_COUNT:
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if int(self.counts.max(initial=0)) > LARGEST_COUNT:
             raise UsageError(
                 "the unlabelled documents are too many for the sums; use smaller values"
             )
@@ -112,7 +115,19 @@ class Statistics:
         self.prior += other.prior
         self.documents += other.documents
         self.empty += other.empty
+        self._check_size()
         return self
+
+    def is_possible(self) -> bool:
+        """Return whether documents can have such sums: none is negative or too large."""
+        return (
+            0 <= self.empty <= self.documents
+            and int(self.prior.min(initial=0)) >= 0
+            and int(self.prior.max(initial=0)) <= self.documents * UNIT
+            and int(self.counts.max(initial=0)) <= LARGEST_COUNT
+            and int(self.joint.min(initial=0)) >= 0
+            and bool((self.joint <= (self.counts * UNIT)[:, None]).all())
+        )
 
     def copy(self) -> Statistics:
         """Return sums of their own."""
@@ -120,8 +135,14 @@ class Statistics:
         return dataclasses.replace(self, **arrays)
 
 
-def check_values(matrix: csr_matrix) -> None:
+def check_values(matrix: csr_matrix, what: str = "") -> None:
     """Raise unless no value is negative or too large for the sums.
+
+    Parameters
+    ----------
+    matrix : csr_matrix
+    what : str, optional
+        Kind of its rows, for the message.
 
     Raises
     ------
@@ -131,10 +152,10 @@ def check_values(matrix: csr_matrix) -> None:
     wrong = np.flatnonzero(~((matrix.data >= 0) & (matrix.data < core.LARGEST)))
     if len(wrong):
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
-        value = matrix.data[wrong[0]]
+        value, place = matrix.data[wrong[0]], f"row {row}, column {matrix.indices[wrong[0]]}"
         raise UsageError(
-            f"row {row}, column {matrix.indices[wrong[0]]}: is {value:g}; fused features need "
-            f"values from 0 to {core.LARGEST:g}"
+            f"{what} {place}: is {value:g}; ".lstrip()
+            + f"fused features need values from 0 to {core.LARGEST:g}"
         )
 
 
