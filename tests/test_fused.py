@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.fused import choose, domain, initial
 from dcme_w2v.fused.evidence import evidence_of, pairs_of
-from dcme_w2v.fused.fit import Data, Fitted, check_data, fit, fit_out_of_fold
+from dcme_w2v.fused.fit import Data, Fitted, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.fused.initial import Rows
 from dcme_w2v.fused.model import FusedModel
 from dcme_w2v.fused.options import FusedOptions, ShrinkOptions, kept_pairs, resolved
@@ -215,6 +215,29 @@ def test_cross_validation_chooses_the_best_candidate():
     assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
     assert found.final == choose.CANDIDATES[choice["chosen"]][2]
     assert accuracy(found) > 0.7
+
+
+@pytest.mark.parametrize("impact", ["log", "paper"])
+def test_the_surest_decisions_teach_and_the_fused_models_scores_are_added(impact):
+    # Feature 0 is only in documents of which the fused model is not sure, feature 1 in none.
+    random = np.random.default_rng(4)
+    labels = np.arange(120) % CLASSES
+    rows = np.zeros((120, CLASSES + 2), dtype=np.float32)
+    rows[np.arange(120), labels + 2] = 1
+    unsure = np.sort(random.permutation(np.arange(20, 120))[:25])
+    rows[unsure, 2:], rows[unsure, 0] = 0, 1
+    labelled, others = csr_matrix(rows[:20]), csr_matrix(rows[20:])
+    options = resolved(FusedOptions(threads=1, impact=impact), 20, CLASSES)
+    data = Data(labelled, labels[:20], others, CLASSES, options)
+    fused = initial.train(labelled, labels[:20], CLASSES, 1e-5, 1)
+    table = np.zeros((CLASSES + 3, CLASSES), dtype=np.float32)
+    table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
+    fused.set(table)
+    found = distill(data, Fitted(fused, "tied", binary=impact == "paper")).weights.get()
+    np.testing.assert_array_equal(found[0], 0)
+    added = table[1] / 2 if impact == "log" else np.zeros(CLASSES)
+    np.testing.assert_allclose(found[1], added, rtol=1e-6)
+    assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
 
 
 def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_domain():

@@ -49,9 +49,9 @@ class FusedOptions(Checked):
     )
     final: str | None = option(
         None,
-        "final model: maxent trained on the fused model's decisions (teach), a weight a level "
-        "(tied), that and the initial model's scores (beside), or maxent on a column for each "
-        "level and class (columns) (default: teach; paper: tied)",
+        "final model: maxent trained on the fused model's surest decisions (teach), a weight a "
+        "level (tied), that and the initial model's scores (beside), or maxent on a column for "
+        "each level and class (columns) (default: teach; paper: tied)",
         choices=FINALS,
     )
     folds: int = option(
