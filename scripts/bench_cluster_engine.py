@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,9 +29,10 @@ from numpy.typing import NDArray
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.folder import Block
-from dcme_w2v.cluster.rounds import Learned, Work, begun, blocks_of, learn, mix, shards_of
+from dcme_w2v.cluster.rounds import Learned, Work, begun, blocks_of, learn, mix, notes_of, shards_of
 
 DIM = 100
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 COLUMNS = [
     "tables, MB", "workers", "blocks", "rounds", "merge, mean",
     "merge, most", "spread, most", "scheduler, MB", "a worker at most, MB",
@@ -90,6 +93,7 @@ def measured(workers: int, megabytes: int, rounds: int) -> list[str]:
         for number in range(rounds):
             before = cluster.figures()["bytes_sent"]
             learned = learn(cluster, work, number, data, rows)
+            notes_of(cluster, learned)
             between = cluster.figures()["bytes_sent"]
             rows = mix(cluster, work, number, rows, learned)
             del learned
@@ -129,15 +133,21 @@ def started(workers: int) -> Iterator[tuple[Path, int]]:
 
 
 def run(stack: contextlib.ExitStack, *command: str) -> int:
-    """Start a program of Dask that ends with the stack."""
+    """Start a program of Dask that ends with the stack, or when this one is killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", "dask", *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        preexec_fn=die_with_parent,
     )
     stack.callback(process.wait)
     stack.callback(process.terminate)
     return process.pid
+
+
+def die_with_parent() -> None:
+    """Let the system end this process when its parent is gone (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 if __name__ == "__main__":

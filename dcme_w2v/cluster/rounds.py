@@ -1,7 +1,8 @@
 """Rounds: p shards learn apart from the same tables, whose rows are then mixed, block by block.
 
 A round is p tasks that learn, p * B that pick the rows of one block out of what a shard has learned
-(where that is, so that only the picked rows are sent), and B that mix. What is learned and how it
+(where that is, so that only the picked rows are sent), and B that mix. Each block stays on one
+worker: there its rows of the last round are, and those of one shard. What is learned and how it
 is mixed is a `Work`: this module has no knowledge of words and classes.
 """
 
@@ -272,7 +273,7 @@ def shards_of(cluster: Cluster, work: Work, shared: Handle | None = None) -> lis
 
 def notes_of(cluster: Cluster, learned: Sequence[Handle]) -> list[dict[str, Any]]:
     """Return the notes of what the shards have learned, with its `seconds`."""
-    noted = [cluster.submit(_note, one, near=one) for one in learned]
+    noted = [cluster.submit(_pick, one, None, near=one) for one in learned]
     return [dict(cluster.result(one)) for one in noted]
 
 
@@ -341,14 +342,14 @@ def mix(
     joined: Handle | None = None
     if work.has_parts:
         parts = [
-            cluster.submit(_part, work, number, b, start[b], picks[b])
+            cluster.submit(_part, work, number, b, start[b], picks[b], near=b)
             for b in range(len(work.blocks))
         ]
         joined = cluster.submit(work.join, number, parts, label=f"round {number + 1}")
     mixed = [
         cluster.submit(
             _mix, work, number, b, start[b], picks[b], joined, files,
-            label=f"rows {block.rows.start} to {block.rows.stop} in round {number + 1}",
+            label=f"rows {block.rows.start} to {block.rows.stop} in round {number + 1}", near=b,
         )
         for b, block in enumerate(work.blocks)
     ]  # fmt: skip
@@ -360,14 +361,14 @@ def begun(cluster: Cluster, work: Work) -> Rows:
     """Return the tables before the first round."""
     if work.begins_anywhere:
         return [None] * len(work.blocks)
-    found = [cluster.submit(work.begin, block) for block in work.blocks]
+    found = [cluster.submit(work.begin, block, near=b) for b, block in enumerate(work.blocks)]
     cluster.wait(found)
     return found
 
 
 def _read(cluster: Cluster, work: Work, number: int, saved: RoundFiles) -> Rows:
     """Return the tables that were saved after so many rounds."""
-    found = [cluster.submit(saved.read, number, b) for b in range(len(work.blocks))]
+    found = [cluster.submit(saved.read, number, b, near=b) for b in range(len(work.blocks))]
     cluster.wait(found)
     return found
 
@@ -398,12 +399,13 @@ def _learn(
     return found.pieces, {**found.note, "seconds": seconds}
 
 
-def _note(learned: tuple[list[Any], dict[str, Any]]) -> dict[str, Any]:
-    return dict(learned[1])
+def _pick(learned: tuple[list[Any], dict[str, Any]], block: int | None) -> Any:
+    """Return the rows of a block, or the note.
 
-
-def _pick(learned: tuple[list[Any], dict[str, Any]], block: int) -> Any:
-    return learned[0][block]
+    The notes are picked first: then Dask has seen how short these tasks are. Tasks of unknown
+    duration move to idle workers, with all that they pick from.
+    """
+    return dict(learned[1]) if block is None else learned[0][block]
 
 
 def _start(work: Work, block: int, rows: NDArray[Any] | None) -> NDArray[Any]:
