@@ -46,6 +46,15 @@ def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return table
 
 
+def in_cache_lines(rows: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return a copy of rows of bytes whose first one starts at a cache line; see `new_table`."""
+    block = _zeros(-(-rows.size // 4) + CACHE_LINE // 4)
+    start = -block.ctypes.data % CACHE_LINE
+    copy = block.view(np.int8)[start : start + rows.size].reshape(rows.shape)
+    copy[:] = rows
+    return copy
+
+
 def _zeros(count: int) -> NDArray[np.float32]:
     """Return zeros, in huge pages where the system has them.
 

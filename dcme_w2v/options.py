@@ -135,20 +135,24 @@ class TrainOptions(Checked):
         maximum=2.0,
     )
     clusters: int = option(
-        20, "number of dual clusters (dcme)", minimum=1, maximum=4096, only={"objective": ("dcme",)}
+        20,
+        "number of dual clusters (dcme)",
+        minimum=1,
+        maximum=4096,
+        only={"objective": ("dcme",), "block": (1,)},
     )
     top_items: int = option(
         10,
         "most probable words of a cluster, updated at each target (dcme)",
         minimum=0,
         maximum=4096,
-        only={"objective": ("dcme",)},
+        only={"objective": ("dcme",), "block": (1,)},
     )
     beta: float = option(
         1.0,
         "update a cluster's centre after X times as many targets as there are words (dcme)",
         above=0.0,
-        only={"objective": ("dcme",)},
+        only={"objective": ("dcme",), "block": (1,)},
     )
     dcme_update: str = option(
         "robust",
@@ -203,6 +207,14 @@ class TrainOptions(Checked):
         "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
         minimum=0,
         maximum=255,
+    )
+    block: int = option(
+        1,
+        "number of neighbouring targets that share their negative samples, which takes less time; "
+        "16 is usual, with 32 samples (cbow; requires --window-mode=fixed or linear)",
+        minimum=1,
+        maximum=16,
+        only={"model": ("cbow",), "objective": ("ns", "nce", "dcme")},
     )
     threads: int | None = threads_option(word2vec="threads")
     seed: int = seed_option()

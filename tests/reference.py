@@ -97,6 +97,8 @@ class Reference:
         learn = {"skipgram": self.skipgram, "cbow": self.cbow_lazy}[self.options.model]
         if (self.options.model, self.options.window_mode) == ("cbow", "shrink"):
             learn = self.cbow
+        if self.options.block > 1:
+            learn = self.cbow_blocks
         for index, shard in enumerate(self.shards):
             name = (self.options.seed, number, index)
             self.windows = Stream(*name, WINDOW)
@@ -133,10 +135,13 @@ class Reference:
 
     def step(self, target, h, rate):
         gradient, loss = self.objective.step(target, h, rate)
+        self.sample(loss)
+        return gradient
+
+    def sample(self, loss):
         if self.seen % self.loss_every == 0:
             self.losses.append(loss)
         self.seen += 1
-        return gradient
 
     def step_at(self, t, sentence, h, rate):
         """With word order, the neighbours' own rows are in h, and are updated at once."""
@@ -179,9 +184,6 @@ class Reference:
         c, n = self.options.window, len(sentence)
         rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
 
-        def leave(position):
-            self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
-
         for t in range(len(sentence)):
             if t + c < n:
                 rows[t + c] = self.input[sentence[t + c]]
@@ -190,10 +192,60 @@ class Reference:
             gradient = self.step_at(t, sentence, weights @ rows[places] / weights.sum(), rate)
             owed[places] += np.outer(weights * self.share(weights), gradient)
             if t >= c:
-                leave(t - c)
+                self.leave(sentence, t - c, owed, rate)
         for position in range(max(0, n - c), n):
-            leave(position)
+            self.leave(sentence, position, owed, rate)
         self.trained += n
+
+    def cbow_blocks(self, sentence, rate):
+        """As `cbow_lazy`, in blocks of nearly equal length, whose contexts come first."""
+        c, n = self.options.window, len(sentence)
+        rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
+        blocks = -(-n // self.options.block)
+        for b in range(blocks):
+            block = range(n * b // blocks, n * (b + 1) // blocks)
+            for t in block:  # rows that enter the window
+                first = 0 if t == 0 else t + c
+                rows[first : t + c + 1] = self.input[sentence[first : t + c + 1]]
+            places = [np.array(around(t, c, n)) for t in block]
+            weights = [self.weights(of - t) for t, of in zip(block, places, strict=True)]
+            contexts = np.array([
+                w @ rows[of] / w.sum() for w, of in zip(weights, places, strict=True)
+            ])  # fmt: skip
+            gradients = self.step_block(block, sentence, contexts, rate)
+            for t, of, w, gradient in zip(block, places, weights, gradients, strict=True):
+                owed[of] += np.outer(w * self.share(w), gradient)
+                if t >= c:
+                    self.leave(sentence, t - c, owed, rate)
+        for position in range(max(0, n - c), n):
+            self.leave(sentence, position, owed, rate)
+        self.trained += n
+
+    def leave(self, sentence, position, owed, rate):
+        """The row of a position is updated."""
+        self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
+
+    def step_block(self, block, sentence, contexts, rate):
+        n, contexts = len(sentence), contexts.copy()
+        of_classes = np.zeros((len(block), len(self.output)))
+        near = {
+            t: [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < n)
+            for t in block if self.options.word_order
+        }  # fmt: skip
+        for i, t in enumerate(near):
+            contexts[i] += sum(table[sentence[p]] for table, p in near[t])
+            if self.classes is not None:
+                left = sentence[t - 1] if t > 0 else None
+                right = sentence[t + 1] if t + 1 < n else None
+                of_classes[i] = self.classes.scores(sentence[t], left, right)
+        targets = [sentence[t] for t in block]
+        gradients, losses = self.objective.step_block(targets, contexts, of_classes, rate)
+        for loss in losses:
+            self.sample(loss)
+        for gradient, places in zip(gradients, near.values(), strict=False):
+            for table, p in places:
+                table[sentence[p]] += 4 * rate * gradient
+        return gradients
 
     def skipgram(self, sentence, rate):
         """The row of a word predicts the words around it, one by one."""

@@ -99,6 +99,47 @@ class Noise:
         return gradient, loss
 
 
+class SharedNoise:
+    """Targets of a block share their samples; for `dcme` they stand for 16 virtual ones.
+
+    Steps are implicit: a rate is divided by 1 + rate |h|^2 / 4 and more.
+    """
+
+    def __init__(self, counts, options, output):
+        weights = counts.astype(float) ** options.noise_power
+        self.output, self.alias, self.draws = output, Alias(weights), options.negative
+        virtual = 16 if options.objective == "dcme" else self.draws
+        self.weight = virtual / self.draws
+        self.offset = np.zeros(len(counts))
+        if options.objective != "ns":
+            self.offset = np.log(virtual * weights / weights.sum()) - prior(counts, options)
+
+    def begin(self, stream):
+        self.stream = stream
+        self.randoms = [stream.next() for _ in range(self.draws)]
+
+    def words(self):
+        words = [self.alias.draw(random) for random in self.randoms]
+        self.randoms = [self.stream.next() for _ in range(self.draws)]
+        return np.array(words)
+
+    def step_block(self, targets, contexts, of_classes, rate):
+        """Return the directions, one for each target, and the losses."""
+        targets, noise = np.array(targets), self.words()
+        scores = contexts @ self.output.T - self.offset + of_classes
+        own, others = scores[np.arange(len(targets)), targets], scores[:, noise]
+        is_noise = noise != targets[:, None]
+        losses = np.logaddexp(0, -own)
+        losses += self.weight * (np.logaddexp(0, others) * is_noise).sum(axis=1)
+        weights = -self.weight * expit(others) * is_noise
+        gradient = weights @ self.output[noise] + expit(-own)[:, None] * self.output[targets]
+        squares = (contexts**2).sum(axis=1)
+        rates = rate / (1 + rate * max(1, self.weight) / 4 * squares)
+        np.add.at(self.output, noise, (rates[:, None] * weights).T @ contexts)
+        np.add.at(self.output, targets, (rates * expit(-own))[:, None] * contexts)
+        return gradient, losses
+
+
 class Clusters:
     """Centres alpha (K, N), u = V alpha, entropies; nearest() is (9).
 
@@ -306,4 +347,7 @@ class Tree:
         return gradient, loss
 
 
-OBJECTIVES = {"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust, "hs": Tree}
+OBJECTIVES = {
+    **{"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust, "hs": Tree},
+    "block": SharedNoise,
+}

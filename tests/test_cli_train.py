@@ -76,22 +76,26 @@ def test_explicit_options_override_a_preset(tmp_path, corpus):
 
 
 @pytest.mark.parametrize(
-    ("flags", "word_order", "classes"),
+    ("flags", "word_order", "classes", "block"),
     [
-        (["--neighbor-classes", "0"], True, 0),
-        (["--dcme-update", "paper"], True, 0),
-        (["--model", "skipgram"], False, 0),
-        (["-hs", "1"], False, 0),
-        (["--objective", "ns", "--subwords", "3-3", "--buckets", "20"], False, 0),
+        (["--neighbor-classes", "0"], True, 0, 16),
+        (["--dcme-update", "paper"], True, 0, 1),
+        (["--window-mode", "shrink"], True, 63, 1),
+        (["--block", "1"], True, 63, 1),
+        (["--model", "skipgram"], False, 0, 1),
+        (["-hs", "1"], False, 0, 1),
+        (["--objective", "ns", "--subwords", "3-3", "--buckets", "20"], False, 0, 1),
     ],
 )
-def test_a_preset_has_word_order_where_it_is_supported(
-    tmp_path, corpus, flags, word_order, classes
+def test_a_preset_has_word_order_and_blocks_where_they_are_supported(
+    tmp_path, corpus, flags, word_order, classes, block
 ):
     output = tmp_path / "v.bin"
     assert train(corpus, output, "--preset", "likelihood", "--epochs", "1", *flags) == 0
     used = manifest(output)["options"]
     assert (used["word_order"], used["neighbor_classes"]) == (word_order, classes)
+    samples = 0 if "-hs" in flags else 32 if block > 1 else 15
+    assert (used["block"], used["negative"]) == (block, samples)
 
 
 @pytest.mark.parametrize(("objective", "words"), [("ns", 10), ("nce", 5), ("dcme", 10)])

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.presets import PRESETS
@@ -36,3 +37,22 @@ def test_default_sample_depends_on_the_vocabulary_size():
     assert sample(1000) == 0.01 and sample(5) == 1
     assert sample(1000, sample=1e-5) == 1e-5
     assert sample(1000, model="skipgram") == sample(5, objective="dcme") == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("flag", "given"),
+    [
+        ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
+        ("objective=hs", {"objective": "hs", "window_mode": "fixed"}),
+        ("window_mode=shrink", {}),
+        (
+            "dcme_update=paper",
+            {"objective": "dcme", "dcme_update": "paper", "window_mode": "linear"},
+        ),
+        ("negative=0", {"objective": "dcme", "negative": 0, "window_mode": "fixed"}),
+    ],
+)
+def test_blocks_are_refused_where_they_are_not_supported(flag, given):
+    with pytest.raises(UsageError, match=f"block=16: is not supported with {flag}; "):
+        resolved(TrainOptions(**given, block=16))
+    assert resolved(TrainOptions(**given, block=1)).block == 1

@@ -58,6 +58,7 @@ def run_reference(text, options):
     for seed in range(1, 20):
         chosen = resolved(TrainOptions(**SMALL | options, seed=seed))
         kind = chosen.dcme_update if chosen.objective == "dcme" else chosen.objective
+        kind = "block" if chosen.block > 1 else kind
         reference = Reference(*text, chosen, OBJECTIVES[kind])
         if chosen.neighbor_classes:
             reference.classes = ReferenceClasses(text[0], len(text[1]), chosen.neighbor_classes)
@@ -151,6 +152,23 @@ def test_word_order(objective, mode):
 def test_classes_of_neighbours(objective, mode):
     options = {"window_mode": mode, "gradient": "exact", "word_order": True, "neighbor_classes": 7}
     compare(corpus(tokens=9000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
+
+
+@pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"block": 16},
+        {"block": 2, "negative": 12, "noise_power": 1.0},  # many samples are targets
+        {"block": 5, "window": 40, "dim": 33, "sample": 0.0},
+        {"block": 7, "negative": 1, "window_mode": "linear", "input_rate": 3.0},
+        {"block": 16, "word_order": True},
+        {"block": 3, "word_order": True, "neighbor_classes": 7, "gradient": "word2vec"},
+    ],
+)
+def test_blocks_share_samples(objective, options):
+    given = {"objective": objective, "window_mode": "fixed", "gradient": "exact", "epochs": 1}
+    compare(corpus(tokens=9000), given | options)
 
 
 def test_idle_clusters_are_restarted():

@@ -237,14 +237,17 @@ def test_deferred_updates_of_top_items_are_applied(update):
     assert lost < 0.02
 
 
-@pytest.mark.parametrize("objective", ["ns", "nce"])
+@pytest.mark.parametrize(
+    "objective",
+    [{"objective": "ns"}, {"objective": "nce"}, {"block": 16, "window_mode": "fixed"}],
+)
 @pytest.mark.parametrize("words", [30, 400])  # threads have copies of the 256 most frequent
 def test_row_replicas_of_threads_are_synchronised(objective, words):
     random = np.random.default_rng(1)
     text = encoded([random.integers(words, size=25) for _ in range(20)])  # one shard, as above
     tables = []
     for threads in (1, 2):
-        options = options_of({"objective": objective, "threads": threads}, epochs=20, sample=0.0)
+        options = options_of({**objective, "threads": threads}, epochs=20, sample=0.0)
         tables.append(trained(text, options).output)
     assert np.abs(tables[0]).max() > 0.1
     assert np.allclose(tables[0], tables[1], atol=1e-5)

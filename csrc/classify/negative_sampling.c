@@ -7,9 +7,9 @@
  * class 1/C and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j
  * . x learn log p_j - log(k q_j).
  */
-#include "objectives/negative_sampling.h"
 #include "classify/objective.h"
 #include "common/alias.h"
+#include "objectives/noise.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -32,6 +32,7 @@ typedef struct {
     int32_t gradient;
     int32_t word_order;
     int32_t neighbor_classes;
+    int32_t block;
     int32_t threads;
     int64_t seed;
     int32_t deterministic;

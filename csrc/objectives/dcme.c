@@ -179,6 +179,7 @@ static void seed(void *thread, uint64_t stream) {
 static void prefetch(void *thread, int32_t target) {
     const dcme_model *model = ((thread_state *)thread)->shared->proposals.clusters.model;
     dcme_prefetch(model->output + target * model->stride, model->stride);
+    dcme_class_prefetch(model, target, 1);
 }
 
 /* A cluster that enough instances have used gets a new centre. If another thread is at this
@@ -232,7 +233,7 @@ static void prepare(thread_state *me, int64_t z) {
         ready->words[d] = word;
         dcme_prefetch(model->output + word * model->stride, model->stride);
         __builtin_prefetch(&proposal->bias[word]);
-        dcme_class_prefetch(model, word);
+        dcme_class_prefetch(model, word, 0);
         ready->randoms[d] = dcme_random(&me->stream);
         __builtin_prefetch(&proposal->cells[dcme_alias_cell(ready->randoms[d], model->items)]);
     }

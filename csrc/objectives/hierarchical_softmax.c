@@ -11,7 +11,7 @@
  * first rows (row_replicas.h), which it would else wait for.
  */
 #include "objectives/huffman.h"
-#include "objectives/negative_sampling.h"
+#include "objectives/noise.h"
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 

@@ -18,25 +18,20 @@
  * of quality, unlike for samples shared by a block of targets (docs/results/speed.md). For NCE
  * it costs 0.04 nats of likelihood or more: there all k samples are drawn for each target.
  */
-#include "objectives/negative_sampling.h"
+#include "objectives/noise.h"
 
-#include "common/alias.h"
 #include "objectives/objective.h"
-#include "objectives/prior.h"
 #include "objectives/row_replicas.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { POOL = 256 };  /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 typedef struct {
-    const dcme_model *model;
+    dcme_noise noise;
     int32_t draws; /* k samples per target */
     int32_t threads;
-    dcme_alias *alias; /* (items) the noise distribution q, in proportion to count^power */
-    real *offset;      /* (items) taken off the scores, or NULL for none */
 } noise_state;
 
 /* A target and its samples, drawn ahead so that their rows can be prefetched. */
@@ -47,7 +42,7 @@ typedef struct {
 } sample;
 
 typedef struct {
-    const noise_state *noise;
+    const noise_state *shared;
     uint64_t stream;
     uint64_t drawn; /* random number of the next draw; its cell has been asked for */
     int32_t pool[POOL];
@@ -58,68 +53,25 @@ typedef struct {
     real *weights;              /* dcme_stride(draws + 1) */
 } thread_state;
 
-double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
-    double total = 0;
-    for (int64_t j = 0; j < items; j++)
-        total += weights[j] = pow((double)counts[j], power);
-    return total;
-}
-
-double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
-
-double dcme_logistic_loss(const real *scores, int64_t count) {
-    double loss = dcme_softplus(-(double)scores[0]);
-    for (int64_t i = 1; i < count; i++)
-        loss += dcme_softplus((double)scores[i]);
-    return loss;
-}
-
-static dcme_status fill(noise_state *noise, const dcme_train_options *options, int with_offset,
-                        double *weights) {
-    const dcme_model *model = noise->model;
-    double total = dcme_noise_weights(weights, model->counts, model->items, options->noise_power);
-    if (with_offset)
-        dcme_prior_fill(noise->offset, model, options->prior);
-    for (int64_t j = 0; with_offset && j < model->items; j++)
-        noise->offset[j] = (real)log(noise->draws * weights[j] / total) - noise->offset[j];
-    return dcme_alias_build(noise->alias, weights, model->items);
-}
-
 static void close_noise(void *shared) {
-    noise_state *noise = shared;
-    if (!noise)
-        return;
-    free(noise->alias);
-    free(noise->offset);
-    free(noise);
+    dcme_noise_close(&((noise_state *)shared)->noise);
+    free(shared);
 }
 
 static dcme_status open_noise(void **shared, const dcme_model *model,
-                              const dcme_train_options *options, int with_offset,
+                              const dcme_train_options *options, double virtual_draws,
                               dcme_error *error) {
     noise_state *noise = dcme_allocate_zeros(1, sizeof *noise);
-    double *weights = dcme_allocate(model->items, sizeof *weights);
-    dcme_status status = DCME_NO_MEMORY;
-    if (noise && weights) {
-        noise->model = model;
-        noise->draws = options->negative;
-        noise->threads = options->threads;
-        noise->alias = dcme_allocate(model->items, sizeof *noise->alias);
-        noise->offset = with_offset ? dcme_allocate(model->items, sizeof *noise->offset) : NULL;
-        if (noise->alias && (noise->offset || !with_offset))
-            status = fill(noise, options, with_offset, weights);
-    }
-    free(weights);
-    if (status != DCME_OK) {
+    if (!noise)
+        return dcme_no_memory(error, sizeof *noise, "the noise distribution", "end other programs");
+    noise->draws = options->negative;
+    noise->threads = options->threads;
+    dcme_status status = dcme_noise_open(&noise->noise, model, options, virtual_draws, error);
+    if (status == DCME_OK)
+        *shared = noise;
+    else
         close_noise(noise);
-        if (status == DCME_BAD_ARGUMENT)
-            return dcme_fail(error, status, 0, "no noise can be drawn by counts to this power");
-        return dcme_no_memory(error,
-                              model->items * (int64_t)(sizeof *noise->alias + sizeof *weights),
-                              "the noise distribution", "lower --max-vocab or raise --min-count");
-    }
-    *shared = noise;
-    return DCME_OK;
+    return status;
 }
 
 static void thread_close(void *thread) {
@@ -137,8 +89,8 @@ static void thread_close(void *thread) {
 }
 
 static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const noise_state *noise = shared;
-    int64_t n = noise->draws + 1;
+    const noise_state *s = shared;
+    int64_t n = s->draws + 1;
     thread_state *me = dcme_allocate_zeros(1, sizeof *me);
     int whole = me != NULL;
     for (int i = 0; whole && i < SAMPLES; i++) {
@@ -147,16 +99,16 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
         whole = me->samples[i].words && me->samples[i].rows;
     }
     if (whole) {
-        me->noise = noise;
+        me->shared = s;
         me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
         me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-        whole = dcme_replicas_open(&me->replicas, noise->model, noise->threads) == DCME_OK &&
+        whole = dcme_replicas_open(&me->replicas, s->noise.model, s->threads) == DCME_OK &&
                 me->scores && me->weights;
     }
     if (!whole) {
         thread_close(me);
         int64_t samples = SAMPLES * n * (int64_t)(sizeof(real *) + sizeof(int32_t));
-        int64_t bytes = (int64_t)sizeof *me + samples + dcme_replicas_bytes(noise->model);
+        int64_t bytes = (int64_t)sizeof *me + samples + dcme_replicas_bytes(s->noise.model);
         return dcme_no_memory(error, bytes, "a thread's samples", "lower --threads or --negative");
     }
     *thread = me;
@@ -165,7 +117,7 @@ static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
 
 /* The word whose cell was prefetched by the last call; prefetches that of the next one. */
 static int32_t draw(thread_state *me) {
-    const noise_state *noise = me->noise;
+    const dcme_noise *noise = &me->shared->noise;
     int64_t items = noise->model->items;
     uint64_t random = me->drawn;
     me->drawn = dcme_random(&me->stream);
@@ -198,14 +150,14 @@ static void add(sample *s, const dcme_row_replicas *replicas, int32_t word) {
     s->rows[s->count++] = dcme_replica_row(replicas, word);
 }
 
-static void fetch(const dcme_row_replicas *replicas, int32_t word) {
-    dcme_class_prefetch(replicas->model, word);
+static void fetch(const dcme_row_replicas *replicas, int32_t word, int is_target) {
+    dcme_class_prefetch(replicas->model, word, is_target);
     dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
 }
 
 /* A word whose row is still in memory. */
-static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word) {
-    fetch(replicas, word);
+static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word, int is_target) {
+    fetch(replicas, word, is_target);
     add(s, replicas, word);
 }
 
@@ -214,17 +166,17 @@ static sample *new_sample(thread_state *me, int32_t target) {
     sample *s = &me->samples[me->prefetched++ % SAMPLES];
     s->count = 0;
     dcme_replicas_begin(&me->replicas);
-    add_far(s, &me->replicas, target);
+    add_far(s, &me->replicas, target, 1);
     return s;
 }
 
 static void prefetch_drawn(void *thread, int32_t target) {
     thread_state *me = thread;
     sample *s = new_sample(me, target);
-    for (int32_t k = 0; k < me->noise->draws; k++) {
+    for (int32_t k = 0; k < me->shared->draws; k++) {
         int32_t word = draw(me);
         if (word != target)
-            add_far(s, &me->replicas, word);
+            add_far(s, &me->replicas, word, 0);
     }
 }
 
@@ -235,8 +187,8 @@ static void prefetch_pooled(void *thread, int32_t target) {
 
     me->pool[me->prefetched % POOL] = fresh;
     sample *s = new_sample(me, target);
-    fetch(&me->replicas, fresh);
-    for (int32_t k = 0; k < me->noise->draws; k++, random >>= 16) {
+    fetch(&me->replicas, fresh, 0);
+    for (int32_t k = 0; k < me->shared->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
@@ -247,7 +199,7 @@ static void prefetch_pooled(void *thread, int32_t target) {
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
-    const noise_state *noise = me->noise;
+    const dcme_noise *noise = &me->shared->noise;
     const dcme_kernels *kernels = noise->model->kernels;
     const sample *s = &me->samples[me->taken++ % SAMPLES];
     int64_t stride = noise->model->stride;
@@ -274,7 +226,7 @@ static dcme_status open_ns(void **shared, const dcme_model *model,
 
 static dcme_status open_nce(void **shared, const dcme_model *model,
                             const dcme_train_options *options, dcme_error *error) {
-    return open_noise(shared, model, options, 1, error);
+    return open_noise(shared, model, options, options->negative, error);
 }
 
 const dcme_objective dcme_objective_ns = {

@@ -33,11 +33,15 @@ static inline real dcme_class_score(const dcme_model *model, const dcme_instance
     return classes->step * (real)(odds[instance->left] + odds[classes->count + instance->right]);
 }
 
-static inline void dcme_class_prefetch(const dcme_model *model, int32_t word) {
+static inline void dcme_class_prefetch(const dcme_model *model, int32_t word, int is_target) {
     const dcme_neighbour_classes *classes = model->classes;
-    for (int64_t i = 0; classes && i < 2 * classes->count; i += DCME_LINE)
-        __builtin_prefetch(classes->odds + word * 2 * classes->count + i);
-    __asm__ volatile(""); /* see dcme_prefetch */
+    if (!classes)
+        return;
+    const int8_t *odds = (is_target ? classes->own : classes->odds) + word * 2 * classes->count;
+    for (int64_t i = 0; i < 2 * classes->count; i += 64)
+        __builtin_prefetch(odds + i);
+    __builtin_prefetch(odds + 2 * classes->count - 1); /* if they do not begin at a cache line */
+    __asm__ volatile("");                              /* see dcme_prefetch */
 }
 
 /* The loss of one word in so many is sampled. */
@@ -45,6 +49,9 @@ enum { DCME_LOSS_EVERY = 64 };
 
 /* Targets that may be prefetched and not learned yet. */
 enum { DCME_AHEAD = 2 };
+
+/* Instances of a block, at most. */
+enum { DCME_BLOCK_MAX = 16 };
 
 typedef struct dcme_objective {
     const char *name;
@@ -65,6 +72,10 @@ typedef struct dcme_objective {
     void (*prefetch)(void *thread, int32_t target);
     void (*step)(void *thread, const dcme_instance *instance, dcme_loss *loss);
 
+    /* Instead of `step`: all instances of a block at once, whose targets have been prefetched. */
+    void (*step_block)(void *thread, const dcme_instance *instances, int64_t count,
+                       dcme_loss *loss);
+
     /* The thread stops and may be resumed: apply all deferred updates. NULL if there are none. */
     void (*flush)(void *thread);
 
@@ -77,7 +88,7 @@ typedef struct dcme_objective {
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,
-    dcme_objective_dcme_paper, dcme_objective_hs;
+    dcme_objective_dcme_paper, dcme_objective_hs, dcme_objective_blocks;
 
 /* The objective of the options. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);

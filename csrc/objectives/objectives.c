@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
+    if (options->block > 1)
+        return &dcme_objective_blocks;
     switch (options->objective) {
     case DCME_NS:
         return &dcme_objective_ns;

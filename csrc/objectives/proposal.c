@@ -1,7 +1,7 @@
 /* See proposal.h. */
 #include "objectives/proposal.h"
 
-#include "objectives/negative_sampling.h"
+#include "objectives/noise.h"
 
 #include <math.h>
 #include <stdlib.h>

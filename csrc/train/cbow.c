@@ -49,23 +49,32 @@ static void name_classes(const dcme_worker *worker, int64_t i, dcme_instance *in
     instance->right = i + 1 < batch->end[i] ? classes->right[batch->words[i + 1]] : none;
 }
 
-/* Learn the target at position i from the worker's h, and leave the direction in its gradient. */
-static void learn_target(dcme_worker *worker, int64_t i) {
+/* Learn `count` targets from position i on, all of a block, from the contexts in the worker's h,
+ * and leave the directions in its gradient. */
+static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_kernels *kernels = trainer->model.kernels;
     real rate = worker->batch.rate, *rows[2];
-    int64_t stride = trainer->model.stride, count = neighbour_rows(worker, i, rows);
-    dcme_instance instance = {.target = worker->batch.words[i],
-                              .rate = rate,
-                              .h = worker->h,
-                              .gradient = worker->gradient};
+    int64_t stride = trainer->model.stride;
+    dcme_instance instances[DCME_BLOCK_MAX];
 
-    name_classes(worker, i, &instance);
-    for (int64_t k = 0; k < count; k++)
-        kernels->axpy(worker->h, 1, rows[k], stride);
-    trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-    for (int64_t k = 0; k < count; k++)
-        kernels->axpy(rows[k], NEIGHBOUR_RATE * rate, worker->gradient, stride);
+    for (int64_t t = 0; t < count; t++) {
+        real *h = worker->h + t * stride;
+        instances[t] = (dcme_instance){.target = worker->batch.words[i + t],
+                                       .rate = rate,
+                                       .h = h,
+                                       .gradient = worker->gradient + t * stride};
+        name_classes(worker, i + t, &instances[t]);
+        for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
+            kernels->axpy(h, 1, rows[k], stride);
+    }
+    if (trainer->objective->step_block)
+        trainer->objective->step_block(worker->thread, instances, count, &worker->done->loss);
+    else
+        trainer->objective->step(worker->thread, instances, &worker->done->loss);
+    for (int64_t t = 0; t < count; t++)
+        for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
+            kernels->axpy(rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, stride);
 }
 
 /* Share of g_t for each input row if the weights sum to `total`. */
@@ -110,7 +119,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
             if (j != i)
                 worker->rows[count++] = model->input + batch->words[j] * model->stride;
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
-        learn_target(worker, i);
+        learn_targets(worker, i, 1);
         kernels->add_to_rows(
             worker->rows, worker->input_scale * batch->rate * share(&trainer->options, (real)count),
             worker->gradient, count, model->stride);
@@ -133,34 +142,57 @@ static void update_left(dcme_worker *worker, int64_t i) {
                          model->stride);
 }
 
+/* Ask for what is needed soon: the targets of this block, or one some steps ahead. */
+static void prefetch_block(dcme_worker *worker, int64_t i, int64_t count) {
+    int64_t ahead = worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
+    for (int64_t t = i + ahead; t < i + ahead + count; t++) {
+        prefetch_target(worker, t);
+        prefetch_neighbours(worker, t);
+    }
+}
+
+/* The context of position i, from rows up to the last one of its window. */
+static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
+    const dcme_sentence_batch *batch = &worker->batch;
+    const dcme_model *model = &worker->trainer->model;
+    int64_t begin = batch->begin[i], end = batch->end[i];
+    dcme_sliding *contexts = &worker->contexts;
+    for (int64_t p; (p = begin + contexts->pushed) <= i + contexts->window;) {
+        prefetch_input(worker, p + 2);
+        dcme_sliding_push(contexts, p < end ? model->input + batch->words[p] * model->stride : NULL,
+                          1);
+    }
+    dcme_sliding_sum(contexts, h, 1 / total);
+}
+
 /* One sentence with a fixed or linear window: contexts are running sums, and a row moves once, when
- * it leaves the window, by the running sum of the directions of all whose context it was. */
+ * it leaves the window, by the running sum of the directions of all whose context it was. It is
+ * learned in blocks of nearly equal size, of one target each if no samples are shared. */
 static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
-    const dcme_model *model = &trainer->model;
-    const dcme_sentence_batch *batch = &worker->batch;
-    int64_t c = trainer->options.window;
+    int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
+    int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
     int linear = worker->contexts.linear, exact = trainer->options.gradient == DCME_EXACT;
+    real totals[DCME_BLOCK_MAX];
 
     dcme_sliding_reset(&worker->contexts);
     dcme_sliding_reset(&worker->gradients);
-    for (int64_t p = begin; p < end + c; p++) { /* p enters the window of i = p - c */
-        int64_t i = p - c;
-        prefetch_input(worker, p + 2);
-        dcme_sliding_push(&worker->contexts,
-                          p < end ? model->input + batch->words[p] * model->stride : NULL, 1);
-        if (i < begin)
-            continue;
-        real total =
-            (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
-        prefetch_target(worker, i + DCME_AHEAD);
-        prefetch_neighbours(worker, i + DCME_AHEAD);
-        dcme_sliding_sum(&worker->contexts, worker->h, 1 / total);
-        learn_target(worker, i);
-        real scale = exact ? 1 / total : linear ? 1 / (real)c : 1;
-        dcme_sliding_push(&worker->gradients, worker->gradient, scale);
-        if (i - c >= begin)
-            update_left(worker, i - c);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t first = begin + length * b / blocks;
+        int64_t count = begin + length * (b + 1) / blocks - first;
+        prefetch_block(worker, first, count);
+        for (int64_t t = 0, i = first; t < count; t++, i++) {
+            totals[t] =
+                (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
+            find_context(worker, i, worker->h + t * stride, totals[t]);
+        }
+        learn_targets(worker, first, count);
+        for (int64_t t = 0, i = first; t < count; t++, i++) {
+            real scale = exact ? 1 / totals[t] : linear ? 1 / (real)c : 1;
+            dcme_sliding_push(&worker->gradients, worker->gradient + t * stride, scale);
+            if (i - c >= begin)
+                update_left(worker, i - c);
+        }
     }
     for (int64_t i = end > begin + c ? end - c : begin; i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
@@ -172,7 +204,8 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
 
 void dcme_learn_cbow_sliding(dcme_worker *worker) {
     const dcme_sentence_batch *batch = &worker->batch;
-    prefetch_first(worker);
+    if (!worker->trainer->objective->step_block)
+        prefetch_first(worker);
     for (int64_t begin = 0; begin < batch->length; begin = batch->end[begin])
         learn_sentence(worker, begin, batch->end[begin]);
 }

@@ -29,7 +29,8 @@ typedef struct {
     void *thread;                              /* the objective's part */
     uint64_t subsample_stream, window_stream;
     dcme_sentence_batch batch;
-    real *h, *gradient, *moved;       /* (stride) each */
+    real *h, *gradient;               /* (block, stride) each: of the targets of a block */
+    real *moved;                      /* (stride) */
     real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* (2 window) rows of a context */
     dcme_sliding contexts, gradients; /* of fixed and linear windows */

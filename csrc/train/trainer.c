@@ -64,6 +64,13 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     return status == DCME_OK ? open_workers(t, error) : status;
 }
 
+/* Whether targets can be learned in blocks of the options' length. */
+static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *corpus) {
+    int sliding = options->model == DCME_CBOW && options->window_mode != DCME_SHRINK;
+    return options->block == 1 ||
+           (options->block > 1 && options->block <= DCME_BLOCK_MAX && sliding && !corpus->subwords);
+}
+
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
                               real *const *neighbours, const char *kernels, dcme_error *error) {
@@ -96,6 +103,9 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
     if (status != DCME_OK)
         dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");
+    else if (!has_blocks_of(options, corpus))
+        status = dcme_fail(error, DCME_BAD_ARGUMENT, options->block,
+                           "blocks of this length, or this window or model, are not supported");
     else
         status = open_parts(t, error);
     if (status != DCME_OK) {

@@ -18,15 +18,15 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_er
         status = dcme_word_window_open(&worker->words, trainer->corpus.subwords,
                                        trainer->corpus.items, options->window, stride);
     worker->trainer = trainer;
-    worker->h = dcme_allocate(3 * stride, sizeof *worker->h);
+    worker->h = dcme_allocate((2 * options->block + 1) * stride, sizeof *worker->h);
     worker->rows = dcme_allocate(2 * options->window, sizeof *worker->rows);
     if (status != DCME_OK || !worker->h || !worker->rows) {
         int64_t windows = 2 * (2 * options->window + 9) * stride * (int64_t)sizeof(real);
         return dcme_no_memory(error, dcme_sentence_batch_bytes() + windows,
                               "the buffers of a thread", "lower --threads, --window or --dim");
     }
-    worker->gradient = worker->h + stride;
-    worker->moved = worker->gradient + stride;
+    worker->gradient = worker->h + options->block * stride;
+    worker->moved = worker->gradient + options->block * stride;
     worker->input_scale = (real)options->input_rate;
     return trainer->objective->thread_open(&worker->thread, trainer->shared, error);
 }

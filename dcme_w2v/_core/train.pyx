@@ -30,6 +30,7 @@ cdef extern from "model/options.h" nogil:
         int32_t gradient
         int32_t word_order
         int32_t neighbor_classes
+        int32_t block
         int32_t threads
         int64_t seed
         int32_t deterministic

@@ -31,7 +31,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Model": (
         "preset", "model", "dim", "window", "window_mode", "word_order", "neighbor_classes",
-        "epochs", "sample", "lr", "min_lr", "input_rate", "subwords", "buckets", "covariance",
+        "block", "epochs", "sample", "lr", "min_lr", "input_rate", "subwords", "buckets",
+        "covariance",
         "sparsity", "centre", "power", "tfidf", "tolerance",
         "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
         "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",

@@ -44,7 +44,7 @@ ZERO_ONE = click.Choice(["0", "1"])
 
 def _resolve_flags(ctx: click.Context) -> None:
     """Store the values of word2vec.c's flags under our options' names, and those of a preset."""
-    values = ctx.params
+    values, before = ctx.params, dict(ctx.params)
     spelled = values.pop("corpus_too")
     values["corpus"] += spelled
     if spelled and values["preset"] is None:
@@ -65,9 +65,13 @@ def _resolve_flags(ctx: click.Context) -> None:
         values[name] = meanings[given]
     values["quiet"] |= values.pop("debug") == 0
     preset = PresetOptions(values["preset"]).preset
-    given = {name: value for name, value in values.items() if name != "word_order"}
+    given = {
+        name: value
+        for name, value in values.items()
+        if value != before[name] or ctx.get_parameter_source(name) != ParameterSource.DEFAULT
+    }
     for name, value in preset_values(preset, given).items() if preset else ():
-        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+        if name not in given:
             values[name] = value
 
 

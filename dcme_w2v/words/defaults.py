@@ -106,6 +106,8 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
         raise UsageError("--word-order: is not supported by skipgram; give --model=cbow")
     if options.neighbor_classes:
         _check_classes(options)
+    if options.block > 1:
+        _check_block(options)
     found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)
@@ -125,6 +127,23 @@ def _check_classes(options: TrainOptions) -> None:
         raise UsageError(f"{given}: requires --word-order")
     if options.objective == "dcme" and options.dcme_update == "paper":
         raise UsageError(f"{given}: is not supported with --dcme-update=paper; remove one of them")
+
+
+def _check_block(options: TrainOptions) -> None:
+    """Raise if the options do not support blocks of targets."""
+    refused = {
+        "--model=skipgram": options.model == "skipgram",
+        "--objective=hs": options.objective == "hs",
+        "--window-mode=shrink": options.window_mode == "shrink",
+        "--dcme-update=paper": options.objective == "dcme" and options.dcme_update == "paper",
+        "--negative=0": options.negative == 0,
+    }
+    for flag, is_given in refused.items():
+        if is_given:
+            raise UsageError(
+                f"--block={options.block}: is not supported with {flag}; remove one of them"
+                + (", or give --window-mode=fixed" if "window" in flag else "")
+            )
 
 
 def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:

@@ -167,6 +167,7 @@ def check_no_context(job: TrainJob, options: TrainOptions) -> None:
         "--init-context": job.init_context is not None,
         "--holdout": job.holdout is not None,
         "--word-order": options.word_order,
+        f"--block={options.block}": options.block > 1,
     }
     for flag, is_given in given.items():
         if is_given:
@@ -203,6 +204,7 @@ def check_subwords(job: TrainJob, options: TrainOptions) -> None:
         "--output-tables": job.output_tables is not None,
         "--holdout": job.holdout is not None,
         "--word-order": options.word_order,
+        f"--block={options.block}": options.block > 1,
     }
     for flag, is_given in refused.items():
         if is_given:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.core import in_cache_lines
 from dcme_w2v.parallel import ordered_map
 from dcme_w2v.text.cache import NUMBER
 
@@ -130,7 +131,8 @@ def neighbour_classes(
         return of, *_log_odds(_counts_beside(ids, np.append(of, classes), side, words))
 
     of, odds, own = zip(*ordered_map(of_side, range(2), threads), strict=True)
-    return NeighbourClasses(np.stack(of), np.hstack(odds), np.hstack(own))
+    tables = (in_cache_lines(np.hstack(both)) for both in (odds, own))
+    return NeighbourClasses(np.stack(of), *tables)
 
 
 def neighbour_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:

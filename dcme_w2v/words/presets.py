@@ -21,12 +21,14 @@ PRESETS: dict[str, dict[str, Any]] = {
         "window": 10,
         "window_mode": "fixed",
         "sample": 0.0,
-        "negative": 15,
-        "top_items": 0,
+        "negative": 32,
         "word_order": True,
         "neighbor_classes": 63,
+        "block": 16,
     },
 }
+# Of likelihood, where blocks are not supported, or do not pay: without word order.
+WITHOUT_BLOCKS = {"negative": 15, "top_items": 0}
 
 
 def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,8 +42,13 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
     )
     if any(without_order):
         values.pop("word_order", None)
-    if any(without_order) or given.get("dcme_update") == "paper":
+    is_paper = given.get("dcme_update") == "paper"
+    if any(without_order) or is_paper:
         values.pop("neighbor_classes", None)
+    others = given.get("window_mode") == "shrink", given.get("block") == 1
+    if "block" in values and (any(without_order) or is_paper or any(others)):
+        values.pop("block")
+        values |= WITHOUT_BLOCKS
     return values
 
 

@@ -32,7 +32,7 @@ def needs(
     """
     words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
     state = 0
-    if options.objective == "dcme":
+    if options.objective == "dcme" and options.block == 1:
         state = options.clusters * words * (5 if options.dcme_update == "paper" else 17)
     tree = words * TREE_BYTES_A_WORD if options.objective == "hs" else 0
     buckets, lists = 0, 0

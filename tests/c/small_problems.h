@@ -43,8 +43,12 @@ static inline void make_problems(void) {
 }
 
 /* The forms of DCME are objectives of their own here. */
-enum { FORMS = 4 };
+enum { FORMS = 5 };
 static inline int32_t objective_of(int32_t form) { return form < DCME_DCME ? form : DCME_DCME; }
+/* The last form is in blocks, where they are supported. */
+static inline int32_t block_of(int32_t form, int32_t model, int32_t window_mode) {
+    return form == 4 && model == DCME_CBOW && window_mode != DCME_SHRINK ? 16 : 1;
+}
 static inline int32_t update_of(int32_t form) { return form == 3 ? DCME_PAPER : DCME_ROBUST; }
 
 static inline dcme_train_options word_options(int32_t model, int32_t window_mode, int32_t form,
@@ -66,6 +70,7 @@ static inline dcme_train_options word_options(int32_t model, int32_t window_mode
                                 .lr = 0.01,
                                 .min_lr = 0.001,
                                 .input_rate = 1,
+                                .block = block_of(form, model, window_mode),
                                 .threads = threads};
 }
 

@@ -69,6 +69,7 @@ static dcme_train_options small_options(int32_t objective, int32_t dcme_update) 
                                 .epochs = 1,
                                 .lr = TINY_RATE,
                                 .input_rate = 1,
+                                .block = 1,
                                 .threads = 1};
 }
 
@@ -322,6 +323,52 @@ static void check_robust_exact(int32_t target) {
     stop(&s);
 }
 
+/* A block of targets, one of them twice, that share samples. */
+enum { TARGETS = 5 };
+static const int32_t BLOCK[TARGETS] = {0, 3, 0, 10, 1};
+static const uint8_t NEAR[2][TARGETS] = {{0, 1, 3, 2, 1}, {2, 2, 0, 1, 3}};
+static double contexts[TARGETS * STRIDE];
+
+/* A step of all; only the loss of target `sampled` is returned. */
+static double step_block(setting *s, double rate, double *gradients, int64_t sampled) {
+    dcme_loss loss = {0, 0, (DCME_LOSS_EVERY - sampled) % DCME_LOSS_EVERY};
+    dcme_instance instances[TARGETS];
+    s->objective->seed(s->thread, 17);
+    for (int64_t t = 0; t < TARGETS; t++) {
+        instances[t] = (dcme_instance){
+            BLOCK[t], rate, contexts + t * STRIDE, gradients + t * STRIDE, NEAR[0][t], NEAR[1][t]};
+        s->objective->prefetch(s->thread, BLOCK[t]);
+    }
+    s->objective->step_block(s->thread, instances, TARGETS, &loss);
+    return loss.sum;
+}
+
+static double block_ascended(setting *s) {
+    double gradients[TARGETS * STRIDE], sum = 0;
+    for (int64_t t = 0; t < TARGETS; t++)
+        sum -= step_block(s, 0, gradients, t);
+    return sum;
+}
+
+/* Steps are implicit, so that the rate is tiny. */
+static void check_block(int32_t objective, int32_t negative, int32_t classes) {
+    setting s;
+    dcme_train_options options = small_options(objective, DCME_ROBUST);
+    double gradients[TARGETS * STRIDE], wanted[TABLE], before[TABLE], direction[TABLE];
+    options.block = DCME_BLOCK_MAX, options.negative = negative, options.neighbor_classes = classes;
+    start(&s, options, 0);
+    fill(contexts, TARGETS, 9);
+    step_block(&s, 0, gradients, 0);
+    differentiate(wanted, contexts, TARGETS * STRIDE, block_ascended, &s);
+    expect("block: directions of h", objective, gradients, wanted, TARGETS * STRIDE);
+    differentiate(wanted, s.output, TABLE, block_ascended, &s);
+    memcpy(before, s.output, sizeof before);
+    step_block(&s, TINY_RATE, gradients, 0);
+    moved(direction, s.output, before, TINY_RATE, TABLE);
+    expect("block: output rows", objective, direction, wanted, TABLE);
+    stop(&s);
+}
+
 enum { WORDS = 11 };
 static const uint32_t TEXT[WORDS] = {
     0, 1, 2, 1, 3, 4, 8 | DCME_SENTENCE_END, 5, 0, 7, 2 | DCME_SENTENCE_END};
@@ -443,6 +490,8 @@ int main(void) {
             check_robust(top_items, target);
         check_robust_exact(target);
     }
+    for (int32_t objective = DCME_NS; objective <= DCME_DCME; objective++)
+        check_block(objective, 6, 0), check_block(objective, 25, 3);
     check_paper_online();
     check_texts(DCME_NS);
     check_texts(DCME_NCE);

@@ -46,6 +46,7 @@ static double train(int32_t model, int32_t window_mode, int32_t gradient) {
                                   .lr = TINY_RATE,
                                   .min_lr = TINY_RATE,
                                   .input_rate = 1,
+                                  .block = 1,
                                   .threads = 1};
     dcme_trainer *trainer = NULL;
     dcme_progress progress;

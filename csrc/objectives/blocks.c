@@ -1,0 +1,280 @@
+/* Targets in blocks that share their noise samples: negative sampling, noise-contrastive estimation
+ * and the robust DCME whose dual clusters are the classes of the neighbours (../model/model.h).
+ *
+ * For the targets i_t of a block, with contexts h_t, and S samples j drawn once for all of them,
+ * scores x_tj = v_j . h_t + (what the neighbours' classes add) - offset_j and weights
+ *
+ *     of the target i_t       w_ti = 1 - sigma(x_ti)
+ *     of a sample j != i_t    w_tj = -(nu / S) sigma(x_tj); 0 for j = i_t
+ *
+ * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by
+ * sum_t rate_t w_tj h_t. So a sample's row is read and written once for a block, and all sums are
+ * products of small matrices in the cache. nu is S for negative sampling and NCE, NU for DCME.
+ * Steps are implicit in h_t, as those of dcme.c: a row meets many similar contexts at once.
+ *
+ * Legend: T targets of a block, S samples, nu virtual draws.
+ */
+#include "objectives/noise.h"
+#include "objectives/objective.h"
+#include "objectives/row_replicas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const real NU = 16, CURVATURE = 0.25f; /* the greatest slope of sigma */
+
+typedef struct {
+    dcme_noise noise;
+    int32_t draws, threads; /* S */
+    real weight;            /* nu / S */
+} shared_state;
+
+typedef struct {
+    const shared_state *shared;
+    uint64_t stream;
+    uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
+    int drawn;         /* whether the block's samples are drawn */
+    int32_t *words;    /* (S) */
+    real **rows;       /* (S + 1) of the samples, and of a target */
+    real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
+    real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
+    real *column;      /* (S + 1) */
+    uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbours */
+    dcme_row_replicas replicas;
+} thread_state;
+
+static void close_shared(void *shared) {
+    dcme_noise_close(&((shared_state *)shared)->noise);
+    free(shared);
+}
+
+static dcme_status open_shared(void **shared, const dcme_model *model,
+                               const dcme_train_options *options, dcme_error *error) {
+    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
+    if (!s)
+        return dcme_no_memory(error, sizeof *s, "the noise distribution", "end other programs");
+    real nu = options->objective == DCME_DCME ? NU : (real)options->negative;
+    s->draws = options->negative;
+    s->threads = options->threads;
+    s->weight = s->draws > 0 ? nu / (real)s->draws : 0;
+    dcme_status status = dcme_noise_open(&s->noise, model, options,
+                                         options->objective == DCME_NS ? 0 : (double)nu, error);
+    if (status == DCME_OK)
+        *shared = s;
+    else
+        close_shared(s);
+    return status;
+}
+
+static void thread_close(void *thread) {
+    thread_state *me = thread;
+    if (!me)
+        return;
+    dcme_replicas_close(&me->replicas);
+    free(me->randoms), free(me->words), free(me->rows), free(me->memory), free(me->column);
+    free(me);
+}
+
+static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
+    const shared_state *s = shared;
+    int64_t n = s->draws + 1;
+    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
+    int whole = me != NULL;
+    if (whole) {
+        me->shared = s;
+        me->randoms = dcme_allocate_zeros(n, sizeof *me->randoms);
+        me->words = dcme_allocate_zeros(n, sizeof *me->words);
+        me->rows = dcme_allocate(n, sizeof *me->rows);
+        me->memory = dcme_allocate_zeros((n + 1) * DCME_BLOCK_MAX, sizeof *me->memory);
+        me->column = dcme_allocate(n, sizeof *me->column);
+        whole = dcme_replicas_open(&me->replicas, s->noise.model, s->threads) == DCME_OK &&
+                me->randoms && me->words && me->rows && me->memory && me->column;
+    }
+    if (!whole) {
+        thread_close(me);
+        int64_t bytes = n * DCME_BLOCK_MAX * (int64_t)sizeof(real);
+        return dcme_no_memory(error, bytes + dcme_replicas_bytes(s->noise.model),
+                              "a thread's samples", "lower --threads or --negative");
+    }
+    me->weights = me->memory + DCME_BLOCK_MAX;
+    *thread = me;
+    return DCME_OK;
+}
+
+/* A new random number for sample k, whose cell is asked for. */
+static void next_random(thread_state *me, int64_t k) {
+    const dcme_noise *noise = &me->shared->noise;
+    me->randoms[k] = dcme_random(&me->stream);
+    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->model->items)]);
+}
+
+static void seed(void *thread, uint64_t stream) {
+    thread_state *me = thread;
+    me->stream = stream;
+    me->drawn = 0;
+    dcme_replicas_seed(&me->replicas, stream);
+    for (int64_t k = 0; k < me->shared->draws; k++)
+        next_random(me, k);
+}
+
+/* Between sentence batches no block waits, so that its samples need not be kept. */
+static void list_thread_state(void *thread, dcme_state *state) {
+    thread_state *me = thread;
+    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
+    dcme_state_add(state, me->randoms, me->shared->draws, sizeof *me->randoms);
+}
+
+static void fetch(const dcme_row_replicas *replicas, int32_t word, int is_target) {
+    dcme_class_prefetch(replicas->model, word, is_target);
+    dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
+}
+
+static void draw(thread_state *me) {
+    const dcme_noise *noise = &me->shared->noise;
+    for (int64_t k = 0; k < me->shared->draws; k++) {
+        int64_t cell = dcme_alias_cell(me->randoms[k], noise->model->items);
+        int32_t word = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
+        me->words[k] = word;
+        me->rows[k] = dcme_replica_row(&me->replicas, word);
+        fetch(&me->replicas, word, 0);
+        next_random(me, k);
+    }
+    me->drawn = 1;
+}
+
+/* Name a target of the next block. */
+static void prefetch(void *thread, int32_t target) {
+    thread_state *me = thread;
+    dcme_replicas_begin(&me->replicas);
+    fetch(&me->replicas, target, 1);
+    if (!me->drawn)
+        draw(me);
+}
+
+/* What the classes of the neighbours and its offset add to a word's scores in all contexts. */
+static void add_biases(const thread_state *me, int32_t word, real *scores) {
+    const dcme_noise *noise = &me->shared->noise;
+    const dcme_neighbour_classes *classes = noise->model->classes;
+    real offset = noise->offset ? noise->offset[word] : 0;
+    for (int t = 0; t < DCME_BLOCK_MAX; t++)
+        scores[t] -= offset;
+    if (!classes)
+        return;
+    const int8_t *left = classes->odds + word * 2 * classes->count, *right = left + classes->count;
+    for (int t = 0; t < DCME_BLOCK_MAX; t++)
+        scores[t] += classes->step * (real)(left[me->left[t]] + right[me->right[t]]);
+}
+
+/* Scores of the samples in all contexts, and minus those of the targets. */
+static void score(thread_state *me, const dcme_instance *instances, int64_t count,
+                  real *const *contexts, real *targets) {
+    const dcme_noise *noise = &me->shared->noise;
+    const dcme_kernels *kernels = noise->model->kernels;
+    int64_t stride = noise->model->stride;
+    for (int64_t k = 0; k < me->shared->draws; k++) {
+        real *scores = me->weights + k * DCME_BLOCK_MAX;
+        kernels->dots(scores, me->rows[k], contexts, count, stride);
+        add_biases(me, me->words[k], scores);
+    }
+    for (int64_t t = 0; t < count; t++) {
+        int32_t target = instances[t].target;
+        real *row = dcme_replica_row(&me->replicas, target);
+        kernels->dots(&targets[t], row, &contexts[t], 1, stride);
+        targets[t] += dcme_class_score(noise->model, &instances[t], target);
+        targets[t] = (noise->offset ? noise->offset[target] : 0) - targets[t];
+    }
+}
+
+/* The noise-contrastive loss of a target, by its scores. */
+static double loss_of(const thread_state *me, int32_t target, int64_t t, const real *targets) {
+    double loss = dcme_softplus((double)targets[t]), noise = 0;
+    for (int64_t k = 0; k < me->shared->draws; k++)
+        if (me->words[k] != target)
+            noise += dcme_softplus((double)me->weights[k * DCME_BLOCK_MAX + t]);
+    return loss + (double)me->shared->weight * noise;
+}
+
+/* Scores become weights. That of a target is 1 - sigma(x) = sigma(-x), and -x is its score. The
+ * kernel's first number is a target's; it is in the row that is not used. */
+static void to_weights(thread_state *me, const dcme_instance *instances, int64_t count) {
+    int64_t draws = me->shared->draws, all = draws * DCME_BLOCK_MAX;
+    me->shared->noise.model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
+    for (int64_t i = 0; i < all; i++)
+        me->weights[i] *= me->shared->weight;
+    for (int64_t k = 0; k < draws; k++)
+        for (int64_t t = 0; t < count; t++)
+            if (me->words[k] == instances[t].target)
+                me->weights[k * DCME_BLOCK_MAX + t] = 0;
+    for (int64_t t = 0; t < count; t++)
+        me->weights[all + t] = -me->weights[all + t];
+}
+
+/* g_t of every target, with the rows as they were scored. */
+static void find_directions(thread_state *me, const dcme_instance *instances, int64_t count) {
+    const dcme_model *model = me->shared->noise.model;
+    int64_t draws = me->shared->draws;
+    for (int64_t t = 0; t < count; t++) {
+        for (int64_t k = 0; k <= draws; k++)
+            me->column[k] = me->weights[k * DCME_BLOCK_MAX + t];
+        me->rows[draws] = dcme_replica_row(&me->replicas, instances[t].target);
+        memset(instances[t].gradient, 0, (size_t)model->stride * sizeof(real));
+        model->kernels->weighted_sum(instances[t].gradient, me->rows, me->column, draws + 1,
+                                     model->stride);
+    }
+}
+
+/* Move the samples' rows, then the targets'. */
+static void move(thread_state *me, const dcme_instance *instances, int64_t count,
+                 real *const *contexts, const real *rates) {
+    const dcme_model *model = me->shared->noise.model;
+    for (int64_t k = 0; k <= me->shared->draws; k++)
+        for (int64_t t = 0; t < count; t++)
+            me->weights[k * DCME_BLOCK_MAX + t] *= rates[t];
+    for (int64_t k = 0; k < me->shared->draws; k++)
+        model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX, count,
+                                     model->stride);
+    for (int64_t t = 0; t < count; t++)
+        model->kernels->axpy(dcme_replica_row(&me->replicas, instances[t].target),
+                             me->weights[me->shared->draws * DCME_BLOCK_MAX + t], contexts[t],
+                             model->stride);
+}
+
+static void step_block(void *thread, const dcme_instance *instances, int64_t count,
+                       dcme_loss *loss) {
+    thread_state *me = thread;
+    const dcme_model *model = me->shared->noise.model;
+    real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->shared->weight;
+    real *targets = me->weights + me->shared->draws * DCME_BLOCK_MAX;
+    for (int64_t t = 0; t < count; t++) {
+        me->left[t] = instances[t].left, me->right[t] = instances[t].right;
+        contexts[t] = (real *)instances[t].h;
+        model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, model->stride);
+        rates[t] = instances[t].rate /
+                   (1 + instances[t].rate * (steepness > 1 ? steepness : 1) * CURVATURE * rates[t]);
+    }
+    score(me, instances, count, contexts, targets);
+    for (int64_t t = 0; t < count; t++)
+        if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
+            dcme_loss_add(loss, loss_of(me, instances[t].target, t, targets));
+    to_weights(me, instances, count);
+    find_directions(me, instances, count);
+    move(me, instances, count, contexts, rates);
+    for (int64_t t = 0; t < count; t++)
+        dcme_replicas_step(&me->replicas);
+    me->drawn = 0;
+}
+
+static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
+
+const dcme_objective dcme_objective_blocks = {
+    .name = "blocks",
+    .open = open_shared,
+    .close = close_shared,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .seed = seed,
+    .prefetch = prefetch,
+    .step_block = step_block,
+    .flush = flush,
+    .thread_state = list_thread_state,
+};
