@@ -9,7 +9,8 @@ labels a class, a quarter of its other training documents unlabelled. The seed c
 training documents have their labels; the others are the unlabelled ones. Vocabulary and idf are
 those of all training documents, with Wikipedia those of labelled and unlabelled ones. A labelled
 document of Reuters has its first label; any of a test document's labels is right. A test set is
-used once. With --json a stopped run is resumed; --publish writes the tables of docs/results/.
+used once. With --json a stopped run is resumed; --publish writes the tables of docs/results/, where
+cells without new figures stay as they are.
 """
 
 from __future__ import annotations
@@ -112,11 +113,14 @@ def main() -> None:
             for seed in range(given.seeds):
                 run(kept, name, list(problems(kind, count, seed)), seed, given.only)
     table = [[row, *(cell(kept, name, row) for name in sets)] for row in ROWS]
+    if given.publish:
+        path = results.RESULTS / ("fused-more.json" if given.more else "fused.json")
+        table = results.with_published(path, ["method", *sets], table)
     for line in table:
         print(" | ".join(line))
     if given.publish:
         results.record(
-            results.RESULTS / ("fused-more.json" if given.more else "fused.json"),
+            path,
             "More labels, other unlabelled text, many classes: accuracy, %"
             if given.more
             else "Few labels: accuracy, % (Reuters: precision at 1)",

@@ -61,12 +61,16 @@ def main() -> None:
             for count in given.counts:
                 run(kept, name, texts, count, seed, given.methods)
     rows = [row for name in SETS for row in table(kept, name)]
+    columns = ["set", "classes", "labels a class", *METHODS]
+    path = results.RESULTS / "fused-sets.json"
+    if given.publish:
+        rows = results.with_published(path, columns, rows, keys=3)
     print("\n".join(" | ".join(row) for row in rows))
     if given.publish:
         results.record(
-            results.RESULTS / "fused-sets.json",
+            path,
             "Few labels on sets made here: accuracy, %",
-            ["set", "classes", "labels a class", *METHODS],
+            columns,
             rows,
             seeds="0, 1, 2 (mean ± standard deviation); 0 where there is none",
             data="20 Newsgroups, Reuters, wikipara; Python's library; installed translations",

@@ -105,6 +105,26 @@ def runs_of(path: Path | None) -> list[dict[str, Any]]:
     return list(json.loads(path.read_text(encoding="utf-8")).get("runs", []))
 
 
+def with_published(
+    path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]], keys: int = 1
+) -> list[list[str]]:
+    """Return the rows of a published table with new figures in the place of old ones.
+
+    A row is the same where its first `keys` cells are. New cells without a figure ("-") leave the
+    old ones as they are, if the columns are the same.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    if path.exists():
+        table = json.loads(path.read_text(encoding="utf-8"))
+        old = table["rows"] if table["columns"] == list(columns) else []
+        found = {tuple(row[:keys]): row for row in old}
+    for row in rows:
+        before = found.get(tuple(row[:keys]), row)
+        pairs = zip(row, before, strict=True)
+        found[tuple(row[:keys])] = [old if new == "-" else new for new, old in pairs]
+    return list(found.values())
+
+
 def _lines(found: Sequence[Any]) -> str:
     return ",\n".join("    " + json.dumps(one, ensure_ascii=False) for one in found)
 

@@ -1,5 +1,6 @@
 """The README is up to date: its tables are rendered, its commands and flags exist."""
 
+import json
 import re
 import runpy
 
@@ -15,6 +16,19 @@ def test_it_is_short_and_its_results_are_up_to_date():
     script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
     assert script["with_results"](README) == README
     assert "█" in README
+
+
+def test_new_figures_take_the_place_of_old_ones(tmp_path):
+    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
+    path, columns = tmp_path / "t.json", ["set", "count", "a", "b"]
+    new = [["x", "10", "-", "2"], ["z", "10", "-", "4"]]
+    assert script["with_published"](path, columns, new, keys=2) == new
+    path.write_text(
+        json.dumps({"columns": columns, "rows": [["y", "10", "5", "6"], ["x", "10", "7", "8"]]})
+    )
+    expected = [["y", "10", "5", "6"], ["x", "10", "7", "2"], ["z", "10", "-", "4"]]
+    assert script["with_published"](path, columns, new, keys=2) == expected
+    assert script["with_published"](path, ["set", "count", "b", "a"], new, keys=2) == new
 
 
 @pytest.mark.parametrize("name", COMMANDS)
