@@ -124,9 +124,12 @@ static void list_thread_state(void *thread, dcme_state *state) {
     dcme_state_add(state, me->randoms, me->shared->draws, sizeof *me->randoms);
 }
 
-static void fetch(const dcme_row_replicas *replicas, int32_t word, int is_target) {
-    dcme_class_prefetch(replicas->model, word, is_target);
-    dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
+static void fetch(const thread_state *me, int32_t word, int is_target) {
+    const dcme_noise *noise = &me->shared->noise;
+    if (noise->offset)
+        __builtin_prefetch(&noise->offset[word]);
+    dcme_class_prefetch(noise->model, word, is_target);
+    dcme_prefetch(dcme_replica_row(&me->replicas, word), noise->model->stride);
 }
 
 static void draw(thread_state *me) {
@@ -136,7 +139,7 @@ static void draw(thread_state *me) {
         int32_t word = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
         me->words[k] = word;
         me->rows[k] = dcme_replica_row(&me->replicas, word);
-        fetch(&me->replicas, word, 0);
+        fetch(me, word, 0);
         next_random(me, k);
     }
     me->drawn = 1;
@@ -146,7 +149,7 @@ static void draw(thread_state *me) {
 static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
     dcme_replicas_begin(&me->replicas);
-    fetch(&me->replicas, target, 1);
+    fetch(me, target, 1);
     if (!me->drawn)
         draw(me);
 }
@@ -155,14 +158,16 @@ static void prefetch(void *thread, int32_t target) {
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
     const dcme_noise *noise = &me->shared->noise;
     const dcme_neighbour_classes *classes = noise->model->classes;
-    real offset = noise->offset ? noise->offset[word] : 0;
+    real offset = noise->offset ? noise->offset[word] : 0, step = classes ? classes->step : 0;
+    int32_t odds[DCME_BLOCK_MAX] = {0};
+    if (classes) {
+        const int8_t *left = classes->odds + word * 2 * classes->count;
+        const int8_t *right = left + classes->count;
+        for (int t = 0; t < DCME_BLOCK_MAX; t++)
+            odds[t] = left[me->left[t]] + right[me->right[t]];
+    }
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        scores[t] -= offset;
-    if (!classes)
-        return;
-    const int8_t *left = classes->odds + word * 2 * classes->count, *right = left + classes->count;
-    for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        scores[t] += classes->step * (real)(left[me->left[t]] + right[me->right[t]]);
+        scores[t] += step * (real)odds[t] - offset;
 }
 
 /* Scores of the samples in all contexts, and minus those of the targets. */
