@@ -45,6 +45,9 @@ ROWS = {
     ),
     "defaults": ("CBOW with the defaults, one machine", ""),
     "defaults-p8": ("defaults, 8 shards, 20 rounds", "--shards 8"),
+    "defaults-p2-r10": ("defaults, 2 shards, 10 rounds", "--shards 2 --rounds 10"),
+    "defaults-p2-r5": ("defaults, 2 shards, 5 rounds", "--shards 2 --rounds 5"),
+    "defaults-p2": ("defaults, 2 shards, 20 rounds", "--shards 2 --rounds 20"),
     "skipgram": ("skip-gram, one machine", f"{SKIPGRAM} --lr 0.05"),
     "skipgram-p8": (
         "skip-gram, 8 shards, 20 rounds",
@@ -62,7 +65,7 @@ ROWS = {
 CURVE = {
     "p8-r60": (8, 60), "p8": (8, 20), "p8-r10": (8, 10), "p8-r5": (8, 5), "p8-r1": (8, 1),
     "p4": (4, 20), "p4-r5": (4, 5), "p4-r1": (4, 1),
-    "p2": (2, 20), "p2-r5": (2, 5), "p2-r1": (2, 1),
+    "p2": (2, 20), "p2-r10": (2, 10), "p2-r5": (2, 5), "p2-r1": (2, 1),
 }  # fmt: skip
 for _name, (_shards, _rounds) in CURVE.items():
     _flags = f"{PLAIN} --shards {_shards} --rounds {_rounds} --lr 0.075"

@@ -45,6 +45,16 @@ ROWS = {
         "",
     ),
     "iterate": ("iterate, 5 rounds", f"{SGD} --distribute iterate", ""),
+    "iterate-mean": (
+        "iterate, 5 rounds, mean by counts (McDonald et al.)",
+        f"{SGD} --distribute iterate",
+        "mean",
+    ),
+    "iterate-mean-in-order": (
+        "iterate, mean by counts, shards in file order",
+        f"{SGD} --distribute iterate",
+        "mean,in-order",
+    ),
     "uniform-in-order": (
         "mixture, uniform, shards in file order",
         f"{LBFGS} --distribute mixture",
@@ -86,6 +96,11 @@ PLAN = (
     ("20news", 8, "uniform-in-order", "1", 0),
     ("20news", 8, "iterate", "1", 8),
     ("reuters21578", 8, "uniform,vote,factor", "1", 0),
+    ("20news", 8, "iterate-mean", "1,2,3", 0),
+    ("20news", 32, "iterate-mean", "1,2,3", 0),
+    ("20news", 8, "iterate-mean-in-order", "1", 0),
+    ("reuters21578", 8, "iterate-mean", "1", 0),
+    ("wikipara", 8, "iterate-mean", "1", 0),
     ("wikipara", 8, "mixture", "1", 0),
     ("wikipara", 1, "lbfgs", "1", 0),
     ("wikipara", 8, "gradient,vote,uniform", "1", 0),
@@ -145,7 +160,7 @@ def run_changed(changes: list[str], arguments: list[str]) -> int:
     """Run the program with the rules of comparison that it does not offer."""
     from dcme_w2v.classify import voting
     from dcme_w2v.cli.main import run
-    from dcme_w2v.cluster import classes, distribute
+    from dcme_w2v.cluster import classes, distribute, mixing
 
     def uniform(
         self: Any, number: int, block: Any, start: Any, pieces: list[Any], joined: Any
@@ -162,6 +177,9 @@ def run_changed(changes: list[str], arguments: list[str]) -> int:
 
     if "uniform" in changes:
         mock.patch.object(classes.Mixture, "mix", uniform).start()
+    if "mean" in changes:
+        by_counts = mixing.by_counts
+        mock.patch.object(classes, "in_turn", lambda *given: by_counts(*given[:3])).start()
     if "votes" in changes:
         mock.patch.object(voting.VotingWeights, "scores", votes).start()
     if "in-order" in changes:

@@ -76,6 +76,41 @@ def test_counts_weight_rows(rows, dim, shards, seed):
             np.testing.assert_array_equal(mixed[row], start[row])
 
 
+def test_shards_in_turn_add_short_ways_up_and_average_long_ones():
+    start, found = learned(30, 4, 3, 5)
+    counts = np.random.default_rng(5).integers(1, 9, size=(3, 30))
+    mean = mixing.by_counts(start, found, counts)
+    long = mixing.in_turn(start, found, counts, 1e6)
+    np.testing.assert_allclose(long, mean, rtol=1e-6)
+    short = mixing.in_turn(start, found, np.full((3, 30), 2), 1e-9)
+    changes = np.sum([one - start for one in found], axis=0)
+    np.testing.assert_allclose(short, start + changes, atol=1e-5)
+    none = mixing.in_turn(start, found, np.full((3, 30), 2), 0.0)
+    assert np.isfinite(none).all()
+
+
+def test_shards_in_turn_go_as_far_as_one_that_has_all_documents():
+    goal, reach = np.float32(2.0), 0.1
+    counts = np.array([[1, 3, 40], [5, 3, 7]])
+    start = np.zeros((3, 1), dtype=np.float32)
+    found = [goal * -np.expm1(-reach * own[:, None]).astype(np.float32) for own in counts]
+    mixed = mixing.in_turn(start, found, counts, reach)
+    wanted = goal * -np.expm1(-reach * counts.sum(axis=0)[:, None])
+    np.testing.assert_allclose(mixed, wanted, rtol=1e-5)
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99))
+def test_a_row_of_one_shard_is_taken_in_turn(rows, dim, shards, seed):
+    start, found = learned(rows, dim, shards, seed)
+    owner = np.random.default_rng(seed).integers(-1, shards, rows)  # -1: no shard has it
+    counts = [3.0 * (owner == k) for k in range(shards)]
+    mixed = mixing.in_turn(start, found, counts, 0.2)
+    for row, k in enumerate(owner):
+        wanted = found[k][row] if k >= 0 else start[row]
+        np.testing.assert_allclose(mixed[row], wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_mixing_ranges_from_the_sum_to_the_mean():
     x = np.array([0.0, 1e-15, 1e-9, 1e-3, 0.1, 1.0, 50.0, 1e6])
     for shards in (1, 2, 8, 100):

@@ -79,6 +79,36 @@ def by_counts(
     return np.where(seen[:, None], _rows(mixed), start)
 
 
+def in_turn(
+    start: Rows,
+    learned: Sequence[Rows],
+    counts: Sequence[NDArray[np.integer | np.floating]],
+    reach: float,
+) -> Rows:
+    """Return rows changed by about as much as if the shards had learned one after the other.
+
+    A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
+    change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
+    c their sum: the sum of the changes where little was learned, their mean, as by `by_counts`,
+    where each shard has gone all the way.
+
+    Parameters
+    ----------
+    start : ndarray of float32, shape (n, d)
+    learned : sequence of ndarray of float32, shape (n, d)
+    counts : sequence of ndarray, shape (n,)
+    reach : float
+        Of a document, at least 0.
+    """
+    weights = np.asarray(counts, dtype=np.float64)
+    total = weights.sum(axis=0)
+    alone = (weights * -np.expm1(-reach * weights)).sum(axis=0)
+    together = total * -np.expm1(-reach * total)
+    factor = np.divide(together, alone, out=np.ones(len(total)), where=alone > 0)
+    mean = by_counts(start, learned, counts)
+    return _rows(start + factor[:, None] * (mean - start))
+
+
 @dataclass(frozen=True)
 class Directions:
     """The directions of a table in which learning is fast or slow.

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.train import initialise
+from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.core import new_table
@@ -278,7 +279,7 @@ def keep_shares(counts: NDArray[np.int64], tokens: float, sample: float) -> Numb
     return np.asarray(np.minimum(1.0, np.sqrt(ratio) + ratio))
 
 
-def rate_at(options: TrainOptions, done: float) -> float:
+def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
     """Return the learning rate when a share of the training is done."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)
