@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -44,6 +45,12 @@ CONFIG = {
     # Keep copies: a value must not be on one worker alone, which may be slow.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
+    # What workers of local:N record of themselves many times a second is shown to nobody.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
 }
 
 # Freed memory of a worker is kept for the tables of the next round: every round needs several, and
@@ -344,7 +351,7 @@ def opened(
             target = started.scheduler_address
         client = stack.enter_context(_client(address, target, security))
         if local:
-            client.register_plugin(_Deaf())
+            client.register_plugin(_Own())
         if dashboard and started is not None:
             reporter.message(f"dashboard: {started.dashboard_link}")
         cluster = DaskCluster(client, reporter, watch)
@@ -408,11 +415,15 @@ def _environ() -> dict[str, Any]:
     return {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
 
 
-class _Deaf(distributed.WorkerPlugin):
-    """Lets a worker of this program ignore signals to the whole process group, such as Ctrl-C."""
+class _Own(distributed.WorkerPlugin):
+    """Makes a worker of this program ignore signals to the whole process group, such as Ctrl-C.
+
+    What it has imported is no garbage: collections in every round and at its end leave that out.
+    """
 
     def setup(self, worker: Any) -> None:
-        """Ignore them, where the worker runs in the main thread of its process."""
+        """Prepare a worker, which has the main thread of its process for itself."""
+        gc.freeze()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
