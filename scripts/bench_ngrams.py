@@ -26,15 +26,19 @@ from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut, evenly_spaced
 from dcme_w2v.words.likelihood import pieces
-from dcme_w2v.words.presets import PRESETS
+from dcme_w2v.words.presets import PRESETS, WITHOUT_BLOCKS
 from dcme_w2v.words.trainer import Trainer
 
 SCORED = 20_000
 ORDERS = (2, 3, 5)
+ALONE: dict[str, Any] = {"block": 1, **WITHOUT_BLOCKS}
 CONTEXTS: dict[str, dict[str, Any]] = {
-    "mean of 10 words to each side": {"word_order": False, "neighbor_classes": 0},
-    "and both neighbours": {"word_order": True, "neighbor_classes": 0},
-    "and their classes": {"word_order": True, "neighbor_classes": 63},
+    "mean of 10 words to each side": {"word_order": False, "neighbor_classes": 0, **ALONE},
+    "and both neighbours": {"neighbor_classes": 0, **ALONE},
+    "and their classes": ALONE,
+    "in blocks of 16, 16 samples": {"negative": 16},
+    "in blocks of 16, 32 samples": {},  # the preset
+    "the same without classes": {"neighbor_classes": 0},
 }
 
 
