@@ -1,29 +1,29 @@
 """Measure the effect of word order, classes of neighbours and blocks on likelihood and time.
 
-    python scripts/reproduce_word_order.py [--quick] [--publish] [--corpus FILE] [--epochs N]
+    python scripts/reproduce_word_order.py [--quick] [--publish NAME] [--corpus FILE] [--epochs N]
         [--seeds N ...] [--only OBJECTIVE ...] [--contexts CONTEXT ...] [--lr X ...]
 
 Trains each objective without --word-order, with it, with 63 --neighbor-classes as well, and in
 blocks of 16 targets, in turn: a window of exactly 10 words to each side, no subsampling, 20
 negative samples for `ns` and `nce`, 15 for `dcme`, 16 and 32 in blocks, default rates or those of
 --lr, one thread. Scores the same sample of held-out lines, of a fiftieth of the corpus, after each
-epoch. Seconds are CPU time of an epoch, the median of all. Published are the rows of this call, and
-those of earlier ones on the same text that it does not have.
+epoch, by the mean log-probability and by the log of the mean probability. Seconds are CPU time of
+an epoch, the median of all. --publish keeps the runs in the file, too: a later call on the same
+text with as many epochs adds its rows, rates and seeds, or replaces those that it repeats.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import statistics
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import peers
 from reproduce_figure2 import NOISE, PLAIN, SETTING, Text, texts
-from results import RESULTS, record
+from results import RESULTS, record, runs_of
 
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
@@ -44,62 +44,88 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "blocks, 32 samples": {**IN_BLOCKS, "negative": 32, "neighbor_classes": 63},
     "the same without classes": {**IN_BLOCKS, "negative": 32},
 }
-FIRST = "ns, with noise", "mean of the window"  # what times are relative to
+FIRST = "`ns, with noise`", "mean of the window"  # what times are relative to
+MEAN, MEAN_NOISE = "heldout_log_mean_probability", "heldout_log_mean_probability_with_noise"
+
+Run = dict[str, Any]  # one training, as it stands in the published file
 
 
-def measure(text: Text, options: TrainOptions) -> tuple[list[float], list[float], float]:
-    """Return the log-probability after each epoch, the epochs' CPU seconds, and those before."""
+def measure(text: Text, options: TrainOptions) -> Run:
+    """Return both likelihoods after each epoch, the epochs' CPU seconds, and those before."""
     begin = time.process_time()
     training = Trainer(text.ids, text.vocabulary.counts, resolved(options))
     before = time.process_time() - begin
-    held, figures, seconds = HeldOut(text.held_out, text.vocabulary.counts, training), [], []
+    held = HeldOut(text.held_out, text.vocabulary.counts, training)
+    epochs: list[tuple[float, float, float]] = []
     for epoch in range(options.epochs):
         start = time.process_time()
         training.epoch(epoch)
-        seconds.append(time.process_time() - start)
+        spent = time.process_time() - start
         found = held.score()
-        figures.append(found.get(NOISE, found[PLAIN]))
-    return figures, seconds, before
+        epochs.append((found.get(NOISE, found[PLAIN]), found.get(MEAN_NOISE, found[MEAN]), spent))
+    mean_log, log_mean, seconds = ([round(x, 4) for x in one] for one in zip(*epochs, strict=True))
+    return {"mean_log": mean_log, "log_mean": log_mean, "seconds": seconds, "before": before}
 
 
-@dataclass
-class Runs:
-    """All runs of a row."""
-
-    figures: list[list[float]] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    before: list[float] = field(default_factory=list)
-
-    def cells(self, first: float | None) -> list[str]:
-        """Return the means and ranges, and the median time of an epoch relative to `first`."""
-        found = [
-            f"{statistics.mean(one):.3f} ({min(one):.3f} to {max(one):.3f})"
-            for one in zip(*self.figures, strict=True)
-        ]
-        epoch = statistics.median(self.seconds)
-        relative = f"{epoch / first:.2f}" if first else ""
-        return [*found, str(len(self.figures)), relative, f"{statistics.median(self.before):.1f}"]
-
-
-def train_all(text: Text, given: argparse.Namespace) -> dict[tuple[str, str], Runs]:
+def train_all(text: Text, given: argparse.Namespace) -> list[Run]:
     """Train all rows by turns, seed by seed."""
-    found: dict[tuple[str, str], Runs] = {}
-    for seed in given.seeds:
-        for name in given.only:
-            for context in given.contexts:
-                for rate in given.lr or [None]:
-                    options = {**SETTING, **OBJECTIVES[name], **CONTEXTS[context], "lr": rate}
-                    if options.get("block"):
-                        options.pop("top_items", None)
-                    runs = found.setdefault(
-                        (name, context + (f", lr {rate:g}" if rate else "")), Runs()
-                    )
-                    every = TrainOptions(**options, seed=seed, threads=1, epochs=given.epochs)
-                    figures, seconds, before = measure(text, every)
-                    print(name, context, rate, seed, figures, seconds, before, flush=True)
-                    runs.figures.append(figures), runs.seconds.extend(seconds)
-                    runs.before.append(before)
+    found = []
+    for seed, name, context, rate in itertools.product(
+        given.seeds, given.only, given.contexts, given.lr or [None]
+    ):
+        options = {**SETTING, **OBJECTIVES[name], **CONTEXTS[context], "lr": rate}
+        if options.get("block"):
+            options.pop("top_items", None)
+        every = TrainOptions(**options, seed=seed, threads=1, epochs=given.epochs)
+        row = [f"`{name}`", context + (f", lr {rate:g}" if rate else "")]
+        found.append({"row": row, "seed": seed, "data": described(text), **measure(text, every)})
+        print(found[-1], flush=True)
     return found
+
+
+def described(text: Text) -> str:
+    """Return what was trained on."""
+    words = f"{len(text.vocabulary):,} words"
+    return f"the first {len(text.ids):,} tokens of the development corpus, {words}"
+
+
+def merged(old: list[Run], new: list[Run]) -> list[Run]:
+    """Return the new runs after those old ones that they do not repeat.
+
+    Old runs on other text, or with another number of epochs, are left out.
+    """
+    text, epochs = new[0]["data"], len(new[0]["seconds"])
+    done = [(one["row"], one["seed"]) for one in new]
+    like = [one for one in old if one["data"] == text and len(one["seconds"]) == epochs]
+    return [one for one in like if (one["row"], one["seed"]) not in done] + new
+
+
+def table(runs: list[Run]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns, and a row for each objective, context and rate."""
+    by_row: dict[tuple[str, ...], list[Run]] = {}
+    for one in runs:
+        by_row.setdefault(tuple(one["row"]), []).append(one)
+    spent = {
+        name: statistics.median(s for one in found for s in one["seconds"])
+        for name, found in by_row.items()
+    }
+    first, rows = spent.get(FIRST), []
+    for name, found in by_row.items():
+        mean_logs = [ranged(one) for one in zip(*(x["mean_log"] for x in found), strict=True)]
+        log_mean = ranged([one["log_mean"][-1] for one in found])
+        relative = f"{spent[name] / first:.2f}" if first else "-"
+        before = statistics.median(one["before"] for one in found)
+        cells = [str(len(found)), f"{spent[name]:.2f}", relative, f"{before:.1f}"]
+        rows.append([*name, *mean_logs, log_mean, *cells])
+    epochs = [f"epoch {i + 1}" for i in range(len(runs[0]["seconds"]))]
+    measured = [*epochs, "log of the mean, last"]
+    return ["objective", "context", *measured, "seeds", "CPU s", "time", "before, s"], rows
+
+
+def ranged(figures: Sequence[float]) -> str:
+    """Return the mean of the seeds, and the range if there is more than one."""
+    mean = f"{statistics.mean(figures):.3f}"
+    return f"{mean} ({min(figures):.3f} to {max(figures):.3f})" if len(figures) > 1 else mean
 
 
 def main() -> None:
@@ -117,36 +143,20 @@ def main() -> None:
     given = parser.parse_args()
     corpus = given.corpus or str(peers.plain_corpus(peers.work_folder(given.folder)))
     (text,) = texts(corpus, given.quick, "all words")
+    path = RESULTS / f"{given.publish}.json" if given.publish else None
     found = train_all(text, given)
-    first = statistics.median(found[FIRST].seconds) if FIRST in found else None
-    rows = [[f"`{name}`", context, *runs.cells(first)] for (name, context), runs in found.items()]
+    runs = merged(runs_of(path), found)
+    columns, rows = table(runs)
     for row in rows:
         print(" | ".join(row))
-    if given.publish:
-        path = RESULTS / f"{given.publish}.json"
-        columns = ["objective", "context", *(f"epoch {i + 1}" for i in range(given.epochs))]
-        columns += ["seeds", "time", "before, s"]
-        data = f"the first {len(text.ids):,} tokens of the development corpus, "
-        data += f"{len(text.vocabulary):,} words"
+    if path:
         record(
-            path, "Mean log-probability of held-out tokens by what the context has", columns,
-            [*kept_rows(path, columns, data, rows), *rows],
-            seeds="mean, and the range; CPU time of an epoch relative to `ns`, 20 samples, mean of "
-            "the window, and CPU seconds of counting and clustering neighbours, by turns on a "
-            "machine with other work",
-            data=data,
+            path, "Held-out likelihood by what the context has", columns, rows, runs,
+            seeds="mean, and the range; median CPU seconds of an epoch, the same relative to `ns`, "
+            "20 samples, mean of the window, and CPU seconds of counting and clustering "
+            "neighbours, on a machine with other work",
+            data=described(text),
         )  # fmt: skip
-
-
-def kept_rows(path: Path, columns: list[str], data: str, rows: list[list[str]]) -> list[list[str]]:
-    """Return the rows of earlier calls on the same text that are not among the new ones."""
-    if not path.exists():
-        return []
-    before = json.loads(path.read_text())
-    if before["columns"] != columns or before["data"] != data:
-        return []
-    new = {tuple(row[:2]) for row in rows}
-    return [row for row in before["rows"] if tuple(row[:2]) not in new]
 
 
 if __name__ == "__main__":
