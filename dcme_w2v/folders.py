@@ -6,6 +6,7 @@ Called by `dcme_w2v.model_folder` and `dcme_w2v.checkpoints`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -17,6 +18,8 @@ from typing import BinaryIO
 from dcme_w2v.files import PART, new_mode, stale_files, sync_folder, temporary_prefix
 
 OLD = ".old"
+ATTEMPTS = 100  # to rename a folder while other runs do
+TAKEN = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)  # by another run, or put there
 
 
 @contextlib.contextmanager
@@ -37,22 +40,12 @@ def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path
     """
     start = temporary_prefix(target)
     _remove_stale(target.parent, start)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=PART))
-    lock = _locked(temporary)  # ours, while we live
+    temporary, lock = _new_folder(target.parent, start)
     try:
         yield temporary
         sync_folder(temporary)
         temporary.chmod(new_mode(0o777))
-        if replaced and target.exists():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=OLD))
-            try:
-                _swap(temporary, target, old)
-            except BaseException:
-                remove_files(old, ())  # still empty: another run has taken the target away
-                raise
-            remove_files(old, replaced)
-        else:
-            temporary.rename(target)
+        _place(temporary, target, replaced)
     except BaseException:
         remove_files(temporary)
         raise
@@ -60,6 +53,18 @@ def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path
         if lock is not None:
             os.close(lock)
     sync_folder(target.parent)
+
+
+def _new_folder(parent: Path, start: str) -> tuple[Path, int | None]:
+    """Return a temporary folder and what keeps others from it, who may take it for a stale one."""
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=start, suffix=PART))
+        with contextlib.suppress(FileNotFoundError):
+            lock = _locked(folder)
+            if folder.exists():
+                return folder, lock
+            if lock is not None:
+                os.close(lock)
 
 
 @contextlib.contextmanager
@@ -121,11 +126,39 @@ def _locked(folder: Path) -> int | None:
     return number
 
 
-def _swap(temporary: Path, target: Path, old: Path) -> None:
-    """Replace a folder by another; the replaced one is renamed to `old`."""
-    target.rename(old)
+def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
+    """Rename a folder to the target, in place of one that is there; others may do so meanwhile."""
+    for attempt in range(ATTEMPTS):
+        try:
+            if replaced and target.exists():
+                _swap(temporary, target, replaced)
+            else:
+                temporary.rename(target)
+            return
+        except OSError as error:
+            if not replaced or error.errno not in TAKEN or attempt == ATTEMPTS - 1:
+                raise
+
+
+def _swap(temporary: Path, target: Path, replaced: Collection[str]) -> None:
+    """Replace a folder by another, and remove it."""
+    lock = _locked(target)  # what is replaced is not stale before its successor is there
+    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=temporary_prefix(target), suffix=OLD))
     try:
-        temporary.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
+        try:
+            target.rename(old)
+        except BaseException:
+            old.rmdir()  # still empty: another run has taken the target away
+            raise
+        try:
+            temporary.rename(target)
+        except BaseException as error:
+            if getattr(error, "errno", None) in TAKEN:  # another run's result is there
+                remove_files(old, replaced)
+            else:
+                old.rename(target)
+            raise
+        remove_files(old, replaced)
+    finally:
+        if lock is not None:
+            os.close(lock)

@@ -1,6 +1,7 @@
 """The folder of a model: round trips, and errors for other folders."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -45,6 +46,24 @@ def test_a_model_is_replaced_completely(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "x.npy"]
     assert load_model(folder, "thing", 2).array("x", "float64", 1) == 1
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_several_that_save_to_one_folder_leave_one_whole_model(folder):
+    """Each takes the target away to put its own there, at any time of the others."""
+
+    before = [path.name for path in folder.iterdir()]
+
+    def save(number):
+        for _ in range(12):
+            with atomic_folder(folder, ["x", *before]) as temporary:
+                (temporary / "x").write_text(str(number))
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(save, number) for number in range(6)]:
+            done.result()
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+    assert [path.name for path in folder.iterdir()] == ["x"]
+    assert (folder / "x").read_text() in map(str, range(6))
 
 
 def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(folder):
