@@ -61,15 +61,20 @@ ROWS = {
         f"{PLAIN} --dim 300 --shards 8 --rounds 20 --lr 0.075",
     ),
 }
-# Rows of the curve: the shards, and rounds in all.
+# Rows of the curve: the shards, rounds in all, and epochs; more epochs are longer rounds.
 CURVE = {
-    "p8-r60": (8, 60), "p8": (8, 20), "p8-r10": (8, 10), "p8-r5": (8, 5), "p8-r1": (8, 1),
-    "p4": (4, 20), "p4-r5": (4, 5), "p4-r1": (4, 1),
-    "p2": (2, 20), "p2-r10": (2, 10), "p2-r5": (2, 5), "p2-r1": (2, 1),
+    "p8-r60": (8, 60, 5), "p8": (8, 20, 5), "p8-r10": (8, 10, 5), "p8-r5": (8, 5, 5),
+    "p8-r1": (8, 1, 5),
+    "p4": (4, 20, 5), "p4-r5": (4, 5, 5), "p4-r1": (4, 1, 5),
+    "p2": (2, 20, 5), "p2-r10": (2, 10, 5), "p2-r5": (2, 5, 5), "p2-r1": (2, 1, 5),
+    "p8-e20": (8, 20, 20), "p2-e10": (2, 20, 10), "p2-e20": (2, 20, 20), "p2-e40": (2, 20, 40),
 }  # fmt: skip
-for _name, (_shards, _rounds) in CURVE.items():
-    _flags = f"{PLAIN} --shards {_shards} --rounds {_rounds} --lr 0.075"
+ALONE = {"one": 5, "one-e10": 10, "one-e20": 20, "one-e40": 40}  # epochs of one machine
+for _name, (_shards, _rounds, _epochs) in CURVE.items():
+    _flags = f"{PLAIN} --shards {_shards} --rounds {_rounds} --lr 0.075 --epochs {_epochs}"
     ROWS.setdefault(_name, (f"{_shards} shards, {_rounds} rounds", _flags))
+for _name, _epochs in ALONE.items():
+    ROWS.setdefault(_name, ("one machine", f"{PLAIN} --lr 0.05 --epochs {_epochs}"))
 FIGURES = ("analogies", "ws353", "simlex999")
 QUALITY = [f"{kind}: {name}" for kind in ("input", "sum") for name in FIGURES]
 DATA = "English Wikipedia, 17 million tokens"
@@ -162,7 +167,8 @@ def write(path: Path | None, found: list[dict[str, Any]]) -> None:
     rows = []
     for name, (title, _) in ROWS.items():
         runs = [one for one in found if one["row"] == name]
-        if runs and (name not in CURVE or name in ("p2", "p4", "p8")):
+        shown = name in ("one", "p2", "p4", "p8") or name not in (*CURVE, *ALONE)
+        if runs and shown:
             spent = [one["cpu_seconds"] for one in runs if not one["workers"]]
             seconds = f"{statistics.mean(spent):.0f}" if spent else "-"
             rows.append([title, str(len(runs)), *cells(runs), seconds])
@@ -173,16 +179,16 @@ def write(path: Path | None, found: list[dict[str, Any]]) -> None:
 def write_curve(path: Path | None, found: list[dict[str, Any]]) -> None:
     """Write quality by the tokens that a shard has in a round."""
     rows = []
-    for name, (shards, rounds) in CURVE.items():
+    for name, (shards, rounds, epochs) in CURVE.items():
         runs = [one for one in found if one["row"] == name]
         if runs:
-            tokens = runs[0]["tokens"] * runs[0]["epochs"] / shards / rounds
-            given = [str(shards), str(rounds), f"{tokens / 1e6:.1f}", str(len(runs))]
-            rows.append([*given, *cells(runs)])
-    alone = [one for one in found if one["row"] == "one"]
-    if alone:
-        rows.append(["1", "-", "-", str(len(alone)), *cells(alone)])
-    columns = ["shards", "rounds", "million tokens a round and shard", "seeds", *QUALITY]
+            tokens = runs[0]["tokens"] * epochs / shards / rounds
+            given = [str(shards), str(rounds), str(epochs), f"{tokens / 1e6:.1f}"]
+            rows.append([*given, str(len(runs)), *cells(runs)])
+    for name, epochs in ALONE.items():
+        if alone := [one for one in found if one["row"] == name]:
+            rows.append(["1", "-", str(epochs), "-", str(len(alone)), *cells(alone)])
+    columns = ["shards", "rounds", "epochs", "million tokens a round and shard", "seeds", *QUALITY]
     save(path, "Word vectors by length of round", columns, rows, ())
 
 
