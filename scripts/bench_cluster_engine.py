@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -32,6 +33,8 @@ from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.rounds import Learned, Work, begun, blocks_of, learn, mix, notes_of, shards_of
 
 DIM = 100
+# As local:N and the page on clusters have it: else Dask removes copies that the next step needs.
+KEEP_COPIES = {"DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False"}
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 COLUMNS = [
     "tables, MB", "workers", "blocks", "rounds", "merge, mean",
@@ -138,6 +141,7 @@ def run(stack: contextlib.ExitStack, *command: str) -> int:
         [sys.executable, "-m", "dask", *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=os.environ | KEEP_COPIES,
         preexec_fn=die_with_parent,
     )
     stack.callback(process.wait)
