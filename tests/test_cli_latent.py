@@ -173,6 +173,23 @@ def test_vectors(tmp_path, docs):
     assert "accuracy\t1.0000" in invoke("classify", "test", out, str(svm)).stdout
 
 
+def test_choose_is_checked_before_the_first_fit(tmp_path, docs, capsys):
+    arguments = ["--choose", "2,500", "--holdout", "0.2", "--output", str(tmp_path / "m")]
+    assert code_of("latent", "fit", docs, *arguments) == 2
+    error = capsys.readouterr().err
+    assert "give fewer" in error and "loss" not in error
+
+
+def test_a_picture_of_no_documents(tmp_path, docs, capsys):
+    pytest.importorskip("matplotlib")
+    model, empty = str(tmp_path / "m"), tmp_path / "empty"
+    fit(docs, "--output", model, "--quiet")
+    empty.write_text("")
+    target = str(tmp_path / "p.png")
+    assert code_of("latent", "plot", model, empty, "--output", target) == 1
+    assert f"{empty}: has no documents" in capsys.readouterr().err
+
+
 def test_holdout_and_choose(tmp_path, docs):
     out = str(tmp_path / "m")
     result = fit(docs, "--output", out, "--holdout", docs, "--choose", "2,3", "--seed", "2")

@@ -34,7 +34,7 @@ from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.files import optional_write
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
-from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Paths
 from dcme_w2v.progress import Quiet, Reporter
@@ -109,11 +109,13 @@ def fit_files(
         job.check_classes(classes, OR_CLUSTER)
     left_out = " left out" if options.unlabelled == "ignore" else ""
     reporter.message(corpus_line(read, classes, left_out, "labels"))
+    wanted = [dataclasses.replace(options, latent=size) for size in sizes]
+    for one in wanted:  # all before the first fit, which may take long
+        resolved(one, len(classes), *read.matrix.shape)
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
-    for size in sizes:
-        wanted = options if size is None else dataclasses.replace(options, latent=size)
-        model = _fit(read, classes, text, wanted, reporter)
+    for one in wanted:
+        model = _fit(read, classes, text, one, reporter)
         found = _measured(model, job, read) if job.holdout else {}
         if job.holdout:
             tried.append({"latent": model.latent, **found})

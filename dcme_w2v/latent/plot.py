@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import pieces
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.reduction import svd_of_rows
@@ -43,12 +43,18 @@ def plot_files(
         Draw so many documents at most, drawn at random.
     seed : int
     """
-    rows = join([csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)])
+    parts = [csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)]
+    if not parts:
+        raise CorpusError(f"{docs[0]}: has no documents; a picture needs 3")
+    rows = join(parts)
     random = np.random.default_rng(seed)
     chosen = np.sort(random.choice(rows.shape[0], min(limit, rows.shape[0]), replace=False))
     rows = csr_matrix(rows[chosen])
     if min(rows.shape) < 3:
-        raise UsageError(f"{rows.shape[0]} rows of {rows.shape[1]} numbers: a picture needs 3")
+        count, width = rows.shape
+        raise UsageError(
+            f"{docs[0]}: {count} rows of {width} numbers; a picture needs 3 at least of each"
+        )
     left, squares, _ = svd_of_rows(rows, COMPONENTS, seed, centred=True)
     components = np.zeros((len(left), max(3, left.shape[1])))
     components[:, : left.shape[1]] = left * np.sqrt(squares)
