@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import peers
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
@@ -162,3 +163,18 @@ class Results:
             return "-"
         spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
         return f"{np.mean(values):.2f}{spread}"
+
+
+def bumps(
+    k: int, count: int, noise: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Two stretched bumps, or five round ones on a circle, and columns of noise."""
+    random = np.random.default_rng(seed)
+    y = np.arange(count) % k
+    if k == 2:
+        x = np.c_[random.normal(size=count) * 5, (2 * y - 1) * 2 + random.normal(size=count) * 0.4]
+    else:
+        angle = 2 * np.pi * y / k
+        x = np.c_[np.cos(angle), np.sin(angle)] * 6 + random.normal(size=(count, 2)) * 0.5
+    x = np.c_[x, random.normal(size=(count, noise))]
+    return (x - x.mean(axis=0)) / x.std(axis=0), y

@@ -182,23 +182,26 @@ def _cell(kept: data.Results, row: str, column: str) -> str:
     return shown([one["accuracy"] for one in kept.figures[f"{row}: {column}"].values()])
 
 
-def _pair_model(given: argparse.Namespace, k: int, init: str) -> Callable[[int], Any]:
+def _pair_model(
+    given: argparse.Namespace, k: int, init: str, rounding: str = "avg"
+) -> Callable[[int], Any]:
     return lambda seed: LatentClassModel(
-        latent=k, init=init, starts=3, l2=1e-4, rank=400, freedom=0.95, smoothing=0.1,
-        random_state=seed, threads=given.threads,
+        latent=k, init=init, rounding=rounding, starts=3, l2=1e-4, rank=400, freedom=0.95,
+        smoothing=0.1, random_state=seed, threads=given.threads,
     )  # fmt: skip
 
 
 def starts(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     """Cost and accuracy of 10 problems at K 15, by start."""
     texts = Texts()
-    kinds = ("relaxed", "quadratic", "scores", "labels", "random")
+    kinds = ("relaxed", "relaxed, min", "quadratic", "scores", "labels", "random")
     costs: dict[str, list[float]] = {kind: [] for kind in kinds}
     scores: dict[str, list[float]] = {kind: [] for kind in kinds}
     for seed in range(10):
         train, y, test, wanted = problem(texts, PAIRS["4 v 5"], 100, seed)
         for kind in kinds:
-            model = _pair_model(given, 15, kind)(seed).fit(train, y)
+            init, _, rounding = kind.partition(", ")
+            model = _pair_model(given, 15, init, rounding or "avg")(seed).fit(train, y)
             costs[kind].append(model.cost_)
             scores[kind].append(model.score(test, wanted))
     rows = [
@@ -333,7 +336,7 @@ def bumps(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
         for noise in (0, 2, 5, 10, 20):
             errors: dict[str, list[float]] = {name: [] for name in found}
             for seed in range(problems):
-                x, y = _bumps(k, count, noise, seed)
+                x, y = data.bumps(k, count, noise, seed)
                 _, nearest = kmeans(x.astype(np.float32), k, seed, given.threads)
                 errors["k-means"].append(1 - _against(y, nearest)[1])
                 for init in methods:
@@ -348,21 +351,6 @@ def bumps(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
         rows += list(found.values())
     columns = ["", "start", *[f"{noise} noise dimensions" for noise in (0, 2, 5, 10, 20)]]
     return "Bumps: share of points in the wrong cluster", columns, rows
-
-
-def _bumps(
-    k: int, count: int, noise: int, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Two stretched bumps, or five round ones on a circle, and columns of noise."""
-    random = np.random.default_rng(seed)
-    y = np.arange(count) % k
-    if k == 2:
-        x = np.c_[random.normal(size=count) * 5, (2 * y - 1) * 2 + random.normal(size=count) * 0.4]
-    else:
-        angle = 2 * np.pi * y / k
-        x = np.c_[np.cos(angle), np.sin(angle)] * 6 + random.normal(size=(count, 2)) * 0.5
-    x = np.c_[x, random.normal(size=(count, noise))]
-    return (x - x.mean(axis=0)) / x.std(axis=0), y
 
 
 def few(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
