@@ -48,7 +48,11 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
-        ("classify train none.npz --labels empty --output new", 1, "no document has a label"),
+        (
+            "classify train none.npz --labels empty --output new",
+            1,
+            "no document has a label; give --labels FILE",
+        ),
         ("scdv plot vec.npy --output p.png", 1, "vec.npy"),
         ("scdv plot v.txt --output p.png", 1, "v.txt"),
         ("scdv plot r.npz --output p.png --labels empty", 1, "has 0 lines for 20 rows"),

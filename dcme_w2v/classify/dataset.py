@@ -54,7 +54,7 @@ class DocumentsJob:
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
         """Raise `CorpusError` for fewer than two classes; `hint` ends the message."""
         if not classes:
-            raise CorpusError(f"{self.docs[0]}: no document has a label; give LABEL<TAB>TEXT{hint}")
+            raise CorpusError(no_labels(self.docs) + hint)
         if len(classes) == 1:
             raise CorpusError(
                 f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
@@ -111,6 +111,12 @@ def are_vectors(docs: Sequence[str]) -> bool:
     if len(kinds) > 1:
         raise UsageError("the documents are both text and vectors; give files of one kind")
     return kinds == {True}
+
+
+def no_labels(docs: Sequence[str]) -> str:
+    """Return the error that no document of these files has a label, and where to give them."""
+    where = "--labels FILE" if docs[0].endswith(".npz") else "LABEL<TAB>TEXT"
+    return f"{docs[0]}: no document has a label; give {where}"
 
 
 def read_text(

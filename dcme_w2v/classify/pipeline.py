@@ -24,6 +24,7 @@ from dcme_w2v.classify.dataset import (
     DocumentsJob,
     are_vectors,
     corpus_line,
+    no_labels,
     numbers_of,
     pieces,
     read_rows,
@@ -385,7 +386,7 @@ def test(
                 at += len(piece)
     result = measures.result() if measures is not None else {"documents": 0}
     if not result["documents"]:
-        raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+        raise CorpusError(no_labels(docs))
     return {**result, "unlabelled_documents": unlabelled}
 
 
@@ -410,7 +411,7 @@ def _test_clusters(
             at += len(piece)
     result = measures.result()
     if not result["documents"]:
-        raise CorpusError(f"{docs[0]}: no document has a label; give LABEL<TAB>TEXT")
+        raise CorpusError(no_labels(docs))
     return {**result, "unlabelled_documents": unlabelled}
 
 

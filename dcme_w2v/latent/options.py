@@ -137,7 +137,9 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     if latent < 2:
         raise UsageError(f"--latent={latent}: must be at least 2, as one class separates nothing")
     if latent > rows:
-        raise UsageError(f"--latent={latent}: there are {rows} documents; give fewer")
+        raise UsageError(
+            f"--latent={latent}: there are {rows} documents; give fewer classes, or more documents"
+        )
     if use and latent != labels:
         raise UsageError(
             f"--latent={latent}: with --unlabelled={options.unlabelled} the latent classes are the "
