@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,7 @@ def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path
         It cannot be written; an existing folder is unchanged.
     """
     start = temporary_prefix(target)
-    _remove_stale(target.parent, start)
+    _remove_stale(target.parent, start, remove_files)
     temporary, lock = _new_folder(target.parent, start)
     try:
         yield temporary
@@ -59,7 +60,7 @@ def _new_folder(parent: Path, start: str) -> tuple[Path, int | None]:
     """Return a temporary folder and what keeps others from it, who may take it for a stale one."""
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=start, suffix=PART))
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # one of them was faster
             lock = _locked(folder)
             if folder.exists():
                 return folder, lock
@@ -89,37 +90,44 @@ def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
         folder.rmdir()
 
 
-def _remove_stale(parent: Path, start: str) -> None:
+def _remove_stale(parent: Path, start: str, remove: Callable[[Path], None]) -> None:
     """Remove what processes that were killed left of their tries to write a folder."""
-    with contextlib.suppress(OSError):
-        for left in stale_files(parent, start):
+    for left in stale_files(parent, start):
+        with contextlib.suppress(OSError):
             if (lock := _locked(left)) is not None:
-                remove_files(left)
+                remove(left)
                 os.close(lock)
 
 
 @contextlib.contextmanager
 def scratch_folder(start: str) -> Iterator[str]:
     """Make a temporary folder that ends with the block, or with the next start if it is killed."""
-    for left in stale_files(Path(tempfile.gettempdir()), start):
-        with contextlib.suppress(OSError):
-            if (lock := _locked(left)) is not None:
-                shutil.rmtree(left, ignore_errors=True)
-                os.close(lock)
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix=start, suffix=PART, ignore_cleanup_errors=True)
-        )
-        if (lock := _locked(Path(folder))) is not None:
-            stack.callback(os.close, lock)
-        yield folder
+    parent = Path(tempfile.gettempdir())
+    remove = functools.partial(shutil.rmtree, ignore_errors=True)
+    _remove_stale(parent, start, remove)
+    folder, lock = _new_folder(parent, start)
+    try:
+        yield str(folder)
+    finally:
+        remove(folder)
+        if lock is not None:
+            os.close(lock)
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a descriptor that keeps others from a folder; None where one has it, or no locks."""
+    """Return a descriptor that keeps others from a folder; None where there are no locks.
+
+    Raises
+    ------
+    BlockingIOError
+        Another has it.
+    """
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(number)
+        raise
     except OSError:
         os.close(number)
         return None
@@ -142,23 +150,18 @@ def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
 
 def _swap(temporary: Path, target: Path, replaced: Collection[str]) -> None:
     """Replace a folder by another, and remove it."""
-    lock = _locked(target)  # what is replaced is not stale before its successor is there
     old = Path(tempfile.mkdtemp(dir=target.parent, prefix=temporary_prefix(target), suffix=OLD))
     try:
-        try:
-            target.rename(old)
-        except BaseException:
-            old.rmdir()  # still empty: another run has taken the target away
-            raise
-        try:
-            temporary.rename(target)
-        except BaseException as error:
-            if getattr(error, "errno", None) in TAKEN:  # another run's result is there
-                remove_files(old, replaced)
-            else:
-                old.rename(target)
-            raise
-        remove_files(old, replaced)
-    finally:
-        if lock is not None:
-            os.close(lock)
+        target.rename(old)
+    except BaseException:
+        old.rmdir()  # still empty: another run has taken the target away
+        raise
+    try:
+        temporary.rename(target)
+    except BaseException as error:
+        if getattr(error, "errno", None) in TAKEN:  # another run's result is there
+            remove_files(old, replaced)
+        else:
+            old.rename(target)
+        raise
+    remove_files(old, replaced)

@@ -1,7 +1,11 @@
 """The folder of a model: round trips, and errors for other folders."""
 
+import fcntl
 import json
+import os
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +68,26 @@ def test_several_that_save_to_one_folder_leave_one_whole_model(folder):
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert [path.name for path in folder.iterdir()] == ["x"]
     assert (folder / "x").read_text() in map(str, range(6))
+
+
+def test_a_new_folder_that_another_run_is_removing_is_made_again(folder, monkeypatch):
+    """Between a folder's creation and its lock, another may have taken it for a stale one."""
+    removing = {}
+
+    def mkdtemp(**names):
+        made = real(**names)
+        if not removing:
+            removing[Path(made)] = os.open(made, os.O_RDONLY)
+            fcntl.flock(removing[Path(made)], fcntl.LOCK_EX)
+        return made
+
+    real = tempfile.mkdtemp
+    monkeypatch.setattr("dcme_w2v.folders.tempfile.mkdtemp", mkdtemp)
+    with atomic_folder(folder.parent / "new"):
+        for left, number in removing.items():
+            left.rmdir()
+            os.close(number)
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["model", "new"]
 
 
 def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(folder):
