@@ -106,7 +106,7 @@ def articles(classes: int) -> tuple[Texts, Texts]:
     return train, test
 
 
-def next_words(classes: int, count: int) -> tuple[Texts, Texts]:
+def next_words(classes: int, count: int, held_out: int) -> tuple[Texts, Texts]:
     """Return the words before one of the `classes` most frequent, some thousand held out."""
     frequent = Counter[bytes]()
     for line in lines("enwiki17.txt.xz"):
@@ -123,37 +123,50 @@ def next_words(classes: int, count: int) -> tuple[Texts, Texts]:
     # a document of each class, so that all classes occur
     first = dict(reversed(found))
     order = np.random.default_rng(0).permutation(len(found))
-    some = [found[i] for i in order[: max(0, count - len(first)) + HELD_OUT]]
-    return [*first.items(), *some[HELD_OUT:]], some[:HELD_OUT]
+    some = [found[i] for i in order[: max(0, count - len(first)) + held_out]]
+    return [*first.items(), *some[held_out:]], some[:held_out]
 
 
-def read(classes: int, count: int | None, seed: int) -> tuple[Texts, Texts]:
+def read(
+    classes: int, count: int | None, seed: int, held_out: int = HELD_OUT
+) -> tuple[Texts, Texts]:
     """Return documents to learn from, and documents to measure by."""
-    train, test = articles(classes) if classes <= ARTICLES else next_words(classes, count or 10**6)
+    train, test = (
+        articles(classes) if classes <= ARTICLES else next_words(classes, count or 10**6, held_out)
+    )
     order = np.random.default_rng(seed).permutation(len(train))
     train = [train[i] for i in order[: count if classes <= ARTICLES else None]]
     names = {label for label, _ in train}
     test = [one for one in test if one[0] in names]
-    step = max(1, len(test) // HELD_OUT)
-    return train, list(islice(test[::step], HELD_OUT))
+    step = max(1, len(test) // held_out)
+    return train, list(islice(test[::step], held_out))
+
+
+def vectors(
+    train: Texts, test: Texts, classes: int
+) -> tuple[TextFeatures, list[str], Labelled, Labelled]:
+    """Return the features, the names of the classes, and both sets of documents as vectors."""
+    names = sorted({label for label, _ in train})
+    number = {name: i for i, name in enumerate(names)}
+    hashing = None if classes <= ARTICLES else BUCKETS
+    tokens = "words" if hashing is None else "spaces"
+    text = TextFeatures(FeatureOptions(hashing=hashing, tokens=tokens))
+    learned = Labelled(
+        text.fit_transform(one for _, one in train), [[number[label]] for label, _ in train]
+    )
+    held = Labelled(text.transform(one for _, one in test), [[number[label]] for label, _ in test])
+    return text, names, learned, held
 
 
 def one_run(method: str, args: argparse.Namespace) -> dict[str, Any]:
     """Train and measure in this process."""
     classes, seed = args.classes[0], args.seeds[0]
     train, test = read(classes, args.documents, seed)
-    names = sorted({label for label, _ in train})
-    found: dict[str, Any] = {"documents": len(train), "classes": len(names)}
+    found: dict[str, Any] = {"documents": len(train)}
+    found["classes"] = len({label for label, _ in train})
     if method.startswith("fastText"):
         return found | fasttext_run(METHODS[method], train, test, args)
-    hashing = None if classes <= ARTICLES else BUCKETS
-    tokens = "words" if hashing is None else "spaces"
-    text = TextFeatures(FeatureOptions(hashing=hashing, tokens=tokens))
-    number = {name: i for i, name in enumerate(names)}
-    learned = Labelled(
-        text.fit_transform(one for _, one in train), [[number[label]] for label, _ in train]
-    )
-    held = Labelled(text.transform(one for _, one in test), [[number[label]] for label, _ in test])
+    text, names, learned, held = vectors(train, test, classes)
     given = ClassifyOptions(epochs=args.epochs, threads=args.threads, seed=seed, **METHODS[method])
     options = resolved(given, len(names))
     if method == "dcme, 2√classes" and options.class_clusters == 80:

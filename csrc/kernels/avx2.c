@@ -74,5 +74,28 @@ static inline void add_product(int64_t *sums, wide x, wide p) {
     _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
 }
 
+#define BYTES 32
+#define VECTORS 2
+typedef __m256i bytes;
+static inline bytes no_pairs(void) { return _mm256_setzero_si256(); }
+static inline bytes load_bytes(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+static inline bytes low_halves(bytes v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
+static inline bytes high_halves(bytes v) { return low_halves(_mm256_srli_epi16(v, 4)); }
+static inline bytes repeat16(const uint8_t *p) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+}
+static inline bytes look_up(bytes table, bytes v) { return _mm256_shuffle_epi8(table, v); }
+static inline bytes add_pairs(bytes a, bytes b) { return _mm256_add_epi16(a, b); }
+static inline bytes max_pairs(bytes a, bytes b) { return _mm256_max_epu16(a, b); }
+static inline bytes first_pairs(bytes low, bytes high) { return _mm256_unpacklo_epi8(low, high); }
+static inline bytes last_pairs(bytes low, bytes high) { return _mm256_unpackhi_epi8(low, high); }
+static inline uint16_t greatest8(__m128i v) { /* the least of their complements is found at once */
+    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, _mm_set1_epi16(-1))), 0);
+}
+static inline void put_greatest(uint16_t *p, bytes v) {
+    p[0] = greatest8(_mm256_castsi256_si128(v));
+    p[2] = greatest8(_mm256_extracti128_si256(v, 1));
+}
+
 #include "vector.h"
 #endif

@@ -69,5 +69,30 @@ static inline void add_product(int64_t *sums, wide x, wide p) {
     _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
 }
 
+#define BYTES 64
+#define VECTORS 2
+typedef __m512i bytes;
+static inline bytes no_pairs(void) { return _mm512_setzero_si512(); }
+static inline bytes load_bytes(const uint8_t *p) { return _mm512_loadu_si512(p); }
+static inline bytes low_halves(bytes v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
+static inline bytes high_halves(bytes v) { return low_halves(_mm512_srli_epi16(v, 4)); }
+static inline bytes repeat16(const uint8_t *p) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
+}
+static inline bytes look_up(bytes table, bytes v) { return _mm512_shuffle_epi8(table, v); }
+static inline bytes add_pairs(bytes a, bytes b) { return _mm512_add_epi16(a, b); }
+static inline bytes max_pairs(bytes a, bytes b) { return _mm512_max_epu16(a, b); }
+static inline bytes first_pairs(bytes low, bytes high) { return _mm512_unpacklo_epi8(low, high); }
+static inline bytes last_pairs(bytes low, bytes high) { return _mm512_unpackhi_epi8(low, high); }
+static inline uint16_t greatest8(__m128i v) { /* the least of their complements is found at once */
+    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, _mm_set1_epi16(-1))), 0);
+}
+static inline void put_greatest(uint16_t *p, bytes v) {
+    p[0] = greatest8(_mm512_castsi512_si128(v));
+    p[2] = greatest8(_mm512_extracti32x4_epi32(v, 1));
+    p[4] = greatest8(_mm512_extracti32x4_epi32(v, 2));
+    p[6] = greatest8(_mm512_extracti32x4_epi32(v, 3));
+}
+
 #include "vector.h"
 #endif

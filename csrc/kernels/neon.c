@@ -60,5 +60,26 @@ static inline void add_product(int64_t *sums, wide x, wide p) {
     vst1q_u64(at, vmlal_u32(vld1q_u64(at), x, p));
 }
 
+#define BYTES 16
+#define VECTORS 4
+typedef uint8x16_t bytes;
+static inline bytes of_pairs(uint16x8_t v) { return vreinterpretq_u8_u16(v); }
+static inline uint16x8_t pairs_of(bytes v) { return vreinterpretq_u16_u8(v); }
+static inline bytes no_pairs(void) { return vdupq_n_u8(0); }
+static inline bytes load_bytes(const uint8_t *p) { return vld1q_u8(p); }
+static inline bytes low_halves(bytes v) { return vandq_u8(v, vdupq_n_u8(15)); }
+static inline bytes high_halves(bytes v) { return vshrq_n_u8(v, 4); }
+static inline bytes repeat16(const uint8_t *p) { return vld1q_u8(p); }
+static inline bytes look_up(bytes table, bytes v) { return vqtbl1q_u8(table, v); }
+static inline bytes add_pairs(bytes a, bytes b) {
+    return of_pairs(vaddq_u16(pairs_of(a), pairs_of(b)));
+}
+static inline bytes max_pairs(bytes a, bytes b) {
+    return of_pairs(vmaxq_u16(pairs_of(a), pairs_of(b)));
+}
+static inline bytes first_pairs(bytes low, bytes high) { return vzip1q_u8(low, high); }
+static inline bytes last_pairs(bytes low, bytes high) { return vzip2q_u8(low, high); }
+static inline void put_greatest(uint16_t *p, bytes v) { p[0] = vmaxvq_u16(pairs_of(v)); }
+
 #include "vector.h"
 #endif

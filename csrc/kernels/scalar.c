@@ -89,7 +89,33 @@ static double log_sum_exp(const double *x, int64_t count) {
     return largest + log(sum);
 }
 
+static void code_weights(uint8_t *codes, const real *weights, const real *edges, int64_t classes) {
+    for (int64_t first = 0; first < classes; first += 32, codes += 16) {
+        int32_t code[32] = {0};
+        for (int e = 0; e < 15; e++)
+            for (int k = 0; k < 32; k++)
+                code[k] += weights[first + k] > edges[e];
+        for (int b = 0; b < 16; b++)
+            codes[b] = (uint8_t)(code[b] | code[16 + b] << 4);
+    }
+}
+
+static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
+                         int64_t count, int64_t size) {
+    for (int64_t group = 0; group < size / 8; group++) {
+        greatest[group] = 0;
+        for (int64_t b = group / 2 * 16; b < group / 2 * 16 + 16; b++) {
+            unsigned sum = 0;
+            for (int64_t i = 0; i < count; i++) {
+                unsigned code = group % 2 ? codes[i][b] >> 4 : codes[i][b] & 15;
+                sum += tables[32 * i + code] + 256u * tables[32 * i + 16 + code];
+            }
+            greatest[group] = sum > greatest[group] ? (uint16_t)sum : greatest[group];
+        }
+    }
+}
+
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",     dots, update,      mean,      add_to_rows,  weighted_sum,
-    rank1_update, axpy, exponential, residuals, add_products, log_sum_exp,
+    "scalar", dots,        update,    mean,         add_to_rows, weighted_sum, rank1_update,
+    axpy,     exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

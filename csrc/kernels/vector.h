@@ -261,7 +261,9 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
             table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
 }
 
+#include "class_bounds.h"
+
 const dcme_kernels KERNELS = {
-    NAME,         dots, update,      mean,      add_to_rows,  weighted_sum,
-    rank1_update, axpy, exponential, residuals, add_products, log_sum_exp,
+    NAME, dots,        update,    mean,         add_to_rows, weighted_sum, rank1_update,
+    axpy, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

@@ -1,6 +1,6 @@
 """Binding of csrc/classify: linear classifiers from options and arrays."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
@@ -105,6 +105,26 @@ cdef extern from "classify/classify.h" nogil:
     void dcme_most_probable(
         int32_t *best, double *log_p, int64_t count, const float *scores, int64_t classes,
         double *row, const dcme_kernels *kernels
+    )
+
+
+cdef extern from "classify/class_codes.h" nogil:
+    cdef enum:
+        DCME_EDGES
+
+    ctypedef struct dcme_class_codes:
+        uint8_t *codes
+        float *edges
+
+    int64_t dcme_code_stride(int64_t classes)
+    int32_t dcme_code_features(
+        const dcme_class_codes *codes, const dcme_linear *model, const int32_t *features,
+        int64_t count, int32_t is_signed
+    )
+    dcme_status dcme_best_classes(
+        int32_t *best, int64_t count, int64_t *scored, const dcme_class_codes *codes,
+        const dcme_linear *model, const int32_t *numbers, const dcme_sparse_rows *documents,
+        int64_t begin, int64_t end, dcme_error *error
     )
 
 
@@ -280,6 +300,83 @@ cdef class Linear:
             status = dcme_classify_gradient(&loss, gradient, &self.core, &problem, threads, &error)
         check(status, &error)
         return loss
+
+
+CODE_EDGES = DCME_EDGES  # of a row of codes
+
+
+def code_stride(int64_t classes):
+    """Return the bytes of a row of codes."""
+    return dcme_code_stride(classes)
+
+
+cdef class ClassCodes:
+    """Codes of a model's weights, which bound the scores; see csrc/classify/class_codes.h.
+
+    `numbers` are those of the model's columns. `codes` and `edges` have a row for each feature and
+    the bias, and are filled by `add`.
+    """
+
+    cdef dcme_class_codes core
+    cdef Linear model
+    cdef const int32_t *numbers
+    cdef const uint8_t[::1] is_coded
+    cdef object kept
+
+    def __init__(self, Linear model, const int32_t[::1] numbers, uint8_t[:, ::1] codes,
+                 float[:, ::1] edges, uint8_t[::1] is_coded):
+        cdef int64_t rows = model.core.features + 1
+        if (numbers.shape[0] != model.core.classes or codes.shape[0] != rows
+                or codes.shape[1] != dcme_code_stride(model.core.classes)
+                or edges.shape[0] != rows or edges.shape[1] != DCME_EDGES
+                or is_coded.shape[0] != rows):
+            raise ValueError("codes and model do not fit together")
+        self.core.codes = &codes[0, 0]
+        self.core.edges = &edges[0, 0]
+        self.numbers = &numbers[0]
+        self.is_coded = is_coded
+        self.model = model
+        self.kept = numbers, codes, edges
+
+    def add(self, const int32_t[::1] features, bint is_signed):
+        """Fill the rows of features, whose values may be `is_signed`; False: some are not finite."""
+        cdef int64_t i
+        cdef int32_t finite
+        for i in range(features.shape[0]):
+            if not 0 <= features[i] <= self.model.core.features:
+                raise ValueError("a feature is out of range")
+        if features.shape[0] == 0:
+            return True
+        with nogil:
+            finite = dcme_code_features(&self.core, &self.model.core, &features[0],
+                                        features.shape[0], is_signed)
+        return finite != 0
+
+    def best(self, Documents documents, int64_t begin, int64_t end, int32_t[:, ::1] out):
+        """Fill out[i] with the most probable classes of document begin + i, the best first.
+
+        Returns the number of scores that were computed. The features must be coded.
+        """
+        cdef dcme_error error
+        cdef dcme_status status
+        cdef int64_t i, scored = 0
+        if (not (0 <= begin <= end <= documents.core.count) or out.shape[0] < end - begin
+                or not 0 < out.shape[1] <= self.model.core.classes
+                or documents.features > self.model.core.features):
+            raise ValueError("documents, classes and model do not fit together")
+        if begin == end:
+            return 0
+        for i in range(documents.core.starts[begin], documents.core.starts[end]):
+            if not self.is_coded[documents.core.features[i]]:
+                raise ValueError("a feature has no codes")
+        if not self.is_coded[self.model.core.features]:
+            raise ValueError("the bias has no codes")
+        with nogil:
+            status = dcme_best_classes(&out[0, 0], out.shape[1], &scored, &self.core,
+                                       &self.model.core, self.numbers, &documents.core, begin, end,
+                                       &error)
+        check(status, &error)
+        return scored
 
 
 cdef const dcme_kernels *kernels_of(kernels) except NULL:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dcme_w2v.classify.best import BestClasses
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import (
@@ -19,7 +20,6 @@ from dcme_w2v.classify.options import (
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.classify.top import most_probable
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.cluster.distribute import distributed
@@ -221,9 +221,9 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (rows,)."""
-        weights, documents = self._linear(), core_documents(check_features(self, X))
-        batches = most_probable(weights, documents, 1, self.threads or default_threads())
-        found: NDArray[Any] = self.classes_[np.concatenate([best[:, 0] for best, _ in batches])]
+        search, matrix = BestClasses(self._linear()), check_features(self, X)
+        best = search.find(matrix, 1, self.threads or default_threads())[:, 0]
+        found: NDArray[Any] = self.classes_[best]
         return found
 
     def _linear(self) -> Weights:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.best import BestClasses
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
@@ -150,6 +151,18 @@ class Classifier:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
         documents = core_documents(fitting(matrix, self.weights.features))
         return most_probable(self.weights, documents, count, threads or default_threads())
+
+    def best_classes(
+        self, matrix: csr_matrix, count: int, threads: int | None = None
+    ) -> NDArray[np.int32]:
+        """Return the numbers of the most probable classes, shape (documents, count).
+
+        With thousands of classes faster than `most_probable`, which gives the same classes and
+        needs the scores of all of them for their probabilities; see
+        `dcme_w2v.classify.best.BestClasses`, which is for documents that come in parts.
+        """
+        matrix = fitting(matrix, self.weights.features)
+        return BestClasses(self.weights).find(matrix, count, threads or default_threads())
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.

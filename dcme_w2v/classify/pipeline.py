@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.checkpoints.folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify import sequences
+from dcme_w2v.classify.best import BestClasses
 from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
@@ -47,6 +48,7 @@ from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.classify.tune import Rows, Search, Tuned
 from dcme_w2v.cluster.distribute import distributed
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.disk import disk_plan, require_disk
 from dcme_w2v.engine.interrupts import ReceivedSignal
 from dcme_w2v.engine.run import interruptible
@@ -431,6 +433,25 @@ def predict(
         for numbers, log_p in _most_probable(model, matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
                 yield [(model.classes[j], math.exp(p)) for j, p in zip(chosen, row, strict=True)]
+
+
+def predict_labels(
+    model: Predictor,
+    docs: Sequence[str],
+    count: int = 1,
+    labels: str | None = None,
+    threads: int | None = None,
+) -> Iterator[list[str]]:
+    """Yield what `predict` does without the probabilities, which is faster with many classes."""
+    if not isinstance(model, Classifier):
+        for found in predict(model, docs, count, labels, threads):
+            yield [name for name, _ in found]
+        return
+    count, search = min(count, len(model.classes)), BestClasses(model.weights)
+    for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+        rows = fitting(matrix, model.weights.features)
+        for row in search.find(rows, count, threads or default_threads()).tolist():
+            yield [model.classes[j] for j in row]
 
 
 def _most_probable(

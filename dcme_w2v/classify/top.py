@@ -46,17 +46,21 @@ def most_probable(
     DivergedError
         A score is NaN or infinite.
     """
-    total = len(documents)
-    step = min(documents_at_once(weights.classes), -(-total // threads))
-    step = max(LEAST_DOCUMENTS, step)
 
-    def batch(begin: int) -> Top:
-        end = min(begin + step, total)
+    def batch(rows: slice) -> Top:
+        begin, end = rows.start, rows.stop
         if weights.offset.any():
             return sorted_top(log_softmax(weights.scores(documents, begin, end, 1)), count)
         return _selected(weights.raw_scores(documents, begin, end, 1), weights.classes, count)
 
-    return ordered_map(batch, range(0, total, step), threads)
+    return ordered_map(batch, batches_of(len(documents), weights.classes, threads), threads)
+
+
+def batches_of(documents: int, classes: int, threads: int) -> Iterator[slice]:
+    """Yield slices that cover the documents, of a size that suits the scores and the threads."""
+    step = max(LEAST_DOCUMENTS, min(documents_at_once(classes), -(-documents // threads)))
+    for begin in range(0, documents, step):
+        yield slice(begin, min(begin + step, documents))
 
 
 def sorted_top(log_p: NDArray[np.float64], count: int) -> Top:

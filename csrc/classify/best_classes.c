@@ -1,0 +1,205 @@
+/* The most probable classes of documents by bounds; see class_codes.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "classify/batch.h"
+#include "classify/class_codes.h"
+#include "common/top_k.h"
+
+enum { FIRST = 2 }; /* groups a wanted class */
+enum { GROUP = DCME_PAD, MOST_SUM = 65535, MOST_FEATURES = MOST_SUM / 2 };
+
+typedef struct {
+    const dcme_class_codes *codes;
+    const dcme_linear *model;
+    const int32_t *numbers; /* of the columns */
+    int64_t count;          /* classes wanted */
+    int64_t groups;         /* of columns; the last may have fewer classes */
+
+    /* The document. s_j <= base + unit * (sum of the numbers in codes) + error. */
+    int64_t features;
+    real *x;               /* values */
+    real **rows, **parts;  /* of weights; those of a group */
+    const uint8_t **coded; /* rows of codes */
+    uint8_t *tables;
+    double base, unit, error;
+
+    uint16_t *bounds; /* (groups and padding) of the greatest sum of a group */
+    real *waiting;    /* (groups) the same; -1: its scores are computed */
+    int32_t *first;   /* groups of the greatest bounds */
+
+    int32_t *best; /* the classes found so far, the most probable first */
+    real *scores;  /* of these */
+    int64_t found, scored;
+} search;
+
+static void close_search(search *s) {
+    free(s->x), free(s->rows), free(s->parts), free(s->coded), free(s->tables);
+    free(s->bounds), free(s->waiting), free(s->first), free(s->scores);
+}
+
+static dcme_status open_search(search *s, int64_t widest) {
+    s->groups = (s->model->classes + GROUP - 1) / GROUP;
+    s->x = dcme_allocate(widest, sizeof *s->x);
+    s->rows = dcme_allocate(widest, sizeof *s->rows);
+    s->parts = dcme_allocate(widest, sizeof *s->parts);
+    s->coded = dcme_allocate(widest, sizeof *s->coded);
+    s->tables = dcme_allocate(widest, 2 * DCME_CODES);
+    s->bounds = dcme_allocate(dcme_code_stride(s->model->classes) / 8, sizeof *s->bounds);
+    s->waiting = dcme_allocate(s->groups, sizeof *s->waiting);
+    s->first = dcme_allocate(s->groups, sizeof *s->first);
+    s->scores = dcme_allocate(s->count, sizeof *s->scores);
+    return s->x && s->rows && s->parts && s->coded && s->tables && s->bounds && s->waiting &&
+                   s->first && s->scores
+               ? DCME_OK
+               : DCME_NO_MEMORY;
+}
+
+/* What a feature adds to a score at most, given the code of the weight. */
+static double most(real x, const real *edges, int code) {
+    return (double)x * (double)edges[x > 0 ? code + 1 : code];
+}
+
+/* The rows of a document, and what its bounds are sums of. */
+static void take_document(search *s, const dcme_sparse_rows *documents, int64_t document) {
+    int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
+    double total = 0, size = 0;
+    s->features = n + 1;
+    s->base = 0;
+    for (int64_t i = 0; i <= n; i++) {
+        int64_t f = i < n ? documents->features[begin + i] : s->model->features;
+        const real *edges = s->codes->edges + f * DCME_EDGES;
+        s->x[i] = i < n ? documents->values[begin + i] : s->model->bias;
+        s->rows[i] = s->model->weights + f * s->model->stride;
+        s->coded[i] = s->codes->codes + f * dcme_code_stride(s->model->classes);
+        double low = most(s->x[i], edges, 0), high = most(s->x[i], edges, DCME_CODES - 1);
+        s->base += fmin(low, high);
+        total += fabs(high - low);
+        size +=
+            fabs((double)s->x[i]) * fmax(fabs((double)edges[0]), fabs((double)edges[DCME_CODES]));
+    }
+    s->unit = total > 0 ? total / (double)(MOST_SUM - s->features) : 1;
+    s->error = (double)(s->features + 2) * 0x1p-23 * size; /* scores are sums of floats */
+}
+
+/* The number of each code of feature i: what the feature adds at most, in units, rounded up. */
+static void fill_table(uint8_t *table, const search *s, int64_t i) {
+    int64_t f = (s->rows[i] - s->model->weights) / s->model->stride;
+    const real *edges = s->codes->edges + f * DCME_EDGES;
+    double low = fmin(most(s->x[i], edges, 0), most(s->x[i], edges, DCME_CODES - 1));
+    for (int code = 0; code < DCME_CODES; code++) {
+        unsigned number = (unsigned)((most(s->x[i], edges, code) - low) / s->unit) + 1;
+        table[code] = (uint8_t)number;
+        table[DCME_CODES + code] = (uint8_t)(number >> 8);
+    }
+}
+
+/* The bounds of all groups; of documents with too many features for sums of 16 bits, none. */
+static void compute_bounds(search *s) {
+    if (s->features > MOST_FEATURES) {
+        s->unit = 1;
+        s->error = INFINITY;
+        memset(s->bounds, 0, (size_t)s->groups * sizeof *s->bounds);
+    } else {
+        for (int64_t i = 0; i < s->features; i++)
+            fill_table(s->tables + 2 * DCME_CODES * i, s, i);
+        s->model->kernels->class_bounds(s->bounds, s->coded, s->tables, s->features,
+                                        dcme_code_stride(s->model->classes));
+    }
+    for (int64_t group = 0; group < s->groups; group++)
+        s->waiting[group] = s->bounds[group];
+}
+
+/* Put a class where it belongs among the best, if it does. */
+static void put(search *s, int32_t number, real score) {
+    int64_t i = s->found;
+    while (i > 0 &&
+           (s->scores[i - 1] < score || (s->scores[i - 1] == score && s->best[i - 1] > number))) {
+        if (i < s->count)
+            s->best[i] = s->best[i - 1], s->scores[i] = s->scores[i - 1];
+        i--;
+    }
+    if (i < s->count)
+        s->best[i] = number, s->scores[i] = score;
+    s->found += s->found < s->count;
+}
+
+/* Compute the scores of a group; DIVERGED if one is not finite. */
+static dcme_status score_group(search *s, int64_t group) {
+    real scores[GROUP] = {0};
+    int64_t first = group * GROUP, end = first + GROUP;
+    end = end < s->model->classes ? end : s->model->classes;
+    for (int64_t i = 0; i < s->features; i++)
+        s->parts[i] = s->rows[i] + first;
+    s->model->kernels->weighted_sum(scores, s->parts, s->x, s->features, GROUP);
+    for (int64_t j = first; j < end; j++) {
+        if (!isfinite(scores[j - first]))
+            return DCME_DIVERGED;
+        put(s, s->numbers[j], scores[j - first]);
+    }
+    s->waiting[group] = -1;
+    s->scored += end - first;
+    return DCME_OK;
+}
+
+/* The least bound, in units, of a group that may have one of the best classes. */
+static real least_bound(const search *s) {
+    if (s->found < s->count)
+        return 0;
+    double least = ((double)s->scores[s->count - 1] - s->base - s->error) / s->unit;
+    return least > 1 ? (real)floor(least - 1) : 0; /* 1: more than the rounding of these numbers */
+}
+
+static void prefetch_group(const search *s, int64_t group) {
+    for (int64_t i = 0; i < s->features; i++)
+        __builtin_prefetch(s->rows[i] + group * GROUP);
+}
+
+/* The groups of the greatest bounds come first, so that most others need no scores. */
+static dcme_status find_best(search *s) {
+    dcme_status status = DCME_OK;
+    int64_t first = FIRST * s->count < s->groups ? FIRST * s->count : s->groups;
+    s->found = 0;
+    dcme_top_k(s->first, first, s->waiting, s->groups);
+    prefetch_group(s, s->first[0]);
+    for (int64_t i = 0; i < first && status == DCME_OK; i++) {
+        if (s->waiting[s->first[i]] < least_bound(s))
+            return DCME_OK;
+        if (i + 1 < first)
+            prefetch_group(s, s->first[i + 1]);
+        status = score_group(s, s->first[i]);
+    }
+    real least = least_bound(s);
+    for (int64_t group = 0; group < s->groups && status == DCME_OK; group++)
+        if (s->waiting[group] >= least) {
+            status = score_group(s, group);
+            least = least_bound(s);
+        }
+    return status;
+}
+
+dcme_status dcme_best_classes(int32_t *best, int64_t count, int64_t *scored,
+                              const dcme_class_codes *codes, const dcme_linear *model,
+                              const int32_t *numbers, const dcme_sparse_rows *documents,
+                              int64_t begin, int64_t end, dcme_error *error) {
+    search s = {.codes = codes, .model = model, .numbers = numbers, .count = count};
+    int64_t widest = dcme_widest(documents);
+    dcme_status status = open_search(&s, widest);
+    if (status != DCME_OK)
+        dcme_no_memory(error, model->classes + widest * 64, "the bounds of a document's classes",
+                       "give shorter documents");
+    for (int64_t d = begin; d < end && status == DCME_OK; d++) {
+        s.best = best + (d - begin) * count;
+        take_document(&s, documents, d);
+        compute_bounds(&s);
+        status = find_best(&s);
+        if (status != DCME_OK)
+            dcme_fail(error, status, d,
+                      "a document has a score that is NaN or infinite: scale the documents' values "
+                      "down, or train again with a lower --lr");
+    }
+    *scored = s.scored;
+    close_search(&s);
+    return status;
+}

@@ -1,0 +1,104 @@
+"""The most probable classes of documents without the scores of all classes, where that is faster.
+
+Weights are coded in four bits, 16 values a feature. Sums of these bound the scores from above, and
+scores are computed only of classes whose bounds reach the best scores: the classes are exactly
+those of all scores. Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.model`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core import classify as core
+from dcme_w2v.classify.top import batches_of, most_probable
+from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.parallel import ordered_map
+
+LEAST_CLASSES = 2048
+GREATEST_SHARE = 1 / 64  # of the classes that are wanted; with more, few bounds are below the best
+LEAST_USES = 8  # of a feature on average; to code its row takes as long as some documents' scores
+ROWS_AT_ONCE = 64  # of weights to code
+
+
+class BestClasses:
+    """Finds the most probable classes of documents by bounds of the scores, or by all scores.
+
+    Parameters
+    ----------
+    weights : Weights
+        A linear model. The codes take an eighth of its memory, for features that occur.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._is_linear = weights.output is None and not weights.offset.any()
+        self._is_coded = np.zeros(weights.features + 1, dtype=np.uint8)
+        self._codes: core.ClassCodes | None = None
+        self._uses = 0  # of features in all documents so far
+        self.scored = 0  # scores that were computed by `_by_bounds`
+
+    def find(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
+        """Return the numbers of the most probable classes, shape (documents, count).
+
+        The most probable comes first; of equal scores, the lowest number.
+
+        Raises
+        ------
+        DivergedError
+            A score that was computed is NaN or infinite.
+        """
+        if self._pays(matrix, count) and self._code(matrix, threads):
+            return self._by_bounds(matrix, count, threads)
+        found = most_probable(self._weights, core_documents(matrix), count, threads)
+        none = np.empty((0, count), dtype=np.int32)
+        return np.concatenate([none, *(best for best, _ in found)])
+
+    def _pays(self, matrix: csr_matrix, count: int) -> bool:
+        classes = self._weights.classes
+        if not self._is_linear or classes < LEAST_CLASSES or count > classes * GREATEST_SHARE:
+            return False
+        self._uses += matrix.nnz
+        return self._uses >= LEAST_USES * len(self._new_features(matrix))
+
+    def _new_features(self, matrix: csr_matrix) -> NDArray[np.int32]:
+        """Return the features of documents, and the bias, that have no codes yet."""
+        needed = np.zeros(len(self._is_coded), dtype=bool)
+        needed[matrix.indices[: matrix.nnz]] = needed[-1] = True
+        return np.flatnonzero(needed & (self._is_coded == 0)).astype(np.int32)
+
+    def _code(self, matrix: csr_matrix, threads: int) -> bool:
+        """Code the weights of the documents' features; return whether all are finite."""
+        if self._codes is None:
+            weights = self._weights
+            rows, bytes_a_row = len(weights.table), core.code_stride(weights.classes)
+            self._codes = core.ClassCodes(
+                weights.linear,
+                weights.order.astype(np.int32),
+                np.empty((rows, bytes_a_row), dtype=np.uint8),
+                np.empty((rows, core.CODE_EDGES), dtype=np.float32),
+                self._is_coded,
+            )
+        features = self._new_features(matrix)
+        is_signed = bool((matrix.data < 0).any())
+        parts = (features[i : i + ROWS_AT_ONCE] for i in range(0, len(features), ROWS_AT_ONCE))
+        add = functools.partial(self._codes.add, is_signed=is_signed)
+        self._is_linear = all(list(ordered_map(add, parts, threads)))
+        self._is_coded[features] = self._is_linear
+        return self._is_linear
+
+    def _by_bounds(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
+        documents, codes = core_documents(matrix), self._codes
+        assert codes is not None
+        best = np.empty((matrix.shape[0], count), dtype=np.int32)
+
+        def batch(rows: slice) -> int:
+            scored: int = codes.best(documents, rows.start, rows.stop, best[rows])
+            return scored
+
+        batches = batches_of(matrix.shape[0], self._weights.classes, threads)
+        self.scored += sum(ordered_map(batch, batches, threads))
+        return best
