@@ -1,7 +1,7 @@
 """Compare objectives from 200 to 100,000 classes: time, accuracy, log-likelihood, memory.
 
     python scripts/bench_many_classes.py [--classes 200 1000 5000 24001 100000] [--documents N]
-        [--epochs 2] [--threads 2] [--seeds 1] [--only METHOD ...] [--json FILE]
+        [--held-out 2000] [--epochs 2] [--threads 2] [--seeds 1] [--only METHOD ...] [--json FILE]
 
 Up to 24,001 classes, a class is an article of the development corpus `enwiki17` and a document one
 of its paragraphs; of each article with four paragraphs or more, one is held out. Above, a class is
@@ -48,7 +48,7 @@ from dcme_w2v.progress import Options, Quiet
 
 ARTICLES, PARAGRAPHS = 24_001, 4  # minimum number of paragraphs of an article
 WORDS_BEFORE, BUCKETS = 4, 4096
-HELD_OUT = 2000  # maximum number of measured documents
+HELD_OUT = 2000  # maximum number of measured documents, by default
 METHODS: dict[str, dict[str, Any]] = {
     "gd": {"objective": "gd"},
     "dcme, 80 clusters": {"objective": "dcme"},
@@ -161,7 +161,7 @@ def vectors(
 def one_run(method: str, args: argparse.Namespace) -> dict[str, Any]:
     """Train and measure in this process."""
     classes, seed = args.classes[0], args.seeds[0]
-    train, test = read(classes, args.documents, seed)
+    train, test = read(classes, args.documents, seed, args.held_out)
     found: dict[str, Any] = {"documents": len(train)}
     found["classes"] = len({label for label, _ in train})
     if method.startswith("fastText"):
@@ -224,7 +224,7 @@ def fasttext_run(
 def run_apart(method: str, classes: int, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """Return what `one_run` returns in a process of its own."""
     flags = ["--one", method, "--classes", classes, "--seeds", seed, "--epochs", args.epochs]
-    flags += ["--threads", args.threads]
+    flags += ["--threads", args.threads, "--held-out", args.held_out]
     flags += ["--documents", args.documents] if args.documents else []
     command = [sys.executable, __file__, *map(str, flags)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -283,6 +283,7 @@ def main() -> None:
         help="learn from so many, drawn at random (above 24,001 classes: and one of each class)",
     )
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--held-out", type=int, default=HELD_OUT, help="maximum of documents")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--only", nargs="+", choices=METHODS, default=list(METHODS))

@@ -116,6 +116,18 @@ def test_where_bounds_do_not_pay_all_scores_are_computed():
         assert search.scored == 0
 
 
+def test_without_memory_for_codes_all_scores_are_computed(monkeypatch):
+    def none(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(best, "new_codes", none)
+    weights, X = linear(), rows()
+    search = BestClasses(weights)
+    for _ in range(2):
+        np.testing.assert_array_equal(search.find(X, 3, 1), of_all_scores(weights, X, 3))
+    assert search.scored == 0
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
     weights, X = linear(), rows()

@@ -35,7 +35,7 @@ class BestClasses:
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self._is_linear = weights.output is None and not weights.offset.any()
+        self._has_bounds = weights.output is None and not weights.offset.any()
         self._is_coded = np.zeros(weights.features + 1, dtype=np.uint8)
         self._codes: core.ClassCodes | None = None
         self._uses = 0  # of features in all documents so far
@@ -59,7 +59,7 @@ class BestClasses:
 
     def _pays(self, matrix: csr_matrix, count: int) -> bool:
         classes = self._weights.classes
-        if not self._is_linear or classes < LEAST_CLASSES or count > classes * GREATEST_SHARE:
+        if not self._has_bounds or classes < LEAST_CLASSES or count > classes * GREATEST_SHARE:
             return False
         self._uses += matrix.nnz
         return self._uses >= LEAST_USES * len(self._new_features(matrix))
@@ -73,22 +73,18 @@ class BestClasses:
     def _code(self, matrix: csr_matrix, threads: int) -> bool:
         """Code the weights of the documents' features; return whether all are finite."""
         if self._codes is None:
-            weights = self._weights
-            rows, bytes_a_row = len(weights.table), core.code_stride(weights.classes)
-            self._codes = core.ClassCodes(
-                weights.linear,
-                weights.order.astype(np.int32),
-                np.empty((rows, bytes_a_row), dtype=np.uint8),
-                np.empty((rows, core.CODE_EDGES), dtype=np.float32),
-                self._is_coded,
-            )
+            try:
+                self._codes = new_codes(self._weights, self._is_coded)
+            except MemoryError:
+                self._has_bounds = False
+                return False
         features = self._new_features(matrix)
         is_signed = bool((matrix.data < 0).any())
         parts = (features[i : i + ROWS_AT_ONCE] for i in range(0, len(features), ROWS_AT_ONCE))
         add = functools.partial(self._codes.add, is_signed=is_signed)
-        self._is_linear = all(list(ordered_map(add, parts, threads)))
-        self._is_coded[features] = self._is_linear
-        return self._is_linear
+        self._has_bounds = all(list(ordered_map(add, parts, threads)))
+        self._is_coded[features] = self._has_bounds
+        return self._has_bounds
 
     def _by_bounds(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
         documents, codes = core_documents(matrix), self._codes
@@ -102,3 +98,15 @@ class BestClasses:
         batches = batches_of(matrix.shape[0], self._weights.classes, threads)
         self.scored += sum(ordered_map(batch, batches, threads))
         return best
+
+
+def new_codes(weights: Weights, is_coded: NDArray[np.uint8]) -> core.ClassCodes:
+    """Return codes of which no row is filled; pages of memory are taken when rows are."""
+    rows, bytes_a_row = len(weights.table), core.code_stride(weights.classes)
+    return core.ClassCodes(
+        weights.linear,
+        weights.order.astype(np.int32),
+        np.empty((rows, bytes_a_row), dtype=np.uint8),
+        np.empty((rows, core.CODE_EDGES), dtype=np.float32),
+        is_coded,
+    )
