@@ -134,9 +134,10 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
     weights.table[3, 5] = wrong
     with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
         BestClasses(weights).find(X, 2, 1)
-    X.data[:] = 3e38
-    with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
-        BestClasses(linear()).find(X, 2, 1)
+    for value in (3e38, wrong):
+        X.data[:] = value
+        with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
+            BestClasses(linear()).find(X, 2, 1)
 
 
 def test_the_model_and_the_estimator_use_them():

@@ -192,8 +192,12 @@ dcme_status dcme_best_classes(int32_t *best, int64_t count, int64_t *scored,
     for (int64_t d = begin; d < end && status == DCME_OK; d++) {
         s.best = best + (d - begin) * count;
         take_document(&s, documents, d);
-        compute_bounds(&s);
-        status = find_best(&s);
+        if (isfinite(s.base) && isfinite(s.unit)) {
+            compute_bounds(&s);
+            status = find_best(&s);
+        } else { /* a value is not finite */
+            status = DCME_DIVERGED;
+        }
         if (status != DCME_OK)
             dcme_fail(error, status, d,
                       "a document has a score that is NaN or infinite: scale the documents' values "
