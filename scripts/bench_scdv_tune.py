@@ -32,7 +32,7 @@ from dcme_w2v.words.vectors import Vectors
 
 WORDS: dict[str, Any] = {"dim": 100, "min_count": 5, "epochs": 10}
 BUDGET = 60.0  # seconds of a search, the default of the command
-SETS = ["20 Newsgroups", "Reuters", "headings", "source code", "wikipara, 150 articles"]
+SETS = ["20 Newsgroups", "Reuters", "headings", "source code"]
 COLUMNS = ("set", "seeds", "defaults, %", "`--tune`, %", "best of six, %",
            "chosen: clusters, power", "search, s", "fit, s")  # fmt: skip
 
