@@ -14,6 +14,7 @@ from dcme_w2v.classify.best import BestClasses
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
+from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.core import INSTRUCTION_SETS, core
 from dcme_w2v.errors import DivergedError
@@ -107,8 +108,10 @@ def test_where_bounds_do_not_pay_all_scores_are_computed():
     offset = linear()
     offset.offset[:] = np.arange(CLASSES)
     low_rank = LowRankWeights(FEATURES, CLASSES, 7, 0.1, seed=1)
+    vote = VotingWeights([linear(), linear("ties")])
     for weights, matrix, count in [
-        (few, X, 1), (many, X, 100), (many, X[:3], 1), (offset, X, 2), (low_rank, X, 2)
+        (few, X, 1), (many, X, 100), (many, X[:3], 1), (offset, X, 2), (low_rank, X, 2),
+        (vote, X, 2),
     ]:  # fmt: skip
         search = BestClasses(weights)
         wanted = of_all_scores(weights, matrix, count)

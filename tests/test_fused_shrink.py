@@ -8,10 +8,11 @@ from click.testing import CliRunner
 from helpers import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix, save_npz
+from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import FormatError
 from dcme_w2v.fused.compact import Steps, width_for
@@ -197,6 +198,32 @@ def test_columns_of_vectors(folder, tmp_path):
     assert name in [column for column, _ in full.explain("class0", 12)]
     again = shrink(model, ShrinkOptions(keep="5"), squares_of(model))
     assert set(again.columns) <= set(model.columns)
+
+
+@pytest.mark.parametrize("kind", ["chosen columns", "binary"])
+def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
+    """All that predicts takes the same form of the documents: `predict` did not."""
+    rows, model = csr_matrix(load_npz(folder / "rows.npz")), str(tmp_path / "s")
+    if kind == "binary":
+        line = f"fuse fit {folder}/train.tsv --unlabelled {folder}/test.tsv --impact paper"
+        assert (
+            run([*line.split(), "--final", "tied", "--no-choose", "--output", model, "--quiet"])
+            == 0
+        )
+        docs = folder / "test.tsv"
+        rows = load_classifier(model).rows(texts_of(folder))
+    else:
+        line = f"fuse shrink {folder}/vectors --keep 0.3 --output {model} --quiet"
+        assert run(line.split()) == 0
+        docs = folder / "rows.npz"
+    found = load_classifier(model)
+    wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
+    names = [found.classes[j] for j in wanted]
+    assert [one[0][0] for one in predict(found, [str(docs)])] == names
+    assert [one[0] for one in predict_labels(found, [str(docs)])] == names
+    monkeypatch.setattr("dcme_w2v.classify.best.LEAST_CLASSES", 1)
+    monkeypatch.setattr("dcme_w2v.classify.best.GREATEST_SHARE", 1)
+    assert [one[0] for one in predict_labels(found, [str(docs)])] == names
 
 
 def test_a_small_model_can_be_made_smaller(folder, tmp_path):

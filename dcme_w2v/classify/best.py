@@ -30,12 +30,14 @@ class BestClasses:
     Parameters
     ----------
     weights : Weights
-        A linear model. The codes take an eighth of its memory, for features that occur.
+        For a linear model of one table there are bounds. Their codes take an eighth of its memory,
+        for features that occur.
     """
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self._has_bounds = weights.output is None and not weights.offset.any()
+        is_linear = weights.tables.keys() == {"weights"}  # no factors, no vote
+        self._has_bounds = is_linear and not weights.offset.any()
         self._is_coded = np.zeros(weights.features + 1, dtype=np.uint8)
         self._codes: core.ClassCodes | None = None
         self._uses = 0  # of features in all documents so far

@@ -130,6 +130,10 @@ class Classifier:
             raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
         return self.text.transform(texts)
 
+    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the weights were trained on."""
+        return fitting(matrix, self.weights.features)
+
     def log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[NDArray[np.float64]]:
@@ -137,7 +141,7 @@ class Classifier:
 
         Each batch is an ndarray of float64, shape (documents, classes).
         """
-        documents = core_documents(fitting(matrix, self.weights.features))
+        documents = core_documents(self.as_trained(matrix))
         step = documents_at_once(len(self.classes))
         for begin in range(0, matrix.shape[0], step):
             end = min(begin + step, matrix.shape[0])
@@ -149,7 +153,7 @@ class Classifier:
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
-        documents = core_documents(fitting(matrix, self.weights.features))
+        documents = core_documents(self.as_trained(matrix))
         return most_probable(self.weights, documents, count, threads or default_threads())
 
     def best_classes(
@@ -161,8 +165,8 @@ class Classifier:
         needs the scores of all of them for their probabilities; see
         `dcme_w2v.classify.best.BestClasses`, which is for documents that come in parts.
         """
-        matrix = fitting(matrix, self.weights.features)
-        return BestClasses(self.weights).find(matrix, count, threads or default_threads())
+        search, threads = BestClasses(self.weights), threads or default_threads()
+        return search.find(self.as_trained(matrix), count, threads)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.

@@ -449,7 +449,7 @@ def predict_labels(
         return
     count, search = min(count, len(model.classes)), BestClasses(model.weights)
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        rows = fitting(matrix, model.weights.features)
+        rows = model.as_trained(matrix)
         for row in search.find(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,11 +70,9 @@ class FusedModel(Classifier):
             tied=found.tied, base=found.base, binary=found.binary,
         )  # fmt: skip
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
-        """Yield the log-probabilities of all classes for some documents at a time."""
-        return super().log_probabilities(ones(matrix) if self.predicts_binary else matrix, threads)
+    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the weights were trained on."""
+        return super().as_trained(ones(matrix) if self.predicts_binary else matrix)
 
     @property
     def predicts_binary(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,13 +154,11 @@ class ShrunkModel(Classifier):
     columns: NDArray[np.int64] | None = None
     binary: bool = False
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
-        """Yield the log-probabilities of all classes for some documents at a time."""
+    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the weights were trained on."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
-        return super().log_probabilities(ones(matrix) if self.binary else matrix, threads)
+        return super().as_trained(ones(matrix) if self.binary else matrix)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, and their weights."""
