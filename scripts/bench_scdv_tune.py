@@ -102,7 +102,7 @@ def main() -> None:
         results.record(
             results.RESULTS / "scdv-tune.json", "SCDV: clusters and power by --tune", COLUMNS, rows,
             seeds="1 to 3 (mean ± standard deviation)",
-            data="20 Newsgroups, Reuters; headings, source code, paragraphs: divided at random",
+            data="20 Newsgroups, Reuters; headings, source code: divided at random",
         )  # fmt: skip
     print(results.markdown_table({"columns": list(COLUMNS), "rows": rows}))
 

@@ -21,12 +21,18 @@ import peers
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    accuracy_score,
+    normalized_mutual_info_score,
+    precision_recall_fscore_support,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
+from dcme_w2v.classify.metrics import cluster_measures
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.latent.reduction import directions, reduced
 from dcme_w2v.words.vectors import Vectors
 
 # The paper's word vectors: skip-gram, 200 dimensions, window 10, 20 occurrences, 10 negatives.
@@ -178,3 +184,20 @@ def bumps(
         x = np.c_[np.cos(angle), np.sin(angle)] * 6 + random.normal(size=(count, 2)) * 0.5
     x = np.c_[x, random.normal(size=(count, noise))]
     return (x - x.mean(axis=0)) / x.std(axis=0), y
+
+
+def unit_rows(made: sparse.csr_matrix, dims: int | None, seed: int) -> NDArray[np.float32]:
+    """Return rows of unit length, in so many dimensions."""
+    if dims is not None:
+        made = reduced(made, directions(made, dims, seed))
+    dense = np.asarray(made.toarray(), dtype=np.float32)
+    return dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
+
+
+def against(y: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[float, float]:
+    """Return the NMI and the matching accuracy of clusters against classes."""
+    table = np.zeros((y.max() + 1, own.max() + 1), dtype=np.int64)
+    np.add.at(table, (y, own), 1)
+    found = cluster_measures(table)
+    assert abs(found["nmi"] - normalized_mutual_info_score(y, own)) < 1e-9
+    return found["nmi"], found["matching_accuracy"]

@@ -30,11 +30,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.metrics import normalized_mutual_info_score
 
 from dcme_w2v import LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.metrics import cluster_measures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.documents.kmeans import kmeans
@@ -266,7 +264,7 @@ def clusters(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
             unit = reduced(matrix, directions(matrix, 50, seed))
             dense = np.asarray(unit.toarray(), dtype=np.float32)
             _, nearest = kmeans(dense, k, seed, given.threads)
-            found.setdefault("k-means", []).append([*_against(y, nearest), float("nan")])
+            found.setdefault("k-means", []).append([*data.against(y, nearest), float("nan")])
             for init in ("auto",):
                 model = LatentClassModel(
                     latent=k,
@@ -275,7 +273,7 @@ def clusters(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
                     threads=given.threads,
                     random_state=seed,
                 ).fit(matrix)
-                one = [*_against(y, model.labels_), model.cost_]
+                one = [*data.against(y, model.labels_), model.cost_]
                 found.setdefault(f"latent classes, start {init}", []).append(one)
                 print(name, init, one, flush=True)
         for method, values in found.items():
@@ -305,7 +303,7 @@ def vectors(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
                 scdv = fit_documents(train.words, Vectors.load(path), options)
                 made = csr_matrix(vstack(list(scdv.transform(train.words))))
                 chosen = four if dims is None else np.arange(len(names))
-                rows = _unit_rows(csr_matrix(made[chosen]), dims, seed)
+                rows = data.unit_rows(csr_matrix(made[chosen]), dims, seed)
                 y = np.unique(names[chosen], return_inverse=True)[1]
                 k, groups = int(y.max()) + 1, f"{y.max() + 1} groups"
                 _, nearest = kmeans(rows, k, seed, given.threads)
@@ -313,7 +311,9 @@ def vectors(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
                     latent=k, starts=3 if k == 4 else 1, threads=given.threads, random_state=seed
                 ).fit(rows)
                 for method, labels in (("k-means", nearest), ("latent classes", fit.labels_)):
-                    found.setdefault((groups, name, method), []).append(list(_against(y, labels)))
+                    found.setdefault((groups, name, method), []).append(
+                        list(data.against(y, labels))
+                    )
                     print(groups, name, method, found[groups, name, method][-1], flush=True)
     rows_of_table = []
     for key, values in found.items():
@@ -322,22 +322,6 @@ def vectors(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
     title = "Clusters of newsgroups by document vectors"
     columns = ["documents", "as", "method", "NMI", "matching accuracy"]
     return title, columns, rows_of_table
-
-
-def _unit_rows(made: csr_matrix, dims: int | None, seed: int) -> NDArray[np.float32]:
-    """Return rows of unit length, in so many dimensions."""
-    if dims is not None:
-        made = reduced(made, directions(made, dims, seed))
-    dense = np.asarray(made.toarray(), dtype=np.float32)
-    return dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
-
-
-def _against(y: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[float, float]:
-    table = np.zeros((y.max() + 1, own.max() + 1), dtype=np.int64)
-    np.add.at(table, (y, own), 1)
-    found = cluster_measures(table)
-    assert abs(found["nmi"] - normalized_mutual_info_score(y, own)) < 1e-9
-    return found["nmi"], found["matching_accuracy"]
 
 
 def bumps(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
@@ -351,13 +335,13 @@ def bumps(given: argparse.Namespace) -> tuple[str, list[str], Rows]:
             for seed in range(problems):
                 x, y = data.bumps(k, count, noise, seed)
                 _, nearest = kmeans(x.astype(np.float32), k, seed, given.threads)
-                errors["k-means"].append(1 - _against(y, nearest)[1])
+                errors["k-means"].append(1 - data.against(y, nearest)[1])
                 for init in methods:
                     model = LatentClassModel(
                         latent=k, init=init, l2=1e-2 / k, freedom=0.95, lsa=0, columns=5,
                         random_state=seed, threads=given.threads,
                     )  # fmt: skip
-                    errors[init].append(1 - _against(y, model.fit_predict(x))[1])
+                    errors[init].append(1 - data.against(y, model.fit_predict(x))[1])
             for name, values in errors.items():
                 found[name].append(f"{statistics.mean(values):.2f}")
             print(k, noise, {name: row[-1] for name, row in found.items()}, flush=True)

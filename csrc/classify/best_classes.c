@@ -7,8 +7,12 @@
 #include "classify/class_codes.h"
 #include "common/top_k.h"
 
-enum { FIRST = 2 }; /* groups a wanted class */
-enum { GROUP = DCME_PAD, MOST_SUM = 65535, MOST_FEATURES = MOST_SUM / 2 };
+enum {
+    GROUP = DCME_PAD, /* classes that are scored at once, a cache line of weights */
+    FIRST = 2,        /* groups that are scored first, for each wanted class */
+    MOST_SUM = 65535, /* of numbers in codes */
+    MOST_FEATURES = MOST_SUM / 2
+};
 
 typedef struct {
     const dcme_class_codes *codes;

@@ -8,18 +8,6 @@
  */
 enum { STEP = VECTORS * BYTES, LINE = 64, CODES_AHEAD = 8 * LINE };
 
-/* Plain loops, which compilers turn into vector code of the instruction set. */
-static void code_weights(uint8_t *codes, const real *weights, const real *edges, int64_t classes) {
-    for (int64_t first = 0; first < classes; first += 32, codes += 16) {
-        int32_t code[32] = {0};
-        for (int e = 0; e < 15; e++)
-            for (int k = 0; k < 32; k++)
-                code[k] += weights[first + k] > edges[e];
-        for (int b = 0; b < 16; b++)
-            codes[b] = (uint8_t)(code[b] | code[16 + b] << 4);
-    }
-}
-
 /* Codes at .. at + STEP - 1 of the rows, whose sums stay in registers. */
 INLINE void bounds_of_step(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
                            int64_t count, int64_t at) {

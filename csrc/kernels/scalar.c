@@ -1,6 +1,8 @@
 /* The kernels' specification: plain loops, one operation at a time, in a fixed order. */
 #include "kernels.h"
 
+#include "code_weights.h"
+
 #include <math.h>
 
 static void dots(real *scores, const real *h, real *const *rows, int64_t count, int64_t size) {
@@ -87,17 +89,6 @@ static double log_sum_exp(const double *x, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         sum += exp(x[i] - largest);
     return largest + log(sum);
-}
-
-static void code_weights(uint8_t *codes, const real *weights, const real *edges, int64_t classes) {
-    for (int64_t first = 0; first < classes; first += 32, codes += 16) {
-        int32_t code[32] = {0};
-        for (int e = 0; e < 15; e++)
-            for (int k = 0; k < 32; k++)
-                code[k] += weights[first + k] > edges[e];
-        for (int b = 0; b < 16; b++)
-            codes[b] = (uint8_t)(code[b] | code[16 + b] << 4);
-    }
 }
 
 static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,

@@ -10,6 +10,7 @@
  * vector stays in registers while the rows go by. A row may end with a part of a chunk: `n` is a
  * chunk's lanes, and LANES for all but the last.
  */
+#include "code_weights.h"
 #include "log_sum_exp.h"
 
 enum {

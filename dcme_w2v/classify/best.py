@@ -53,18 +53,18 @@ class BestClasses:
         DivergedError
             A score that was computed is NaN or infinite.
         """
-        if self._pays(matrix, count) and self._code(matrix, threads):
-            return self._by_bounds(matrix, count, threads)
+        if self._may_pay(count):
+            self._uses += matrix.nnz
+            new = self._new_features(matrix)
+            if self._uses >= LEAST_USES * len(new) and self._code(new, matrix, threads):
+                return self._by_bounds(matrix, count, threads)
         found = most_probable(self._weights, core_documents(matrix), count, threads)
         none = np.empty((0, count), dtype=np.int32)
         return np.concatenate([none, *(best for best, _ in found)])
 
-    def _pays(self, matrix: csr_matrix, count: int) -> bool:
+    def _may_pay(self, count: int) -> bool:
         classes = self._weights.classes
-        if not self._has_bounds or classes < LEAST_CLASSES or count > classes * GREATEST_SHARE:
-            return False
-        self._uses += matrix.nnz
-        return self._uses >= LEAST_USES * len(self._new_features(matrix))
+        return self._has_bounds and classes >= LEAST_CLASSES and count <= classes * GREATEST_SHARE
 
     def _new_features(self, matrix: csr_matrix) -> NDArray[np.int32]:
         """Return the features of documents, and the bias, that have no codes yet."""
@@ -72,15 +72,14 @@ class BestClasses:
         needed[matrix.indices[: matrix.nnz]] = needed[-1] = True
         return np.flatnonzero(needed & (self._is_coded == 0)).astype(np.int32)
 
-    def _code(self, matrix: csr_matrix, threads: int) -> bool:
-        """Code the weights of the documents' features; return whether all are finite."""
+    def _code(self, features: NDArray[np.int32], matrix: csr_matrix, threads: int) -> bool:
+        """Code the weights of features of these documents; return whether all are finite."""
         if self._codes is None:
             try:
                 self._codes = new_codes(self._weights, self._is_coded)
             except MemoryError:
                 self._has_bounds = False
                 return False
-        features = self._new_features(matrix)
         is_signed = bool((matrix.data < 0).any())
         parts = (features[i : i + ROWS_AT_ONCE] for i in range(0, len(features), ROWS_AT_ONCE))
         add = functools.partial(self._codes.add, is_signed=is_signed)
