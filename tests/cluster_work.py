@@ -41,8 +41,11 @@ class Adding(Work):
         return np.random.default_rng(shard).random(7)
 
     def learn(self, number, shard, data, tables):
-        if number == 1 and shard == self.fault_shard and self.fault:
-            self._fail()
+        if number == 1 and self.fault:
+            if shard == self.fault_shard:
+                self._fail()
+            else:
+                (Path(self.folder) / f"learning{os.getpid()}").touch()
         random = np.random.default_rng([number, shard])
         for table in tables.values():
             table += random.standard_normal(table.shape).astype(np.float32) * data.sum()
@@ -109,10 +112,15 @@ def work(folder, fault="", blocks=BLOCKS, **others):
     return Adding(SHARDS, blocks, str(folder), fault, **others)
 
 
-def waiting(folder, count=1):
-    """Wait until `count` tasks have reached the fault; return the process of the first."""
+def waiting(folder, count=1, others=0):
+    """Wait until `count` tasks have reached the fault; return the process of the first.
+
+    And until `others` more processes have the tables of the round: they need the first no longer.
+    """
     for _ in range(2400):
-        if len(found := sorted(Path(folder).glob("*-*"))) >= count:
-            return int(found[0].name.split("-")[1])
+        found = [int(one.name.split("-")[1]) for one in sorted(Path(folder).glob("*-*"))]
+        learning = {int(one.name[8:]) for one in Path(folder).glob("learning*")} - {*found}
+        if len(found) >= count and len(learning) >= others:
+            return found[0]
         time.sleep(0.05)
     raise AssertionError("no task has reached the fault")

@@ -125,7 +125,7 @@ def test_a_shard_that_kills_every_worker(cluster, tmp_path):
 
 def test_the_task_of_a_slow_worker_is_started_twice(cluster, straight, tmp_path):
     def stop():
-        process = waiting(tmp_path)
+        process = waiting(tmp_path, others=1)
         os.kill(process, signal.SIGSTOP)
         waiting(tmp_path, 2)  # the second copy of the task: without it, the run would never end
         time.sleep(0.5)
