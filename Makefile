@@ -117,9 +117,11 @@ dist/.made: $(PACKED)
 	@$(MAKE) --no-print-directory wheel
 
 # Tests that take long, and read no file of the repository that others do not.
-IN_TREE_ONLY := $(addprefix --ignore=tests/test_,$(addsuffix .py,cluster_classify cluster_rounds \
-    cluster_train cluster_words explore fused fused_estimator fused_levels fused_shrink \
-    fused_statistics fuzz_files latent latent_math mixture odd_inputs paths paths_special sklearn streams fallback))
+IN_TREE_ONLY := $(addprefix --ignore=tests/test_,$(addsuffix .py,classify_best classify_resume \
+    cluster_classify cluster_faults cluster_rounds cluster_train cluster_words explore fallback fused \
+    fused_estimator fused_levels fused_shrink fused_statistics fuzz_files latent latent_math mixture \
+    objectives odd_inputs paths paths_special predictions sklearn streams subwords trainer tune \
+    vectors_io weight_files))
 
 test-sdist: dist/.made ## run the tests from the unpacked source distribution, with the built wheel
 	@$(BIN)/python -m pytest -q tests/test_packages.py

@@ -49,7 +49,9 @@ def is_vectors(path: str) -> bool:
     return uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
-def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
+def read_vectors(
+    path: str, labels: str | None, columns: int | None = None
+) -> tuple[csr_matrix, Labels]:
     """Read rows and their labels; rows without labels have an empty tuple.
 
     Parameters
@@ -58,9 +60,23 @@ def read_vectors(path: str, labels: str | None) -> tuple[csr_matrix, Labels]:
         svmlight: lines ``label,label feature:value``; or a matrix of scipy's `save_npz`.
     labels : str, optional
         For .npz: a file with a line of labels, joined by ``|``, for each row.
+    columns : int, optional
+        How many columns an .npz file has to have: those of the files that a model was trained on.
+
+    Raises
+    ------
+    CorpusError
+        There are not so many, or the file cannot be read.
+    FormatError
+        The file is corrupt.
     """
     if path.lower().endswith(NPZ):
         rows = read_npz(path)
+        if columns is not None and rows.shape[1] != columns:
+            raise CorpusError(
+                f"{path}: has {rows.shape[1]:,} columns, the model was trained on {columns:,}; "
+                "give rows of the same features"
+            )
         count = rows.shape[0]
         return rows, [()] * count if labels is None else read_labels(labels, count)
     if uncompressed_name(path).suffix.lower() in NPZ:
@@ -269,6 +285,27 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
     if not 0 <= found[0] < MAX_COLUMNS:
         raise FormatError(f"{path}: line {number}: feature {found[0]} is out of range")
     return found
+
+
+def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
+    """Return how many columns the rows of .npz files have; None if any file is svmlight.
+
+    Its columns are those that occur, which may be fewer than there are.
+
+    Raises
+    ------
+    UsageError
+        The columns of .npz files differ.
+    """
+    widths = {
+        path: part.shape[1]
+        for path, part in zip(paths, parts, strict=True)
+        if path.lower().endswith(NPZ)
+    }
+    if len(set(widths.values())) > 1:
+        shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
+        raise UsageError(f"rows differ in their columns ({shown}); give rows of the same features")
+    return parts[0].shape[1] if len(widths) == len(set(paths)) else None
 
 
 def join(parts: Sequence[csr_matrix]) -> csr_matrix:

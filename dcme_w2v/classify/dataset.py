@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Predictor
+from dcme_w2v.classify.model import COLUMNS, Predictor
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.paths import Paths, as_paths
-from dcme_w2v.sparse_io import Labels, is_vectors, join, read_vectors
+from dcme_w2v.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.text.documents import Document, read_documents
 
 
@@ -78,6 +78,8 @@ class Dataset:
         Held-out documents.
     is_first : list of bool
         Of the training documents as text; see `dcme_w2v.text.documents.Document`.
+    columns : int or None
+        Of rows of .npz files; see `dcme_w2v.sparse_io.columns_of`.
     """
 
     matrix: csr_matrix
@@ -86,6 +88,7 @@ class Dataset:
     held_matrix: csr_matrix
     held_labels: Labels
     is_first: list[bool] = field(default_factory=list)
+    columns: int | None = None
 
 
 def corpus_line(
@@ -187,7 +190,7 @@ def read_rows(
     kept = ~held if keep_unlabelled else has & ~held
     return Dataset(
         csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
-        csr_matrix(matrix[held]), _selected(names, held),
+        csr_matrix(matrix[held]), _selected(names, held), columns=columns_of(docs, parts),
     )  # fmt: skip
 
 
@@ -201,7 +204,7 @@ def pieces(
                 f"{docs[0]}: contains vectors, but the model classifies text; give text"
             )
         for path in docs:
-            yield read_vectors(path, labels)
+            yield read_vectors(path, labels, model.record.get(COLUMNS))
         return
     documents = model.text.read(docs) if model.text is not None else read_documents(docs)
     while some := list(itertools.islice(documents, size)):

@@ -32,6 +32,7 @@ from dcme_w2v.model_folder import kind_of_model, load_model, save_model, words_a
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
+COLUMNS = "columns"  # of a record: those of the .npz files that a model was trained on, or None
 # Kind of model -> "module:class" of a `Predictor` with a method `load`.
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
@@ -59,6 +60,10 @@ class Predictor(Protocol):
     @property
     def threshold(self) -> float:
         """Minimum probability of a predicted label, with several labels."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What is noted of the training."""
 
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
@@ -229,7 +234,10 @@ class Classifier:
 def described(model: Model) -> tuple[bool, float, dict[str, Any]]:
     """Return what every model that predicts classes has: multilabel, threshold and record."""
     multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
-    return multilabel, threshold, model.value("record", dict)
+    record = model.value("record", dict)
+    if type(record.get(COLUMNS, 0)) not in (int, type(None)):
+        raise model.fault("record", f"{COLUMNS} is no number")
+    return multilabel, threshold, record
 
 
 def offset_of(model: Model, weights: Weights) -> None:

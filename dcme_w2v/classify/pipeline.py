@@ -35,7 +35,7 @@ from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Elsewhere, Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
-from dcme_w2v.classify.model import KIND, Classifier, Predictor, counts_of, fitting
+from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, fitting
 from dcme_w2v.classify.options import (
     ClassifyOptions,
     DistributeOptions,
@@ -264,6 +264,7 @@ class _Fit(Fit):
         record = {
             "documents": len(self._read.labels),
             "labels": dict(sorted(labels.items())),
+            COLUMNS: self._read.columns,
             "epochs": self.records,
         }
         return Classifier(
@@ -482,7 +483,7 @@ def _holdout(
             matrix = text.transform(document.text for document in documents)
             labels = [document.labels for document in documents]
         else:
-            matrix, labels = read_vectors(job.holdout.file, None)
+            matrix, labels = read_vectors(job.holdout.file, None, read.columns)
             matrix = fitting(matrix, read.matrix.shape[1])
         kept = [i for i, one in enumerate(labels) if one]
         matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.classify import model as classify
-from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.model import COLUMNS, Classifier
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.cluster.mixing import by_counts
 from dcme_w2v.declarations import flag_of
@@ -160,10 +160,14 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     texts = [one.text for one in found if one.text is not None]
     if pairs := [text.tag_pairs for text in texts if text.tag_pairs is not None]:
         texts[0].tag_pairs = np.sum(pairs, axis=0)
+    record = {
+        "documents": int(sum(one[-1] for one in counts)),
+        "merged": list(sources),
+        COLUMNS: first.record.get(COLUMNS),
+    }
     Classifier(
         first.classes, weights, first.text, first.options, first.multilabel, threshold,
-        {"documents": int(sum(one[-1] for one in counts)), "merged": list(sources)},
-        counts=np.sum(counts, axis=0),
+        record, counts=np.sum(counts, axis=0),
     ).save(output)  # fmt: skip
     what = f"{weights.features:,} features and {len(first.classes):,} classes"
     return _line(len(sources), what, output)

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import are_vectors, pieces
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Predictor, fitting, load_classifier
+from dcme_w2v.classify.model import COLUMNS, Predictor, fitting, load_classifier
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
@@ -31,7 +31,7 @@ from dcme_w2v.fused.parts import Identity, hash_of_features, hash_of_model, read
 from dcme_w2v.fused.statistics import Statistics, check_values
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.sparse_io import Labels, join, read_vectors, writing_rows
+from dcme_w2v.sparse_io import Labels, columns_of, join, read_vectors, writing_rows
 
 DOCUMENTS_AT_ONCE = 4096
 
@@ -84,6 +84,8 @@ class Dataset:
     unlabelled : csr_matrix
     is_first : list of bool
         Of the labelled documents as text; see `dcme_w2v.text.documents.Document`.
+    columns : int or None
+        Of rows of .npz files; see `dcme_w2v.sparse_io.columns_of`.
     """
 
     text: TextFeatures | None
@@ -91,6 +93,7 @@ class Dataset:
     labels: Labels
     unlabelled: csr_matrix
     is_first: list[bool] = field(default_factory=list)
+    columns: int | None = None
 
     @property
     def groups(self) -> NDArray[np.int64]:
@@ -154,6 +157,7 @@ def fit_files(
     model.record |= {
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabelled),
+        COLUMNS: read.columns,
         "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
     }
     write_with_fallback([Result(job.output, "model", model.save)])
@@ -253,23 +257,19 @@ def _read_rows(job: FitJob, reference: Predictor | None) -> Dataset:
     """Read vectors; rows of .npz files have to be of the same length."""
     parts: list[csr_matrix] = []
     labels: Labels = []
-    widths: dict[str, int] = {}
+    of_reference = None if reference is None else reference.record.get(COLUMNS)
     for paths, given in ((job.labelled, job.labels), (job.unlabelled, None)):
         for path in paths:
-            matrix, names = read_vectors(path, given)
+            matrix, names = read_vectors(path, given, of_reference)
             parts.append(matrix)
             labels += names if paths is job.labelled else [()] * matrix.shape[0]
-            if path.lower().endswith(".npz"):
-                widths[path] = matrix.shape[1]
-    if len(set(widths.values())) > 1:
-        shown = ", ".join(f"{path}: {width}" for path, width in widths.items())
-        raise UsageError(f"rows differ in their columns ({shown}); give rows of the same features")
+    columns = columns_of([*job.labelled, *job.unlabelled], parts)
     matrix = join(parts)
     if reference is not None:
         matrix = fitting(matrix, reference.weights.features)  # type: ignore[attr-defined]
     has = np.array([bool(one) for one in labels], dtype=np.bool_)
     kept = [one for one in labels if one]
-    return Dataset(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]))
+    return Dataset(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]), columns=columns)
 
 
 def _numbered(

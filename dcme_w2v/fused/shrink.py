@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
+    COLUMNS,
     Classifier,
     described,
     fitting,
@@ -285,7 +286,12 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
     levels = csr_matrix(shrunk.evidence.levels[rows])
     evidence = dataclasses.replace(shrunk.evidence, levels=levels)
     shrunk = dataclasses.replace(shrunk, evidence=evidence)
-    record = {"loss": shrunk.loss, "pairs": int(levels.nnz), "features": len(rows)}
+    record = {
+        "loss": shrunk.loss,
+        "pairs": int(levels.nnz),
+        "features": len(rows),
+        COLUMNS: model.record.get(COLUMNS),
+    }
     return ShrunkModel(
         model.classes, shrunk.weights(), text, model.options, model.multilabel, model.threshold,
         record, shrunk, options, columns, _is_binary(model),

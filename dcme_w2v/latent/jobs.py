@@ -26,6 +26,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
+from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.pipeline import test
 from dcme_w2v.classify.trainer import Weights
@@ -116,6 +117,7 @@ def fit_files(
     best: LatentClassifier | None = None
     for one in wanted:
         model = _fit(read, classes, text, one, reporter)
+        model.record[COLUMNS] = read.columns
         found = _measured(model, job, read) if job.holdout else {}
         if job.holdout:
             tried.append({"latent": model.latent, **found})
