@@ -180,6 +180,18 @@ def test_choose_is_checked_before_the_first_fit(tmp_path, docs, capsys):
     assert "give fewer" in error and "loss" not in error
 
 
+@pytest.mark.parametrize("held", ["plain", "nothing", "0.001"])
+def test_held_out_documents_without_labels_are_an_error_before_the_fit(
+    held, tmp_path, docs, plain, capsys
+):
+    (tmp_path / "nothing").write_text("")
+    found = {"plain": plain, "nothing": str(tmp_path / "nothing")}.get(held, held)
+    arguments = ["--holdout", found, "--output", str(tmp_path / "m"), "--seed", "1"]
+    assert code_of("latent", "fit", docs, *arguments) == 2
+    error = capsys.readouterr().err
+    assert f"--holdout {found}: has no document with a label" in error and "loss" not in error
+
+
 def test_a_picture_of_no_documents(tmp_path, docs, capsys):
     pytest.importorskip("matplotlib")
     model, empty = str(tmp_path / "m"), tmp_path / "empty"

@@ -95,6 +95,17 @@ def test_training_on_rows_of_different_columns_is_an_error(command, here, tmp_pa
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("command", ["classify train", "latent fit"])
+def test_held_out_rows_of_other_columns_are_an_error_before_the_training(
+    command, here, tmp_path, capsys
+):
+    line = f"{command} {{rows}} {{labels}} --holdout {{held}} --output {{model}}"
+    names = {"y": here / "y", "model": tmp_path / "m", "held": here / "7.npz"}
+    assert call(line, **names, rows=here / "6.npz") == 1
+    said = capsys.readouterr().err
+    assert "7.npz: has 7 columns, the model was trained on 6" in said and "loss" not in said
+
+
 def test_an_initial_model_of_other_columns(here, tmp_path, capsys):
     line = "fuse fit {rows} {labels} --unlabelled {rows} --reference {r} --output {model}"
     names = {"y": here / "y", "r": here / "classifier", "model": tmp_path / "m"}

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, Predictor
+from dcme_w2v.classify.model import COLUMNS, Predictor, fitting
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.paths import Paths, as_paths
 from dcme_w2v.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.text.documents import Document, read_documents
@@ -192,6 +193,31 @@ def read_rows(
         csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
         csr_matrix(matrix[held]), _selected(names, held), columns=columns_of(docs, parts),
     )  # fmt: skip
+
+
+def held_out(
+    options: HoldoutOptions, text: TextFeatures | None, read: Dataset, classes: Sequence[str]
+) -> tuple[csr_matrix, list[list[int]]] | None:
+    """Return the held-out documents that have labels, and these: a share, or those of a file.
+
+    Before the training, which would be in vain if they cannot be read.
+    """
+    if options.holdout is None:
+        return None
+    matrix, labels = read.held_matrix, read.held_labels
+    if options.file is not None:
+        if text is not None:
+            documents = list(text.read([options.file]))
+            matrix = text.transform(document.text for document in documents)
+            labels = [document.labels for document in documents]
+        else:
+            matrix, labels = read_vectors(options.file, None, read.columns)
+            matrix = fitting(matrix, read.matrix.shape[1])
+        kept = [i for i, one in enumerate(labels) if one]
+        matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
+    if not labels:
+        raise UsageError(f"--holdout={options.holdout}: has no document with a label; give more")
+    return matrix, numbers_of(labels, classes)
 
 
 def pieces(

@@ -25,6 +25,7 @@ from dcme_w2v.classify.dataset import (
     DocumentsJob,
     are_vectors,
     corpus_line,
+    held_out,
     no_labels,
     numbers_of,
     pieces,
@@ -35,7 +36,7 @@ from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Elsewhere, Fit, Labelled
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
-from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, fitting
+from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of
 from dcme_w2v.classify.options import (
     ClassifyOptions,
     DistributeOptions,
@@ -57,7 +58,6 @@ from dcme_w2v.fallback import Result, write_with_fallback
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.paths import PARTIAL, Paths
 from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.sparse_io import read_vectors
 from dcme_w2v.text.split import check_file
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
@@ -152,7 +152,8 @@ def train(
             )
             options = tuned.options(options, len(classes))
             features = features if text is None else text.options
-        holdout = _holdout(job, text, read, classes)
+        held = held_out(job.holdout, text, read, classes)
+        holdout = None if held is None else Labelled(*held)
         options, given = resolved(options, len(classes)), options
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(options, len(classes)))
@@ -468,30 +469,6 @@ def _objective_line(options: ClassifyOptions, classes: int) -> str:
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"
-
-
-def _holdout(
-    job: TrainJob, text: TextFeatures | None, read: Dataset, classes: Sequence[str]
-) -> Labelled | None:
-    """Return the held-out documents: a share, or those of a file."""
-    if job.holdout.holdout is None:
-        return None
-    matrix, labels = read.held_matrix, read.held_labels
-    if job.holdout.file is not None:
-        if text is not None:
-            documents = list(text.read([job.holdout.file]))
-            matrix = text.transform(document.text for document in documents)
-            labels = [document.labels for document in documents]
-        else:
-            matrix, labels = read_vectors(job.holdout.file, None, read.columns)
-            matrix = fitting(matrix, read.matrix.shape[1])
-        kept = [i for i, one in enumerate(labels) if one]
-        matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
-    if not labels:
-        raise UsageError(
-            f"--holdout={job.holdout.holdout}: has no document with a label; give more"
-        )
-    return Labelled(matrix, numbers_of(labels, classes))
 
 
 def _threshold(model: Classifier, data: Labelled) -> float:

@@ -19,6 +19,7 @@ from dcme_w2v.classify.dataset import (
     DocumentsJob,
     are_vectors,
     corpus_line,
+    held_out,
     numbers_of,
     pieces,
     read_rows,
@@ -28,7 +29,6 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.pipeline import test
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.fallback import Result, write_with_fallback
@@ -113,13 +113,14 @@ def fit_files(
     wanted = [dataclasses.replace(options, latent=size) for size in sizes]
     for one in wanted:  # all before the first fit, which may take long
         resolved(one, len(classes), *read.matrix.shape)
+    held = held_out(HoldoutOptions(job.holdout), text, read, classes)
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
     for one in wanted:
         model = _fit(read, classes, text, one, reporter)
         model.record[COLUMNS] = read.columns
-        found = _measured(model, job, read) if job.holdout else {}
-        if job.holdout:
+        found = _measured(model, held) if held else {}
+        if held:
             tried.append({"latent": model.latent, **found})
             reporter.message(_measured_line(model.latent, found))
         key = "log_likelihood"
@@ -318,20 +319,15 @@ def _fit(
     return made_model(learned, classes, text, multilabel)
 
 
-def _measured(model: LatentClassifier, job: FitJob, read: Dataset) -> dict[str, Any]:
+def _measured(model: LatentClassifier, held: tuple[csr_matrix, list[list[int]]]) -> dict[str, Any]:
     """Return the held-out measures."""
-    held_out = HoldoutOptions(job.holdout)
-    if held_out.file is not None:
-        found = test(model, [held_out.file], None, model.options.threads)
-    else:
-        if not read.held_labels:
-            raise UsageError(f"--holdout={job.holdout}: has no document with a label; give more")
-        measures, at = Measures(len(model.classes), model.multilabel, model.threshold), 0
-        labels = numbers_of(read.held_labels, model.classes)
-        for piece in model.log_probabilities(read.held_matrix, model.options.threads):
-            measures.add(piece, labels[at : at + len(piece)])
-            at += len(piece)
-        found = measures.result()
+    matrix, labels = held
+    several = model.multilabel or any(len(one) > 1 for one in labels)
+    measures, at = Measures(len(model.classes), several, model.threshold), 0
+    for piece in model.log_probabilities(matrix, model.options.threads):
+        measures.add(piece, labels[at : at + len(piece)])
+        at += len(piece)
+    found = measures.result()
     return {name: found[name] for name in MEASURED if name in found}
 
 
