@@ -200,6 +200,26 @@ def test_invalid_options_of_tune(corpus, more, message):
     assert not (corpus / "m").exists()
 
 
+def test_a_held_out_file_without_labels_is_an_error_before_the_search(corpus):
+    (corpus / "held.tsv").write_text("w0x1 w0x2\n")
+    found = train(corpus, "--tune", "60", "--holdout", str(corpus / "held.tsv"))
+    assert isinstance(found.exception, UsageError)
+    assert "has no document with a label" in found.exception.args[0]
+    assert "trial" not in found.stderr
+
+
+def test_a_tuned_model_is_measured_on_a_held_out_file(corpus):
+    """Its features are the chosen ones, which were not known when the file was read."""
+    (corpus / "held.tsv").write_text(texts(60, seed=1))
+    log = corpus / "log"
+    train(corpus, "--tune", "--holdout", str(corpus / "held.tsv"), "--log-json", str(log))
+    epochs = [json.loads(line) for line in log.read_text().splitlines()]
+    last = [one for one in epochs if one["event"] == "epoch"][-1]
+    test = ["classify", "test", str(corpus / "m"), str(corpus / "held.tsv"), "--json"]
+    found = json.loads(CliRunner().invoke(program, test).stdout)
+    assert last["heldout_accuracy"] == pytest.approx(found["accuracy"])
+
+
 def test_too_few_documents(tmp_path):
     (tmp_path / "d.tsv").write_text("a\tone\nb\ttwo\n")
     found = train(tmp_path, "--tune")

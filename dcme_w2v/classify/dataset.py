@@ -127,7 +127,7 @@ def read_text(
     docs: Sequence[str],
     labels: str | None,
     text: TextFeatures,
-    share: float,
+    holdout: HoldoutOptions,
     seed: int,
     keep_unlabelled: bool = False,
     advice: str = "give LABEL<TAB>TEXT",
@@ -135,12 +135,13 @@ def read_text(
     """Read text once; features are those of the documents that are not held out.
 
     Documents without a label are left out unless `keep_unlabelled`; none of them is held out.
-    Tokens are held out by sentences.
+    Tokens are held out by sentences. A held-out file is read here too, so that no training is in
+    vain where it cannot be.
     `advice` ends the error where no document has a label.
     """
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
-    random = np.random.default_rng(seed)
+    random, share = np.random.default_rng(seed), holdout.fraction
     held: list[Document] = []
     kept: Labels = []
     is_first: list[bool] = []
@@ -155,7 +156,7 @@ def read_text(
                 if not keep_unlabelled:
                     continue
             elif document.is_first:
-                is_held = bool(share) and random.random() < share
+                is_held = share is not None and random.random() < share
             if document.labels and is_held:
                 held.append(document)
                 continue
@@ -166,6 +167,8 @@ def read_text(
             raise CorpusError(f"{docs[0]}: {text.without_labels(advice)}")
 
     matrix = text.fit_transform(texts(text.read(docs, text.options.strict)))
+    if holdout.file is not None:
+        held = [document for document in text.read([holdout.file]) if document.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     return Dataset(matrix, kept, unlabelled, held_matrix, held_labels, is_first)
@@ -174,7 +177,7 @@ def read_text(
 def read_rows(
     docs: Sequence[str],
     labels: str | None,
-    share: float,
+    holdout: HoldoutOptions,
     seed: int,
     keep_unlabelled: bool = False,
 ) -> Dataset:
@@ -187,37 +190,24 @@ def read_rows(
         names += found
     matrix = join(parts)
     has = np.array([bool(one) for one in names], dtype=bool)
-    held = has & (np.random.default_rng(seed).random(len(names)) < share)
+    held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabelled else has & ~held
-    return Dataset(
+    read = Dataset(
         csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
         csr_matrix(matrix[held]), _selected(names, held), columns=columns_of(docs, parts),
     )  # fmt: skip
+    if holdout.file is not None:
+        matrix, names = read_vectors(holdout.file, None, read.columns)
+        has = np.array([bool(one) for one in names], dtype=bool)
+        read.held_matrix = csr_matrix(fitting(matrix, read.matrix.shape[1])[has])
+        read.held_labels = _selected(names, has)
+    return read
 
 
-def held_out(
-    options: HoldoutOptions, text: TextFeatures | None, read: Dataset, classes: Sequence[str]
-) -> tuple[csr_matrix, list[list[int]]] | None:
-    """Return the held-out documents that have labels, and these: a share, or those of a file.
-
-    Before the training, which would be in vain if they cannot be read.
-    """
-    if options.holdout is None:
-        return None
-    matrix, labels = read.held_matrix, read.held_labels
-    if options.file is not None:
-        if text is not None:
-            documents = list(text.read([options.file]))
-            matrix = text.transform(document.text for document in documents)
-            labels = [document.labels for document in documents]
-        else:
-            matrix, labels = read_vectors(options.file, None, read.columns)
-            matrix = fitting(matrix, read.matrix.shape[1])
-        kept = [i for i, one in enumerate(labels) if one]
-        matrix, labels = csr_matrix(matrix[kept]), [labels[i] for i in kept]
-    if not labels:
+def check_held_out(options: HoldoutOptions, read: Dataset) -> None:
+    """Raise UsageError if documents are to be held out, and there are none."""
+    if options.holdout is not None and not read.held_labels:
         raise UsageError(f"--holdout={options.holdout}: has no document with a label; give more")
-    return matrix, numbers_of(labels, classes)
 
 
 def pieces(

@@ -24,8 +24,8 @@ from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
     are_vectors,
+    check_held_out,
     corpus_line,
-    held_out,
     no_labels,
     numbers_of,
     pieces,
@@ -152,8 +152,9 @@ def train(
             )
             options = tuned.options(options, len(classes))
             features = features if text is None else text.options
-        held = held_out(job.holdout, text, read, classes)
-        holdout = None if held is None else Labelled(*held)
+        holdout = None
+        if job.holdout.holdout is not None:
+            holdout = Labelled(read.held_matrix, numbers_of(read.held_labels, classes))
         options, given = resolved(options, len(classes)), options
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(options, len(classes)))
@@ -287,18 +288,18 @@ def _read_documents(
 ) -> tuple[Dataset, list[str], TextFeatures | None]:
     """Read the documents and report their number."""
     reporter.stage("reading", None, "documents")
-    share = job.holdout.fraction or 0.0
     text: TextFeatures | None = None
     if not are_vectors(job.docs):
         if job.tune.tune is None:
             text = TextFeatures(features)
         else:
             text = KeptText(FeatureSets.widest(features, job.fixed))
-        read = read_text(job.docs, job.labels, text, share, options.seed)
+        read = read_text(job.docs, job.labels, text, job.holdout, options.seed)
     else:
-        read = read_rows(job.docs, job.labels, share, options.seed)
+        read = read_rows(job.docs, job.labels, job.holdout, options.seed)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
+    check_held_out(job.holdout, read)
     if text is not None and text.is_by_token:
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
     reporter.message(corpus_line(read, classes, " left out"))

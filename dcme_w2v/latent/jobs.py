@@ -18,8 +18,8 @@ from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
     are_vectors,
+    check_held_out,
     corpus_line,
-    held_out,
     numbers_of,
     pieces,
     read_rows,
@@ -113,14 +113,14 @@ def fit_files(
     wanted = [dataclasses.replace(options, latent=size) for size in sizes]
     for one in wanted:  # all before the first fit, which may take long
         resolved(one, len(classes), *read.matrix.shape)
-    held = held_out(HoldoutOptions(job.holdout), text, read, classes)
+    check_held_out(HoldoutOptions(job.holdout), read)
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
     for one in wanted:
         model = _fit(read, classes, text, one, reporter)
         model.record[COLUMNS] = read.columns
-        found = _measured(model, held) if held else {}
-        if held:
+        found = _measured(model, read) if job.holdout else {}
+        if job.holdout:
             tried.append({"latent": model.latent, **found})
             reporter.message(_measured_line(model.latent, found))
         key = "log_likelihood"
@@ -291,19 +291,19 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
 
 
 def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
-    share = HoldoutOptions(job.holdout).fraction or 0.0
+    holdout = HoldoutOptions(job.holdout)
     keep = options.unsupervised or options.unlabelled != "ignore"
     if text is not None:
         return read_text(
             job.docs,
             job.labels,
             text,
-            share,
+            holdout,
             options.seed,
             keep,
             f"give LABEL<TAB>TEXT{OR_CLUSTER}",
         )
-    return read_rows(job.docs, job.labels, share, options.seed, keep)
+    return read_rows(job.docs, job.labels, holdout, options.seed, keep)
 
 
 def _fit(
@@ -319,9 +319,9 @@ def _fit(
     return made_model(learned, classes, text, multilabel)
 
 
-def _measured(model: LatentClassifier, held: tuple[csr_matrix, list[list[int]]]) -> dict[str, Any]:
+def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:
     """Return the held-out measures."""
-    matrix, labels = held
+    matrix, labels = read.held_matrix, numbers_of(read.held_labels, model.classes)
     several = model.multilabel or any(len(one) > 1 for one in labels)
     measures, at = Measures(len(model.classes), several, model.threshold), 0
     for piece in model.log_probabilities(matrix, model.options.threads):
