@@ -62,6 +62,10 @@ class CorpusError(DcmeError, ValueError):
     """A corpus is empty or is not text."""
 
 
+class NoWordsError(CorpusError):
+    """No word of a corpus is in the vocabulary."""
+
+
 class UnreadableError(CorpusError, OSError):
     """A file of the corpus cannot be read."""
 

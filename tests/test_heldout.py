@@ -103,6 +103,18 @@ def test_the_corpus_as_held_out_file_is_an_error(tmp_path, text, capsys):
     assert "no such file" in capsys.readouterr().err
 
 
+def test_held_out_text_of_unknown_words_is_named(tmp_path, text, capsys):
+    other = tmp_path / "other.txt"
+    other.write_text("zzz yyy\nxxx\n")
+    assert (
+        train(text, tmp_path / "v.txt", "--holdout", other, "--output-tables", tmp_path / "t") == 1
+    )
+    assert f"error: {other}: none of its words is among the " in capsys.readouterr().err
+    assert train(text, tmp_path / "v.txt", "--output-tables", tmp_path / "t", "--quiet") == 0
+    assert run(["eval", "likelihood", str(tmp_path / "t"), str(other)]) == 1
+    assert f"error: {other}: none of its words is among the " in capsys.readouterr().err
+
+
 def test_training_ignores_held_out_lines(tmp_path, text):
     """A run with held-out lines equals a run on a corpus without these lines."""
     _, trained, _ = split(text, 0.2)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import declaration_of
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
@@ -279,7 +279,7 @@ def encode(
         reading.exclude_held_out(holdout, total, maps)
         kept = kept_words(given, total, reading.counts(total), options, rare)
         if kept is None or not kept.counts.sum():
-            raise CorpusError(_empty_vocabulary(reading, total, options, given))
+            raise NoWordsError(_empty_vocabulary(reading, total, options, given))
         split = compact(cache, reading.segments, maps, kept.ranks, holdout)
         figures = reading.figures(kept.vocabulary, total, len(split["ids"]), started)
         held = reading.held_out_tokens

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.errors import NoWordsError
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import HeldOutLines
@@ -41,7 +42,13 @@ def ids_of(
     threads: int,
     unk: str | None = None,
 ) -> NDArray[np.uint32]:
-    """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`."""
+    """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`.
+
+    Raises
+    ------
+    NoWordsError
+        All are out of vocabulary.
+    """
     all_words = VocabularyOptions(
         min_count=1,
         encoding_errors=options.encoding_errors,
@@ -50,8 +57,14 @@ def ids_of(
     )
     known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
     unk = unk if unk in words else None
-    with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
-        return np.array(text.ids)
+    try:
+        with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
+            return np.array(text.ids)
+    except NoWordsError:
+        raise NoWordsError(
+            f"{files[0]}: none of its words is among the {len(words):,} of the vocabulary; give "
+            "text of the same language and tokenisation"
+        ) from None
 
 
 def evenly_spaced(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
