@@ -14,6 +14,7 @@ BUILT_IN = {
     "CorpusError": ValueError,
     "UnreadableError": OSError,
     "NoSuchFileError": FileNotFoundError,
+    "NoWordsError": ValueError,
     "FormatError": ValueError,
     "UnknownWordError": KeyError,
     "ResourceError": OSError,
