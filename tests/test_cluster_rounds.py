@@ -343,7 +343,7 @@ def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monke
     ) as program:
         workers = json.loads(program.stdout.readline())
         program.kill()
-    for _ in range(200):
+    for _ in range(2400):
         if not any(Path(f"/proc/{one}").exists() for one in workers):
             break
         time.sleep(0.05)
