@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from dcme_w2v import errors as errors
     from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
-    from dcme_w2v.documents.estimator import SCDV as SCDV
-    from dcme_w2v.fused.estimator import FusedFeatures as FusedFeatures
+    from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
+    from dcme_w2v.scdv.estimator import SCDV as SCDV
     from dcme_w2v.words.train import train as train
     from dcme_w2v.words.vectors import Vectors as Vectors
 
@@ -21,10 +21,10 @@ __version__ = "0.1.0"
 # Public name -> module, which is imported when the name is first used. A new name needs a line here
 # and an import above for type checkers.
 _MODULES = {
-    "FusedFeatures": "dcme_w2v.fused.estimator",
+    "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.classify.estimator",
-    "SCDV": "dcme_w2v.documents.estimator",
+    "SCDV": "dcme_w2v.scdv.estimator",
     "Vectors": "dcme_w2v.words.vectors",
     "errors": "dcme_w2v.errors",
     "train": "dcme_w2v.words.train",

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.checkpoints.folder import generations_in
-from dcme_w2v.checkpoints.record import RECORD, read_record
-from dcme_w2v.command_line import command_of
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files import is_stream
-from dcme_w2v.model_entries import MODEL_FILE
-from dcme_w2v.model_folder import describe_model
-from dcme_w2v.run_log import is_log, read_log
-from dcme_w2v.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
-from dcme_w2v.text.compression import CorpusFile, head_of, read_lines, read_whole
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_whole
+from dcme_w2v.formats.command_line import command_of
+from dcme_w2v.formats.model_entries import MODEL_FILE
+from dcme_w2v.formats.model_folder import describe_model
+from dcme_w2v.formats.run_log import is_log, read_log
+from dcme_w2v.formats.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.text.phrase_table import PhraseTable
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.checkpoint_folder import generations_in
+from dcme_w2v.training.checkpoint_record import RECORD, read_record
 from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors

@@ -34,7 +34,7 @@ from dcme_w2v.classify.fit import Labelled, fit, measure
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.model import THRESHOLD
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
-from dcme_w2v.text.documents import Document, read_documents
+from dcme_w2v.formats.documents import Document, read_documents
 
 THREADS = 2
 SHOWN = ("accuracy", "top5_accuracy", "log_likelihood", "macro_f1", "micro_f1", "precision_at_1",

@@ -26,11 +26,11 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.fused import initial
-from dcme_w2v.fused.levels import BINS, fit_levels
-from dcme_w2v.fused.options import ShrinkOptions
-from dcme_w2v.fused.shrink import shrink, squares_of
-from dcme_w2v.fused.statistics import Statistics
+from dcme_w2v.few_labels import initial
+from dcme_w2v.few_labels.options import ShrinkOptions
+from dcme_w2v.few_labels.statistics import Statistics
+from dcme_w2v.numeric.levels import BINS, fit_levels
+from dcme_w2v.small_models.shrink import shrink, squares_of
 
 KEPT = (None, "1/5", "1/10", "1/20", "1/30", "1/50", "1/100")
 ALTERNATIONS = 20  # repetitions of the statistics per run, as one takes milliseconds

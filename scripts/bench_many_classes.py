@@ -44,7 +44,7 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
 from dcme_w2v.classify.top import most_probable
 from dcme_w2v.classify.trainer import core_documents
-from dcme_w2v.progress import Options, Quiet
+from dcme_w2v.training.progress import Options, Quiet
 
 ARTICLES, PARAGRAPHS = 24_001, 4  # minimum number of paragraphs of an article
 WORDS_BEFORE, BUCKETS = 4, 4096

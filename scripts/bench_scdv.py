@@ -25,10 +25,10 @@ import peers
 # Both programs read lines of words, and print one JSON object.
 OURS = """
 import json, os, resource, sys, time
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.transform import transform_to_files
-from dcme_w2v.text.documents import read_documents
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.transform import transform_to_files
+from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.words.vectors import Vectors
 folder, threads = sys.argv[1], int(sys.argv[2])
 start = time.perf_counter()
@@ -103,7 +103,7 @@ points = np.load(sys.argv[2], mmap_mode=None)
 rounds = int(sys.argv[3])
 start = time.perf_counter()
 if sys.argv[1] == "ours":
-    from dcme_w2v.documents.mixture import fit_mixture
+    from dcme_w2v.scdv.mixture import fit_mixture
     limit = {"iterations": rounds} if rounds else {}
     mixture = fit_mixture(points, 60, **limit).mixture
     seconds, likelihood = time.perf_counter() - start, mixture.log_likelihood(points)

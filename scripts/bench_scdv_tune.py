@@ -25,9 +25,9 @@ import document_data as data
 import results
 from sklearn.svm import LinearSVC
 
-from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.tune import CLUSTERS, POWERS, tune_documents
-from dcme_w2v.text.documents import Document
+from dcme_w2v.formats.documents import Document
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.tune import CLUSTERS, POWERS, tune_documents
 from dcme_w2v.words.vectors import Vectors
 
 WORDS: dict[str, Any] = {"dim": 100, "min_count": 5, "epochs": 10}

@@ -25,7 +25,7 @@ import results
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.sequences import entities, test_tags
 from dcme_w2v.cli.main import run
-from dcme_w2v.text.conll import token_features
+from dcme_w2v.formats.conll import token_features
 
 TESTED = 100
 LABELLED = (40, 400)

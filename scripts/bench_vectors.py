@@ -22,7 +22,7 @@ import numpy as np
 from gensim import __version__ as gensim_version
 from gensim.models import KeyedVectors
 
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.vectors import Vectors
 
 Task = tuple[str, str, Callable[[], object]]

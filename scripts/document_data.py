@@ -30,9 +30,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from dcme_w2v.classify.metrics import cluster_measures
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.latent.reduction import directions, reduced
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.words.vectors import Vectors
 
 # The paper's word vectors: skip-gram, 200 dimensions, window 10, 20 occurrences, 10 negatives.

@@ -29,18 +29,18 @@ import numpy as np
 from fuzz_mutations import mutation
 from scipy import sparse
 
-from dcme_w2v.checkpoints.folder import (
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DcmeError
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
     record_of,
 )
-from dcme_w2v.checkpoints.record import RECORD
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DcmeError
-from dcme_w2v.options import TrainOptions, VocabularyOptions
-from dcme_w2v.text.encode import encode
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob

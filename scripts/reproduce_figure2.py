@@ -30,11 +30,11 @@ from softmax import Softmax
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.evaluate import analogies, similarity
 from dcme_w2v.words.heldout import HeldOut, biases_of

@@ -25,8 +25,8 @@ from dcme_w2v.classify.dataset import numbers_of
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions, resolved
-from dcme_w2v.progress import Quiet
-from dcme_w2v.text.documents import read_documents
+from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.training.progress import Quiet
 
 ROWS: dict[str, dict[str, Any]] = {
     "gd": {"objective": "gd"},

@@ -37,10 +37,10 @@ from dcme_w2v import LatentClassModel
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.fused.fit import Data, fit, fit_final, ones
-from dcme_w2v.fused.initial import Rows
-from dcme_w2v.fused.options import FusedOptions, resolved
-from dcme_w2v.fused.shrink import shrink_weights
+from dcme_w2v.few_labels.fit import Data, fit, fit_final, ones
+from dcme_w2v.few_labels.initial import Rows
+from dcme_w2v.few_labels.options import FusedOptions, resolved
+from dcme_w2v.small_models.shrink import shrink_weights
 
 # Row -> options of `fuse fit`.
 FITS: dict[str, dict[str, Any]] = {

@@ -31,7 +31,7 @@ import results
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.fused.fit import fit, fit_final
+from dcme_w2v.few_labels.fit import fit, fit_final
 
 UNLABELLED, TESTED = 6000, 3000
 COUNTS = (10, 50)

@@ -34,11 +34,11 @@ from sklearn.linear_model import LogisticRegressionCV
 from dcme_w2v import LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.kmeans import kmeans
-from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.latent.quadratic import Quadratic
 from dcme_w2v.latent.reduction import directions, reduced, svd_of_rows
+from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.words.vectors import Vectors
 
 FOUR = ("comp.graphics", "rec.sport.hockey", "sci.space", "talk.politics.mideast")

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.scdv import BAGS, DocumentModel
-from dcme_w2v.documents.topics import coherences, topics
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.model import BAGS, DocumentModel
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.topics import coherences, topics
 from dcme_w2v.words.vectors import Vectors
 
 SKIPGRAM: dict[str, Any] = {}

@@ -35,7 +35,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
-from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.scdv.options import ScdvOptions
 
 # Row -> the paper's P@1, P@5, nDCG@5, coverage, LRAPS, F1; fit's options.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -93,8 +93,8 @@ class Run:
 
     def problem(self) -> str | None:
         """Return what is wrong with the existing files after any run, finished or not."""
-        from dcme_w2v.checkpoints.folder import Checkpoint, generations_in
         from dcme_w2v.errors import DcmeError
+        from dcme_w2v.training.checkpoint_folder import Checkpoint, generations_in
 
         for path in self.outputs:
             if path.exists() and path.read_bytes() not in (OLD, self.straight[path.name]):

@@ -19,7 +19,7 @@ import peers
 from reproduce_figure2 import PLAIN, SCORED, SETTING, Text, texts
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.heldout import HeldOut

@@ -14,7 +14,7 @@ from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.rounds import Learned, Work, blocks_of, run_rounds
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.progress import Quiet
+from dcme_w2v.training.progress import Quiet
 
 SHAPES = {"input": (50, 3), "context": (50, 2)}
 

@@ -16,12 +16,12 @@ import zstandard
 from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.documents.options import ScdvOptions
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.text.words import Words
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
 from dcme_w2v.words.vectors import Vectors

@@ -13,7 +13,7 @@ from helpers import ALL_COMMANDS
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.paths import Paths
+from dcme_w2v.files.paths import Paths
 
 CORPUS = "".join(f"{a}{b} {b}{c} {c}{a} aa bb cc\n" for a in "abc" for b in "abc" for c in "abc")
 DOCS = "".join(f"{'xy'[i % 2]}\t{('aa bb ab', 'cc bc ca')[i % 2]} ac\n" for i in range(20))

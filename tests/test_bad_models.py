@@ -10,10 +10,10 @@ from helpers import SMALL_SCDV, make_texts, refused, word_vectors
 
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import run
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import FormatError
 from dcme_w2v.latent.model import LatentClassifier
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.model import DocumentModel
 
 TEXTS = ["fish swim water fin", "wheel road car", "fish water", "car wheel fast"]
 

@@ -6,7 +6,7 @@ from helpers import refused, save
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import FORMATS, save_vectors

@@ -9,19 +9,19 @@ import pytest
 from helpers import MODELS, OBJECTIVES, options_of
 from texts import lines
 
-from dcme_w2v.checkpoints.folder import (
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
     generations_in,
     record_of,
 )
-from dcme_w2v.checkpoints.record import RECORD
-from dcme_w2v.cli.main import run
-from dcme_w2v.engine import trainer as engine
-from dcme_w2v.engine.task import Fingerprint, Task
-from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
-from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.training.checkpoint_record import RECORD
+from dcme_w2v.training.task import Fingerprint, Task
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 

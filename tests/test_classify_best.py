@@ -16,8 +16,8 @@ from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.core import INSTRUCTION_SETS, core
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 
 SETS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]
 CLASSES, FEATURES = 2500, 60  # no multiple of the 16, 32 or 256 classes that are taken together

@@ -14,7 +14,6 @@ from helpers import train as train_words
 from helpers import write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.checkpoints.folder import generations_in
 from dcme_w2v.classify import solver
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
@@ -22,7 +21,8 @@ from dcme_w2v.classify.pipeline import TrainJob
 from dcme_w2v.classify.pipeline import train as train_classes
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cli.main import run
-from dcme_w2v.engine import trainer as engine
+from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.checkpoint_folder import generations_in
 
 SHORT = ("--epochs", "4", "--threads", "1", "--quiet")
 OBJECTIVES = [

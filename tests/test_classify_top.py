@@ -10,8 +10,8 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.top import sorted_top
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
-from dcme_w2v.core import INSTRUCTION_SETS, core
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 
 SETS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]
 CLASSES, FEATURES = 333, 40

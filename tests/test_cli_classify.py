@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.model_folder import save_model
+from dcme_w2v.formats.model_folder import save_model
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]

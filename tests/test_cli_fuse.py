@@ -167,7 +167,7 @@ def test_hashed_features_have_no_signs(here):
 
 
 def test_only_hash_values_that_occur_take_memory(here, monkeypatch):
-    monkeypatch.setattr("dcme_w2v.fused.fit.SCREENED", 5)
+    monkeypatch.setattr("dcme_w2v.few_labels.fit.SCREENED", 5)
     fit = "fuse fit labelled.tsv --unlabelled texts.txt --hashing 2^30 --keep 20 --final tied"
     shown = invoke(f"{fit} --output m").stderr
     assert "12 features (of 1,073,741,824 hash values)" in shown

@@ -13,7 +13,7 @@ from helpers import refused, save, train, write_corpus
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.command_line import command_of
+from dcme_w2v.formats.command_line import command_of
 from dcme_w2v.info import describe
 
 WORDS = ["über", "b", "c"]

@@ -11,7 +11,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.documents.scdv import DocumentModel
+from dcme_w2v.scdv.model import DocumentModel
 
 FIT = ["--clusters", "5", "--iterations", "20", "--quiet"]
 

@@ -23,9 +23,9 @@ from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import run
 from dcme_w2v.cluster.distribute import scale_scores, shards_of
-from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.progress import Quiet
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import Quiet
 
 SHORT = ("--quiet", "--threads", "1")
 METHODS = {

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, straight_digest, waiting, work
 
-from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder
 from dcme_w2v.cluster import folder
 from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import run_rounds
-from dcme_w2v.engine.task import Fingerprint
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
-from dcme_w2v.folders import scratch_folder
+from dcme_w2v.files.folders import scratch_folder
+from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
+from dcme_w2v.training.task import Fingerprint
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import zstandard
 from helpers import make_texts, refused, train, word_vectors, write_corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.compress import COMPRESSORS
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import atomic_write, check_writable
+from dcme_w2v.files.atomic import atomic_write, check_writable
+from dcme_w2v.files.compress import COMPRESSORS
 from dcme_w2v.plots.figure import picture_format
 from dcme_w2v.plots.points import draw
 from dcme_w2v.words.vectors import Vectors

@@ -7,7 +7,7 @@ import pytest
 from helpers import COMPRESSORS, write
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.compression import read_whole
+from dcme_w2v.files.opening import read_whole
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from dcme_w2v.classify import pipeline
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, DcmeWarning
-from dcme_w2v.fused import jobs as fused
+from dcme_w2v.few_labels import jobs as fused
+from dcme_w2v.files.opening import read_whole
+from dcme_w2v.formats import corpus as corpus_module
+from dcme_w2v.formats.corpus import Corpus, expand
 from dcme_w2v.latent import jobs as latent
-from dcme_w2v.text import corpus as corpus_module
-from dcme_w2v.text.compression import read_whole
-from dcme_w2v.text.corpus import Corpus, expand
 from dcme_w2v.words import job as words
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300

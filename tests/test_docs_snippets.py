@@ -12,7 +12,7 @@ import dcme_w2v as dw
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-MODULES = ["dcme_w2v.words.vectors", "dcme_w2v.words.train", "dcme_w2v.documents.estimator"]
+MODULES = ["dcme_w2v.words.vectors", "dcme_w2v.words.train", "dcme_w2v.scdv.estimator"]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_examples_of_the_page_print_what_they_show(corpus):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings_print_what_they_show(name, corpus):
-    if name.startswith("dcme_w2v.documents"):
+    if name.startswith("dcme_w2v.scdv"):
         pytest.importorskip("sklearn")
     module = importlib.import_module(name)
     found = [test for test in doctest.DocTestFinder().find(module) if test.examples]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.text.documents import read_documents
+from dcme_w2v.formats.documents import read_documents
 
 
 def read(path, **options):

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import SCDV
-from dcme_w2v.documents.fit import fit_documents
 from dcme_w2v.errors import UsageError
+from dcme_w2v.scdv.fit import fit_documents
 
 STRINGS = [text.decode() for text in make_texts()]
 

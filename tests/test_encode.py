@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, ResourceError
+from dcme_w2v.files.opening import ARCHIVES, METHODS
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.compression import ARCHIVES, METHODS
 from dcme_w2v.text.encode import count, encode
-from dcme_w2v.text.vocabulary import Vocabulary
 
 LAST = 1 << 31
 MARK = b"\xef\xbb\xbf"

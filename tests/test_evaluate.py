@@ -7,7 +7,7 @@ import pytest
 from helpers import STEMS, analogy_vectors, as_gensim
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import evaluate
 from dcme_w2v.words.evaluate import analogies, similarity
 from dcme_w2v.words.vectors import Vectors

@@ -15,14 +15,15 @@ import pytest
 from helpers import manifest, write_corpus
 
 import dcme_w2v
-from dcme_w2v import disk, files, folders
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import run
-from dcme_w2v.documents.scdv import DocumentModel
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.fallback import Result, write_with_fallback
+from dcme_w2v.files import atomic as files
+from dcme_w2v.files import disk, folders
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
 
@@ -89,7 +90,7 @@ def failing(monkeypatch):
         return write_file(path)
 
     monkeypatch.setattr(files.OutputFile, "write", failing_write)
-    monkeypatch.setattr("dcme_w2v.model_folder.new_file", new_file)
+    monkeypatch.setattr("dcme_w2v.formats.model_folder.new_file", new_file)
     return texts, code
 
 
@@ -194,7 +195,7 @@ def test_every_command_writes_through_the_fallback():
         if isinstance(one, ast.Call)
         and ast.unparse(one).endswith((".save(job.output)", "small.save(output)"))
     ]
-    assert not found, "write through dcme_w2v.fallback"
+    assert not found, "write through dcme_w2v.files.fallback"
 
 
 # ---- before the work ----
@@ -204,7 +205,7 @@ def test_every_command_writes_through_the_fallback():
 def test_the_file_size_limit_is_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
-    monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
+    monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
     monkeypatch.setattr(disk, "file_limit", lambda: 100)
     monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
     assert run(COMMANDS[name].split()) == 1
@@ -216,7 +217,7 @@ def test_the_file_size_limit_is_checked_before_the_work(work, capsys, monkeypatc
 @pytest.mark.parametrize("name", ["classify", "scdv"])
 def test_disk_space_is_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
-    monkeypatch.setattr("dcme_w2v.documents.fit._with_words", None)
+    monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
     assert run(COMMANDS[name].split()) == 1
     assert "to/o: needs about" in capsys.readouterr().err
@@ -260,7 +261,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 def test_name_lengths_are_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "encode", None)
     monkeypatch.setattr(pipeline, "read_text", None)
-    monkeypatch.setattr("dcme_w2v.documents.fit._count", None)
+    monkeypatch.setattr("dcme_w2v.scdv.fit._count", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
         assert run(COMMANDS[name].replace("to/o", f"to/{long}", 1).split()) == 2
         err = capsys.readouterr().err

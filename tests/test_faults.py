@@ -13,7 +13,7 @@ import pytest
 from helpers import COMPRESSORS, manifest, refused, train, write_corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.text.corpus import Corpus
+from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
 

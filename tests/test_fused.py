@@ -8,14 +8,14 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.fused import choose, domain, initial
-from dcme_w2v.fused.evidence import evidence_of, pairs_of
-from dcme_w2v.fused.fit import Data, Fitted, check_data, distill, fit, fit_out_of_fold
-from dcme_w2v.fused.initial import Rows
-from dcme_w2v.fused.model import FusedModel
-from dcme_w2v.fused.options import FusedOptions, ShrinkOptions, kept_pairs, resolved
-from dcme_w2v.fused.statistics import Statistics, sum_over
-from dcme_w2v.fused.tied import learn
+from dcme_w2v.few_labels import choose, domain, initial
+from dcme_w2v.few_labels.evidence import evidence_of, pairs_of
+from dcme_w2v.few_labels.fit import Data, Fitted, check_data, distill, fit, fit_out_of_fold
+from dcme_w2v.few_labels.initial import Rows
+from dcme_w2v.few_labels.model import FusedModel
+from dcme_w2v.few_labels.options import FusedOptions, ShrinkOptions, kept_pairs, resolved
+from dcme_w2v.few_labels.statistics import Statistics, sum_over
+from dcme_w2v.few_labels.tied import learn
 
 CLASSES, WORDS = 4, 120
 
@@ -180,7 +180,7 @@ def test_a_feature_of_one_labelled_document_gets_no_weight_from_it():
 
 
 def _quiet():
-    from dcme_w2v.progress import Quiet
+    from dcme_w2v.training.progress import Quiet
 
     return Quiet()
 

@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dcme_w2v import FusedFeatures
 from dcme_w2v.errors import UsageError
-from dcme_w2v.fused import estimator as module
-from dcme_w2v.fused.options import FusedOptions
+from dcme_w2v.few_labels import estimator as module
+from dcme_w2v.few_labels.options import FusedOptions
 
 EXPECTED = {
     "check_classifiers_classes": "takes -1 for a label; here a row without one has it",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v._core import fused as core
-from dcme_w2v.fused.levels import fit_by_admm, fit_levels, kmeans
+from dcme_w2v.numeric.levels import fit_by_admm, fit_levels, kmeans
 
 
 def cost_of(numbers, weights, value):

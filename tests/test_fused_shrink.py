@@ -15,10 +15,10 @@ from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import FormatError
-from dcme_w2v.fused.compact import Steps, width_for
-from dcme_w2v.fused.options import ShrinkOptions
-from dcme_w2v.fused.shrink import ShrunkModel, shrink, squares_of
-from dcme_w2v.text.words import Words
+from dcme_w2v.few_labels.options import ShrinkOptions
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.small_models.compact import Steps, width_for
+from dcme_w2v.small_models.shrink import ShrunkModel, shrink, squares_of
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 

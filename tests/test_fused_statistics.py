@@ -6,10 +6,10 @@ from scipy import sparse
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.fused.evidence import SHRUNK, evidence_of
-from dcme_w2v.fused.options import FusedOptions
-from dcme_w2v.fused.parts import Identity, read_parts, write_part
-from dcme_w2v.fused.statistics import (
+from dcme_w2v.few_labels.evidence import SHRUNK, evidence_of
+from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.few_labels.parts import Identity, read_parts, write_part
+from dcme_w2v.few_labels.statistics import (
     CUT,
     LARGEST_COUNT,
     UNIT,

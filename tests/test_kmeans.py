@@ -3,7 +3,7 @@
 import numpy as np
 from helpers import cloud
 
-from dcme_w2v.documents.kmeans import kmeans
+from dcme_w2v.numeric.kmeans import kmeans
 
 
 def test_as_many_components_as_points():

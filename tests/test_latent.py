@@ -289,7 +289,7 @@ def test_rows_that_are_not_finite():
 
 
 def test_memory_is_checked_before_allocation(monkeypatch):
-    monkeypatch.setattr("dcme_w2v.memory.memory_limit", lambda: 10_000)
+    monkeypatch.setattr("dcme_w2v.numeric.memory.memory_limit", lambda: 10_000)
     X, y = blobs(40)
     with pytest.raises(OutOfMemoryError, match="latent=6: fitting needs"):
         quick().fit(X, y)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dcme_w2v.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimise
 
 SCALES = np.array([[1.0, 10.0, 100.0], [3.0, 0.5, 7.0]])
 

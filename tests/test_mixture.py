@@ -5,10 +5,10 @@ import pytest
 from helpers import cloud
 from scipy.stats import multivariate_normal
 
-from dcme_w2v.documents import mixture as mixture_module
-from dcme_w2v.documents.kmeans import kmeans
-from dcme_w2v.documents.mixture import COVARIANCES, Mixture, fit_mixture
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.scdv import mixture as mixture_module
+from dcme_w2v.scdv.mixture import COVARIANCES, Mixture, fit_mixture
 
 
 def dense_covariances(mixture):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.folders import atomic_folder
-from dcme_w2v.model_folder import load_model, save_model, words_arrays
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.folders import atomic_folder
+from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.word_list import Words
 
 WORDS = Words.from_words(["a", "über"])
 ARRAYS = {
@@ -82,7 +82,7 @@ def test_a_new_folder_that_another_run_is_removing_is_made_again(folder, monkeyp
         return made
 
     real = tempfile.mkdtemp
-    monkeypatch.setattr("dcme_w2v.folders.tempfile.mkdtemp", mkdtemp)
+    monkeypatch.setattr("dcme_w2v.files.folders.tempfile.mkdtemp", mkdtemp)
     with atomic_folder(folder.parent / "new"):
         for left, number in removing.items():
             left.rmdir()

@@ -181,7 +181,7 @@ def test_the_core_rejects_classes_out_of_range():
     wrong = np.full((2, len(counts)), 9, dtype=np.uint8)
     odds = np.zeros((len(counts), 6), dtype=np.int8)
     from dcme_w2v._core import train as core
-    from dcme_w2v.core import core_options, new_table
+    from dcme_w2v.numeric.core import core_options, new_table
 
     tables = [new_table(len(counts), options.dim) for _ in range(4)]
     with pytest.raises(ValueError, match="classes"):

@@ -9,7 +9,7 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.words.tables import load_tables
 
 SMALL = ["--dim", "4", "--epochs", "1", "--threads", "1", "--quiet", "--sample", "0"]

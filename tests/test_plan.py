@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dcme_w2v import memory
 from dcme_w2v.cli.main import run
+from dcme_w2v.numeric import memory
 
 DOCS = "".join(f"{'xyz'[i % 3]}\taa{i % 4} bb{i % 3} cc dd{i % 7}\n" for i in range(60))
 
@@ -48,7 +48,7 @@ def test_a_dry_run_in_json(files, capsys, name):
 def test_more_than_the_available_memory_is_an_error(files, capsys, monkeypatch, name):
     monkeypatch.setattr(memory, "memory_limit", lambda: 100)
     for module in ("dcme_w2v.words.resources", "dcme_w2v.classify.resources",
-                   "dcme_w2v.documents.fit"):  # fmt: skip
+                   "dcme_w2v.scdv.fit"):  # fmt: skip
         monkeypatch.setattr(f"{module}.memory_limit", lambda: 100)
     assert run([*COMMANDS[name].split(), "--dry-run", "--json"]) == 1
     said = capsys.readouterr()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v.errors import ResourceError, UsageError
-from dcme_w2v.progress import JsonLog, Lines, Terminal, epoch_line, reporting
+from dcme_w2v.training.progress import JsonLog, Lines, Terminal, epoch_line, reporting
 
 
 class Clock:

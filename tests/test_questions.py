@@ -15,7 +15,7 @@ from helpers import save
 
 from dcme_w2v.cli.ask import Completer
 from dcme_w2v.cli.main import run
-from dcme_w2v.words import nearest
+from dcme_w2v.numeric import nearest
 from dcme_w2v.words.questions import Asker
 from dcme_w2v.words.vectors import Vectors
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers import refused, train, write_corpus
 
-from dcme_w2v import memory
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric import memory
 from dcme_w2v.options import CheckpointOptions, TrainOptions
 from dcme_w2v.words import resources
 from dcme_w2v.words import run as run_module

@@ -15,15 +15,15 @@ import pytest
 from helpers import manifest, options_of, train, write_corpus
 from texts import lines
 
-from dcme_w2v.checkpoints import schedule
-from dcme_w2v.checkpoints.folder import (
+from dcme_w2v.cli.main import run
+from dcme_w2v.cli.signals import SIGNALS
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.training import checkpoint_schedule as schedule
+from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
     generations_in,
 )
-from dcme_w2v.cli.main import run
-from dcme_w2v.cli.signals import SIGNALS
-from dcme_w2v.engine import trainer as engine
-from dcme_w2v.errors import DivergedError
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors

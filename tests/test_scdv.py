@@ -7,12 +7,12 @@ import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from scipy import sparse
 
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.options import FEATURES, ScdvOptions
-from dcme_w2v.documents.scdv import DocumentModel
-from dcme_w2v.documents.token_ids import Numbering
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.model import DocumentModel
+from dcme_w2v.scdv.options import FEATURES, ScdvOptions
+from dcme_w2v.text.token_ids import Numbering
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = [f"w{i}" for i in range(40)]

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import program
-from dcme_w2v.documents import tune
-from dcme_w2v.documents.options import ScdvOptions
-from dcme_w2v.documents.scdv import DocumentModel
-from dcme_w2v.documents.tune import tune_documents
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.text.documents import Document
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.documents import Document
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.scdv import tune
+from dcme_w2v.scdv.model import DocumentModel
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.tune import tune_documents
 
 GROUPS, WORDS = 16, 6
 

@@ -7,14 +7,14 @@ import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from scipy import sparse
 
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.search import (
+from dcme_w2v.errors import DcmeWarning
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.search import (
     Finder,
     QueryLikelihood,
     average_precision,
     sharing_labels,
 )
-from dcme_w2v.errors import DcmeWarning
 
 
 def test_language_model_is_dirichlet_smoothed_query_likelihood():

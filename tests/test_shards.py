@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dcme_w2v.cluster.engine import open_cluster
 from dcme_w2v.cluster.shards import count, cut, encoded
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
-from dcme_w2v.text.vocabulary import Vocabulary
 
 ALL = VocabularyOptions(min_count=1)
 

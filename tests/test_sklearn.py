@@ -30,12 +30,12 @@ from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.declarations import Checked, option
-from dcme_w2v.documents import estimator as documents_estimator
-from dcme_w2v.documents.options import ScdvOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.latent import estimator as latent_estimator
 from dcme_w2v.latent.options import LatentOptions
-from dcme_w2v.sklearn_base import options_of, parameters
+from dcme_w2v.numeric.sklearn_base import options_of, parameters
+from dcme_w2v.scdv import estimator as documents_estimator
+from dcme_w2v.scdv.options import ScdvOptions
 
 TEXTS = [text.decode() for text in make_texts()]
 TOPICS = ["w0 w5 w10 w15", "w1 w6 w11 w16"]

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dcme_w2v import memory
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.sparse_io import read_labels, read_npz, read_svmlight, read_vectors, writing_rows
-from dcme_w2v.text import compression
+from dcme_w2v.files import opening as compression
+from dcme_w2v.formats.sparse_io import (
+    read_labels,
+    read_npz,
+    read_svmlight,
+    read_vectors,
+    writing_rows,
+)
+from dcme_w2v.numeric import memory
 
 ROWS = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]], dtype=np.float32)
 
@@ -147,7 +153,7 @@ def bomb(path, size):
 
 def test_a_decompression_bomb_is_an_error(tmp_path, monkeypatch):
     path = bomb(tmp_path / "x.npz", 4 << 20)
-    monkeypatch.setattr("dcme_w2v.sparse_io._EXPANDED_BYTES", 1 << 20)
+    monkeypatch.setattr("dcme_w2v.formats.sparse_io._EXPANDED_BYTES", 1 << 20)
     with pytest.raises(FormatError, match="bytes would become"):
         read_npz(path)
 

@@ -15,7 +15,7 @@ from dcme_w2v.classify import sequences
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.conll import read_sentences, shape, token_features
+from dcme_w2v.formats.conll import read_sentences, shape, token_features
 
 NAMES = {"Ann": "B-PER", "Bob": "B-PER", "Rome": "B-LOC", "Oslo": "B-LOC"}
 
@@ -194,7 +194,7 @@ def test_fused_features_learn_from_sentences_without_tags(here):
 
 
 def test_folds_are_of_sentences(here, monkeypatch):
-    from dcme_w2v.fused.fit import Data
+    from dcme_w2v.few_labels.fit import Data
 
     seen = []
     whole = Data.folds

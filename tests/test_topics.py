@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, word_vectors
 
-from dcme_w2v.documents.fit import fit_documents
-from dcme_w2v.documents.topics import coherences, senses, topics
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.topics import coherences, senses, topics
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from reference import LAST
 from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
-from dcme_w2v.core import core_options, new_table
 from dcme_w2v.declarations import declaration_of
-from dcme_w2v.engine import trainer as engine
 from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.numeric.core import core_options, new_table
 from dcme_w2v.options import TrainOptions
+from dcme_w2v.training import trainer as engine
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.trainer import Trainer

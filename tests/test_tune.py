@@ -21,8 +21,8 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.cli.main import program
-from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 
 
 def texts(count=400, classes=4, wrong=0.0, seed=0):

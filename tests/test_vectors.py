@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["king", "queen", "New_York", "żółć", "man"]

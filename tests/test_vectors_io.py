@@ -23,7 +23,7 @@ from hypothesis.extra.numpy import arrays
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.vectors import Vectors
 from dcme_w2v.words.vectors_io import FORMATS, save_vectors
 from dcme_w2v.words.vectors_reader import BLOCK

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.formats.vocabulary import Vocabulary, merge
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary, merge
 
 SEPARATORS = " \t\n\r\v\f\0"
 WORDS = st.text(

@@ -6,13 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from dcme_w2v.arrays import Pieces, release
 from dcme_w2v.classify import trainer
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.core import new_table
-from dcme_w2v.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.numeric.arrays import Pieces, release
+from dcme_w2v.numeric.core import new_table
 
 
 def classifier(density, features=50, classes=37):

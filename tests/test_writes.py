@@ -5,7 +5,7 @@ from pathlib import Path
 
 import dcme_w2v
 
-WRITERS = ("files.py", "folders.py", "folder.py")
+WRITERS = ("atomic.py", "folders.py", "folder.py", "checkpoint_folder.py")
 
 
 def test_files_are_opened_for_writing_in_one_place():
@@ -17,7 +17,7 @@ def test_files_are_opened_for_writing_in_one_place():
                 one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Call)
             )
             found += [f"{path.relative_to(package)}:{one.lineno}" for one in calls if _writes(one)]
-    assert not found, "write through dcme_w2v.files or dcme_w2v.folders"
+    assert not found, "write through files.atomic or files.folders"
 
 
 def _writes(call):

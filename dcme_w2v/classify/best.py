@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.top import batches_of, most_probable
 from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.parallel import ordered_map
+from dcme_w2v.numeric.parallel import ordered_map
 
 LEAST_CLASSES = 2048
 GREATEST_SHARE = 1 / 64  # of the classes that are wanted; with more, few bounds are below the best

@@ -16,10 +16,10 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, fitting
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.documents import Document, read_documents
+from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.paths import Paths, as_paths
-from dcme_w2v.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
-from dcme_w2v.text.documents import Document, read_documents
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Dataset:
     held_matrix, held_labels
         Held-out documents.
     is_first : list of bool
-        Of the training documents as text; see `dcme_w2v.text.documents.Document`.
+        Of the training documents as text; see `dcme_w2v.formats.documents.Document`.
     columns : int or None
-        Of rows of .npz files; see `dcme_w2v.sparse_io.columns_of`.
+        Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
     """
 
     matrix: csr_matrix

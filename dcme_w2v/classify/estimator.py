@@ -25,8 +25,7 @@ from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.sklearn_base import (
+from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     check_features,
     check_fitted,
@@ -35,6 +34,7 @@ from dcme_w2v.sklearn_base import (
     options_of,
     parameters,
 )
+from dcme_w2v.options import CheckpointOptions
 
 
 @parameters(

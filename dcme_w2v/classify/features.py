@@ -18,9 +18,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.conll import read_sentences, token_documents
-from dcme_w2v.text.documents import Document, read_documents
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.conll import read_sentences, token_documents
+from dcme_w2v.formats.documents import Document, read_documents
+from dcme_w2v.formats.word_list import Words
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096

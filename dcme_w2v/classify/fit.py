@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.solver import solve
@@ -25,10 +24,11 @@ from dcme_w2v.classify.trainer import (
     core_documents,
     documents_at_once,
 )
-from dcme_w2v.engine.interrupts import ReceivedSignal
-from dcme_w2v.engine.run import interrupted, run_epochs
-from dcme_w2v.engine.task import Fingerprint, Task, hash_of
-from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.run import interrupted, run_epochs
+from dcme_w2v.training.task import Fingerprint, Task, hash_of
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Fit(Task):
         Raises
         ------
         Interrupted, DivergedError
-            See `dcme_w2v.engine.run.run_epochs`.
+            See `dcme_w2v.training.run.run_epochs`.
         """
         received = received or ReceivedSignal()
         if self._elsewhere is not None:

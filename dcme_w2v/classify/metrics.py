@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.core import kernels_named
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.core import kernels_named
 
 RANKS = (1, 3, 5)
 

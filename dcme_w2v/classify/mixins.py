@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.sklearn_base import ClassifierMixin
+from dcme_w2v.numeric.sklearn_base import ClassifierMixin
 
 
 class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]

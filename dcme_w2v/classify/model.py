@@ -26,8 +26,8 @@ from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.model_entries import Model
-from dcme_w2v.model_folder import kind_of_model, load_model, save_model, words_arrays
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
@@ -36,9 +36,9 @@ COLUMNS = "columns"  # of a record: those of the .npz files that a model was tra
 # Kind of model -> "module:class" of a `Predictor` with a method `load`.
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
-    "fused": "dcme_w2v.fused.model:FusedModel",
+    "fused": "dcme_w2v.few_labels.model:FusedModel",
     "latent": "dcme_w2v.latent.model:LatentClassifier",
-    "shrunk": "dcme_w2v.fused.shrink:ShrunkModel",
+    "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
 }
 
 

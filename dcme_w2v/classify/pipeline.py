@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.checkpoints.folder import find_checkpoint, open_folder, paths_in
-from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify import sequences
 from dcme_w2v.classify.best import BestClasses
 from dcme_w2v.classify.dataset import (
@@ -50,15 +48,17 @@ from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.classify.tune import Rows, Search, Tuned
 from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.disk import disk_plan, require_disk
-from dcme_w2v.engine.interrupts import ReceivedSignal
-from dcme_w2v.engine.run import interruptible
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import disk_plan, require_disk
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import PARTIAL, Paths
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.paths import PARTIAL, Paths
-from dcme_w2v.progress import Quiet, Reporter
 from dcme_w2v.text.split import check_file
+from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.run import interruptible
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 THRESHOLD_DOCUMENTS = 5000  # used to choose the threshold for several labels
@@ -123,7 +123,7 @@ def train(
     CorpusError
         There are no labels, only one class, or no words.
     Interrupted
-        A signal arrived; the state or the model so far is saved, see `dcme_w2v.engine.run`.
+        A signal arrived; the state or the model so far is saved, see `dcme_w2v.training.run`.
     KeyboardInterrupt
         While training; its attribute `partial` is the `Classifier` so far.
     """

@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import OutOfMemoryError
-from dcme_w2v.lbfgs import HISTORY
-from dcme_w2v.memory import memory_limit, shortage
+from dcme_w2v.numeric.lbfgs import HISTORY
+from dcme_w2v.numeric.memory import memory_limit, shortage
 
 PAD = 16  # columns of the table of weights are padded to a multiple
 PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/by_feature.h

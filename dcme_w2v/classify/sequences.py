@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.text.conll import Sentence, read_sentences, token_documents
+from dcme_w2v.formats.conll import Sentence, read_sentences, token_documents
 
 SENTENCES_AT_ONCE = 1024
 SMOOTHING = (

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimise
 
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.metrics import check_scores, log_softmax
 from dcme_w2v.classify.trainer import Weights, documents_at_once
-from dcme_w2v.core import kernels_named
-from dcme_w2v.parallel import ordered_map
+from dcme_w2v.numeric.core import kernels_named
+from dcme_w2v.numeric.parallel import ordered_map
 
 LEAST_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
 

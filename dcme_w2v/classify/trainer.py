@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.arrays import release
 from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.core import core_options, kernels_named, new_table
-from dcme_w2v.engine.trainer import Trainer
-from dcme_w2v.parallel import one_blas_thread
+from dcme_w2v.numeric.arrays import release
+from dcme_w2v.numeric.core import core_options, kernels_named, new_table
+from dcme_w2v.numeric.parallel import one_blas_thread
+from dcme_w2v.training.trainer import Trainer
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 # Of a random projection: features that training does not move add noise to a document. On wikipara

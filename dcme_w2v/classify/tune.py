@@ -26,9 +26,9 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights
 from dcme_w2v.declarations import default_threads, flag_of
-from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.errors import CorpusError, DivergedError, UsageError
-from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import Quiet, Reporter
 
 LEAST_DOCUMENTS = 10
 FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.arrays import Pieces, release
 from dcme_w2v.classify.trainer import LowRankWeights, Weights, rows_at_once
 from dcme_w2v.classify.voting import VotingWeights
-from dcme_w2v.memory import require_memory
-from dcme_w2v.model_entries import Model
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.numeric.arrays import Pieces, release
+from dcme_w2v.numeric.memory import require_memory
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes

@@ -19,7 +19,7 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
-from dcme_w2v.files import STANDARD, is_stream, standard_input
+from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.index import WordIndex
@@ -70,7 +70,7 @@ def ask(
 
 def _check_index(path: str, index: str) -> bool:
     """Check the path of an index; return whether it is to be built."""
-    from dcme_w2v.paths import Paths
+    from dcme_w2v.files.paths import Paths
 
     paths, target = Paths().reads("VECTORS", path), Path(index)
     if is_stream(index):
@@ -85,7 +85,7 @@ def _check_index(path: str, index: str) -> bool:
 
 def _searcher(index: str, vectors: Vectors, is_new: bool) -> WordIndex:
     """Return the index of vectors, read from a file, or built and written to it."""
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.training.progress import reporting
     from dcme_w2v.words.index import build_index, load_index
 
     if not is_new:

@@ -7,7 +7,7 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import threads_option
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.paths import Paths
+from dcme_w2v.files.paths import Paths
 
 
 @click.command(

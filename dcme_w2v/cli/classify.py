@@ -76,7 +76,7 @@ def train(
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.cli.signals import recording_signals
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.training.progress import reporting
 
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)

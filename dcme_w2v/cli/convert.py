@@ -9,9 +9,9 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, option_of, options_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import is_stream
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import OutputOptions, PostprocessOptions
-from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors

@@ -6,7 +6,7 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import quiet_option
-from dcme_w2v.paths import Paths
+from dcme_w2v.files.paths import Paths
 
 
 @click.command(
@@ -56,7 +56,7 @@ def explore(
     pip install 'dcme-w2v[explore]' for t-SNE.
     """
     from dcme_w2v.explore.jobs import explore_files
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.training.progress import reporting
     from dcme_w2v.words.sidecars import read_with
 
     paths = Paths()

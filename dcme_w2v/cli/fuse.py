@@ -17,8 +17,8 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.fused.options import FusedOptions, ShrinkOptions
-from dcme_w2v.paths import Paths
+from dcme_w2v.few_labels.options import FusedOptions, ShrinkOptions
+from dcme_w2v.files.paths import Paths
 
 
 class SeveralValues(Command):
@@ -96,8 +96,8 @@ def fit(
     LABELLED, DOCS: files, folders or - for standard input, as in classify train. Documents of
     LABELLED without a label are unlabelled, too.
     """
-    from dcme_w2v.fused import jobs
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.few_labels import jobs
+    from dcme_w2v.training.progress import reporting
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
     job = jobs.FitJob(labelled, unlabelled, log_json=log_json, **values)
@@ -132,8 +132,8 @@ def statistics(
     MODEL is the initial model, any that predicts classes. The sums are exact: they do not depend on
     threads, order or shards.
     """
-    from dcme_w2v.fused import jobs
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.few_labels import jobs
+    from dcme_w2v.training.progress import reporting
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
     paths.stdout("--json", as_json).check()
@@ -157,8 +157,8 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     MODEL is one of fuse fit with --final tied, beside or columns. Writes one row for each document,
     in order.
     """
-    from dcme_w2v.fused import jobs
-    from dcme_w2v.sparse_io import suffix_of
+    from dcme_w2v.few_labels import jobs
+    from dcme_w2v.formats.sparse_io import suffix_of
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
     paths.stdout("--json", as_json).check()
@@ -202,9 +202,9 @@ def shrink(
 
     MODEL is one of classify train or fuse. Nothing is learnt again.
     """
-    from dcme_w2v.fused.shrink import KIND
-    from dcme_w2v.fused.shrink_job import shrink_file
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.small_models.job import shrink_file
+    from dcme_w2v.small_models.shrink import KIND
+    from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
     paths = Paths().reads("MODEL", model).reads("--holdout", *holdout).reads("--labels", labels)
@@ -232,7 +232,7 @@ def levels(model: str, as_json: bool) -> None:
     Prints level, value, weight, number of pairs with positive and with negative sign, separated by
     tabs.
     """
-    from dcme_w2v.fused.show import levels_of
+    from dcme_w2v.few_labels.show import levels_of
 
     found = levels_of(model)
     if as_json:

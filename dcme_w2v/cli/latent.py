@@ -12,8 +12,8 @@ from dcme_w2v.cli.classify import labels_option
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option, threads_option
 from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
-from dcme_w2v.paths import Paths
 
 
 @click.group(cls=Group)
@@ -57,7 +57,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     `classify test`, `predict` and `explain`.
     """
     from dcme_w2v.latent import jobs
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.training.progress import reporting
 
     options = collect(LatentOptions, values)
     features = collect(FeatureOptions, values)
@@ -93,9 +93,9 @@ def transform(
 
     In svmlight, labels are numbered from 1 in order of appearance; 0 is no label.
     """
+    from dcme_w2v.formats.sparse_io import suffix_of
     from dcme_w2v.latent.jobs import transform_files
     from dcme_w2v.latent.model import LatentClassifier
-    from dcme_w2v.sparse_io import suffix_of
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
     paths.writes("--output", output).writes("--labels", labels)

@@ -16,8 +16,8 @@ from dcme_w2v import __version__
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.signals import number_of, raise_on_signals
 from dcme_w2v.cli.streams import drop_output, prepare_streams
-from dcme_w2v.engine.interrupts import Interrupted
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
+from dcme_w2v.training.interrupts import Interrupted
 
 # Name of a command -> "module:object", imported only when the command is used.
 COMMANDS = {

@@ -2,7 +2,7 @@
 
 Bounds, types and choices are checked only by the dataclass (dcme_w2v/options.py), in `collect`.
 Flags shared by several commands are also here. A command that writes files first declares its
-inputs and outputs to `dcme_w2v.paths.Paths` and calls `check`.
+inputs and outputs to `dcme_w2v.files.paths.Paths` and calls `check`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import declaration_of, flag_of, types_of
-from dcme_w2v.files import check_standard_output
+from dcme_w2v.files.atomic import check_standard_output
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

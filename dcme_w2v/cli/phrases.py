@@ -19,8 +19,8 @@ from dcme_w2v.cli.options import (
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
-from dcme_w2v.paths import Paths
 
 
 @click.command(

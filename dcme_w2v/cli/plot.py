@@ -8,7 +8,7 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.errors import UsageError
-from dcme_w2v.paths import Paths
+from dcme_w2v.files.paths import Paths
 
 
 @click.command(

@@ -12,9 +12,9 @@ from dcme_w2v.cli.ask import answer
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option, option_of, threads_option
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.predictions import ScoredLine

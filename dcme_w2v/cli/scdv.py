@@ -23,10 +23,10 @@ from dcme_w2v.cli.scdv_plot import plot
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.cli.topics import topics
-from dcme_w2v.documents.options import ScdvOptions, ScdvTuneOptions
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.documents import Document
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.paths import Paths
-from dcme_w2v.text.documents import Document
+from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 strict_option = option_of(VocabularyOptions, "strict")
@@ -66,12 +66,12 @@ def fit(
     "label TAB text", "__label__x text" or text alone. Labels are used by --tune only.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.disk import disk_plan, require_disk
-    from dcme_w2v.documents.fit import fit_documents, needs, reason_against
-    from dcme_w2v.documents.scdv import KIND
-    from dcme_w2v.documents.tune import tune_documents
-    from dcme_w2v.fallback import Result, write_with_fallback
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.files.disk import disk_plan, require_disk
+    from dcme_w2v.files.fallback import Result, write_with_fallback
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.scdv.fit import fit_documents, needs, reason_against
+    from dcme_w2v.scdv.model import KIND
+    from dcme_w2v.scdv.tune import tune_documents
     from dcme_w2v.words.sidecars import read_with
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
@@ -143,10 +143,10 @@ def transform(
     entries are set to zero. In svmlight, labels are numbered from 1 in order of appearance; 0 is no
     label.
     """
-    from dcme_w2v.documents.scdv import DocumentModel
-    from dcme_w2v.documents.transform import transform_to_files
-    from dcme_w2v.sparse_io import suffix_of
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.sparse_io import suffix_of
+    from dcme_w2v.scdv.model import DocumentModel
+    from dcme_w2v.scdv.transform import transform_to_files
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
     paths.writes("--output", output).writes("--labels", labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.paths import Paths
+from dcme_w2v.files.paths import Paths
 
 
 @click.command(
@@ -38,9 +38,9 @@ def plot(rows: str, output: str, labels: str | None, method: str, limit: int, se
 
     ROWS is a file (X.npz) that `scdv transform` wrote. Requires pip install 'dcme-w2v[plot]'.
     """
+    from dcme_w2v.formats.sparse_io import read_labels, read_npz
     from dcme_w2v.plots.figure import picture_format
     from dcme_w2v.plots.points import draw, plane
-    from dcme_w2v.sparse_io import read_labels, read_npz
 
     Paths().reads("ROWS", rows).reads("--labels", labels).writes("--output", output).check()
     picture_format(output)

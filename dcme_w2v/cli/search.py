@@ -10,11 +10,11 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.documents.options import DIRICHLET_PRIOR
 from dcme_w2v.errors import UnknownWordError, UsageError
+from dcme_w2v.scdv.options import DIRICHLET_PRIOR
 
 if TYPE_CHECKING:
-    from dcme_w2v.documents.search import Hit
+    from dcme_w2v.scdv.search import Hit
 
 
 @click.command(
@@ -73,10 +73,10 @@ def search(
     plus (1 - X) times the cosine. --map evaluates the ranking: a document is relevant by
     --judgements, or if it shares a label with the query.
     """
-    from dcme_w2v.documents import search as retrieval
-    from dcme_w2v.documents.scdv import DocumentModel
-    from dcme_w2v.sparse_io import read_labels, read_npz
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.sparse_io import read_labels, read_npz
+    from dcme_w2v.scdv import search as retrieval
+    from dcme_w2v.scdv.model import DocumentModel
 
     rows = read_npz(index)
     asked = _queries(query, queries)
@@ -105,7 +105,7 @@ def search(
 
 def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
     """Return texts and labels of all queries."""
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.formats.documents import read_documents
 
     try:
         asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from dcme_w2v.engine.interrupts import ReceivedSignal
+from dcme_w2v.training.interrupts import ReceivedSignal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from dcme_w2v.files import STANDARD, OutputFile
+from dcme_w2v.files.atomic import STANDARD, OutputFile
 
 # Opened in the opposite mode, so that reading or writing still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)

@@ -12,7 +12,7 @@ from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
 
 if TYPE_CHECKING:
-    from dcme_w2v.documents.topics import Topic
+    from dcme_w2v.scdv.topics import Topic
 
 
 @click.command("topics", cls=Command, example="dcme-w2v scdv topics model --words 5")
@@ -30,9 +30,9 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     P(topic | word) and the topics of one word. Coherence is the sum of ln((D(w, v) + 1) / D(v))
     over pairs of these words; D is a number of documents (Mimno et al. 2011).
     """
-    from dcme_w2v.documents import topics as found
-    from dcme_w2v.documents.scdv import DocumentModel
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.scdv import topics as found
+    from dcme_w2v.scdv.model import DocumentModel
 
     loaded = DocumentModel.load(model)
     if word is not None:

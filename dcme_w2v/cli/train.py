@@ -16,7 +16,7 @@ from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import check_standard_output
+from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
     CheckpointOptions,
     FileOptions,
@@ -124,7 +124,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     stops.
     """
     from dcme_w2v.cli.signals import recording_signals
-    from dcme_w2v.progress import reporting
+    from dcme_w2v.training.progress import reporting
     from dcme_w2v.words import run
     from dcme_w2v.words.job import TrainJob, paths_of
     from dcme_w2v.words.manifest import audit_line

@@ -12,12 +12,12 @@ from dcme_w2v.cli.options import collect, json_option, options_of, threads_optio
 from dcme_w2v.cluster.engine import ClusterOptions, check_address
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.paths import Paths
 
 if TYPE_CHECKING:
+    from dcme_w2v.formats.vocabulary import Vocabulary
     from dcme_w2v.text.encode import CountedCorpus
-    from dcme_w2v.text.vocabulary import Vocabulary
 
 
 @click.command(cls=Command, example="dcme-w2v vocab corpus.txt --output corpus.vocab")
@@ -84,7 +84,7 @@ def _count(
 
 
 def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabulary, dict[str, Any]]:
-    from dcme_w2v.text.vocabulary import Vocabulary, merge
+    from dcme_w2v.formats.vocabulary import Vocabulary, merge
 
     everything = merge([Vocabulary.load(file) for file in files])
     vocabulary = everything.pruned(options)

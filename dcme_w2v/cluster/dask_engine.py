@@ -29,8 +29,8 @@ from distributed.scheduler import KilledWorker
 from dcme_w2v import __version__
 from dcme_w2v.cluster.engine import Cluster, Handle, run_task
 from dcme_w2v.errors import ClusterError, DcmeError
-from dcme_w2v.folders import scratch_folder
-from dcme_w2v.progress import Reporter
+from dcme_w2v.files.folders import scratch_folder
+from dcme_w2v.training.progress import Reporter
 
 WORKER_SECONDS = 60.0  # that the first worker of a cluster may take
 CONNECT_SECONDS = 10.0

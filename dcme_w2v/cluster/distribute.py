@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
@@ -34,11 +33,12 @@ from dcme_w2v.cluster.rounds import (
     mix,
     run_rounds,
 )
-from dcme_w2v.engine.interrupts import ReceivedSignal
-from dcme_w2v.engine.run import interrupted
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.progress import Reporter
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.run import interrupted
 
 FACTORS = (0.25, 8.0)  # of the scores, between which the best one is searched
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from dcme_w2v.declarations import Checked, option
 from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError, UsageError
-from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter
 
 STDIN = "-"
 WORKERS_MAX = 1024  # of local:N

@@ -11,7 +11,7 @@ from dcme_w2v.cluster.engine import local_workers
 from dcme_w2v.cluster.words import check_mixed, resolved_for, rounds_of, warning_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.progress import Reporter
+from dcme_w2v.training.progress import Reporter
 from dcme_w2v.words.job import TrainJob
 
 # Tokens times dimensions that a thread learns with 5 negative samples, by scripts/model_cluster.py

@@ -1,6 +1,7 @@
 """Checkpoints of rounds: each block is written by the task that has mixed it.
 
-A generation is that of `dcme_w2v.checkpoints.folder`, with the blocks of the tables as its files:
+A generation is laid out as `dcme_w2v.training.checkpoint_folder` has it, with the blocks of the
+tables as files:
 
     000007/checkpoint.json   as of any training; its position is the number of rounds that are done
     000007/rows_B.npy        the rows of block B, whose table and place are in the notes
@@ -26,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
-from dcme_w2v.arrays import without_warnings
-from dcme_w2v.checkpoints.folder import Checkpoint, CheckpointFolder
-from dcme_w2v.checkpoints.record import FORMAT, STATE
-from dcme_w2v.command_line import recorded_arguments
-from dcme_w2v.engine.task import Fingerprint
 from dcme_w2v.errors import FormatError, ResourceError
+from dcme_w2v.formats.command_line import recorded_arguments
+from dcme_w2v.numeric.arrays import without_warnings
+from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
+from dcme_w2v.training.checkpoint_record import FORMAT, STATE
+from dcme_w2v.training.task import Fingerprint
 
 EMPTY = {"bytes": 0, "crc32": 0}
 
@@ -90,7 +91,7 @@ class RoundFolder:
     ----------
     folder : CheckpointFolder
     kind : str
-        Of the training, see `dcme_w2v.engine.task.Task`.
+        Of the training, see `dcme_w2v.training.task.Task`.
     options : mapping
         Those that a resumed run must have, `threads` among them.
     fingerprint : Fingerprint

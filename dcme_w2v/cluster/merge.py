@@ -22,11 +22,11 @@ from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.cluster.mixing import by_counts
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.model_folder import kind_of_model
-from dcme_w2v.parallel import blocks_of_rows
-from dcme_w2v.paths import Paths, Sidecar
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.paths import Paths, Sidecar
+from dcme_w2v.formats.model_folder import kind_of_model
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words import tables
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.sidecars import MANIFEST, is_manifest, read_with, written_with

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.parallel import one_blas_thread
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 GRAINS = 64  # of a table; blocks consist of whole grains
 TERMS_MAX = 32  # of a sum of powers, which takes less time than two exponentials up to there

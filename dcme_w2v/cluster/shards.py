@@ -18,11 +18,11 @@ import numpy as np
 
 from dcme_w2v.cluster.engine import Cluster, ClusterOptions, Handle, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
+from dcme_w2v.files.opening import CorpusFile, is_address
+from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.compression import CorpusFile, is_address
-from dcme_w2v.text.corpus import Corpus, Span, expand, stored_size
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus, Tally, encode, tally
-from dcme_w2v.text.vocabulary import Vocabulary
 
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
 PACKED = 4  # bytes of text in a byte of a compressed file, about

@@ -14,8 +14,8 @@ from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.mixing import Rows
 from dcme_w2v.cluster.words import TABLES, initial_rows
 from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.start import load_initial, start_from
 

@@ -12,12 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.checkpoints.folder import (
-    Checkpoint,
-    CheckpointFolder,
-    find_checkpoint,
-    open_folder,
-)
 from dcme_w2v.cluster.engine import Cluster, Handle, open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
@@ -34,15 +28,21 @@ from dcme_w2v.cluster.words import (
     warning_of,
 )
 from dcme_w2v.cluster.words_work import WordsWork, figures_of
-from dcme_w2v.engine.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.engine.task import Fingerprint, hash_of
-from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import DcmeError, DivergedError, FormatError, UsageError
+from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
-from dcme_w2v.paths import PARTIAL
-from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.checkpoint_folder import (
+    Checkpoint,
+    CheckpointFolder,
+    find_checkpoint,
+    open_folder,
+)
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.task import Fingerprint, hash_of
+from dcme_w2v.training.trainer import Progress
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of

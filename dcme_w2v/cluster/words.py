@@ -19,8 +19,8 @@ from dcme_w2v._core.train import initialise
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
-from dcme_w2v.core import new_table
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.core import new_table
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.defaults import resolved

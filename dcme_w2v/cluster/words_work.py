@@ -14,9 +14,9 @@ from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.cluster.rounds import Learned, Work
 from dcme_w2v.cluster.shards import Shard, encoded
 from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
-from dcme_w2v.engine.task import hash_of
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.task import hash_of
 
 
 @dataclass

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.sparse_io import is_vectors, read_vectors
-from dcme_w2v.text.compression import read_lines
+from dcme_w2v.files.opening import read_lines
+from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dcme_w2v.compress import uncompressed_name
 from dcme_w2v.errors import UsageError
 from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of, write_page
+from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.plots.layout import ITERATIONS, check_method
-from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.quantize import agreement, as_int8
 
 MOST_FILES = 2

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.explore.items import Items, most_frequent
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.plots.layout import DIMENSIONS, tsne
 from dcme_w2v.words.quantize import as_int8
 

@@ -19,8 +19,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
-from dcme_w2v.lbfgs import HISTORY, minimise
-from dcme_w2v.memory import require_memory
+from dcme_w2v.numeric.lbfgs import HISTORY, minimise
+from dcme_w2v.numeric.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0, finite so that sums of it are

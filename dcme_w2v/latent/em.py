@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.latent.cost import Cost
-from dcme_w2v.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimise
 
 INNER = 10  # iterations of L-BFGS in each one of EM, from the last weights
 FINISH = 40  # iterations of L-BFGS on all parameters

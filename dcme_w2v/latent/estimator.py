@@ -12,7 +12,7 @@ from dcme_w2v.latent.fit import learn
 from dcme_w2v.latent.jobs import made_model
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.options import LatentOptions
-from dcme_w2v.sklearn_base import (
+from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
     check_features,

@@ -24,7 +24,7 @@ from dcme_w2v.latent.em import Solution, balanced, expectation_maximisation, fin
 from dcme_w2v.latent.options import EPOCHS, LatentOptions, resolved
 from dcme_w2v.latent.reduction import directions, reduced
 from dcme_w2v.latent.starts import Starts, one_hot
-from dcme_w2v.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter
 
 EMPTY = 0.5  # documents, below which a class is reported as empty
 FOLDS = 5  # of the labelled documents, by which `unlabelled="auto"` chooses

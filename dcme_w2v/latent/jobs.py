@@ -31,15 +31,15 @@ from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.fallback import Result, write_with_fallback
-from dcme_w2v.files import optional_write
+from dcme_w2v.files.atomic import optional_write
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.paths import Paths
-from dcme_w2v.progress import Quiet, Reporter
-from dcme_w2v.sparse_io import writing_rows
+from dcme_w2v.training.progress import Quiet, Reporter
 
 OR_CLUSTER = ", or --unsupervised"
 DOCUMENTS_AT_ONCE = 2048
@@ -263,7 +263,7 @@ def _with_texts(model: LatentClassifier, docs: Sequence[str]) -> Any:
         for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
             yield matrix, [], own
         return
-    from dcme_w2v.text.documents import read_documents
+    from dcme_w2v.formats.documents import read_documents
 
     documents = read_documents(docs, encoding_errors=model.text.options.encoding_errors)
     while some := list(itertools.islice(documents, DOCUMENTS_AT_ONCE)):

@@ -30,10 +30,10 @@ from dcme_w2v.classify.model import (
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.latent.reduction import reduced
-from dcme_w2v.model_entries import Model
-from dcme_w2v.model_folder import load_model, save_model
 
 KIND, VERSION = "latent", 1
 LEAST_ALPHA = 1e-300  # below which a probability of a label counts as this

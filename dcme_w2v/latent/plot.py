@@ -12,11 +12,11 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import pieces
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.sparse_io import join
 from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.plots.points import draw, plane
-from dcme_w2v.sparse_io import join
 
 COMPONENTS, WORDS = 50, 2
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Observations
 from dcme_w2v.latent.reduction import svd_of_rows
-from dcme_w2v.parallel import one_blas_thread
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 Matrix = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.parallel import one_blas_thread
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 OVERSAMPLING, POWER = 10, 2  # of the randomised SVD (Halko, Martinsson and Tropp 2011)
 LEAST = 1e-10  # squared singular values below this share of the first are taken for 0

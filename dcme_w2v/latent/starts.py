@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.options import INITS, LatentOptions
 from dcme_w2v.latent.quadratic import Quadratic
 from dcme_w2v.latent.relaxed import best_of, low_rank, random_point, rounded
+from dcme_w2v.numeric.kmeans import kmeans
 
 KEPT = 0.9  # of a start, the rest is uniform
 SDP_CLASSES = 5  # up to so many latent classes `auto` tries the semidefinite relaxation

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.run_log import read_log
 from dcme_w2v.plots.figure import new_figure, plain_text, style_of, write_figure
-from dcme_w2v.run_log import read_log
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
 _NOT_CURVES = {"epoch", "seconds", "lr", "event"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import DcmeError, UsageError
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
 
 PICTURES = (".png", ".pdf", ".svg")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")

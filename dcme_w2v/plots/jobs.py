@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import is_stream
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.opening import head_of
+from dcme_w2v.formats.run_log import is_log
 from dcme_w2v.plots.curves import draw_curves
 from dcme_w2v.plots.tables import draw_file
-from dcme_w2v.run_log import is_log
-from dcme_w2v.text.compression import head_of
 from dcme_w2v.words.vectors import Vectors
 
 _JSON = re.compile(rb"\s*\{\s*\"")  # an object with a key

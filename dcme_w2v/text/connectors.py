@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.text.compression import read_whole
+from dcme_w2v.files.opening import read_whole
 
 MOST = core.ROLE_SIDE - 1  # distinct connectors
 RUN = core.RUN_MAX  # connectors between two words

@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
+from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
+from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.text.kept import Given, frequent, id_of, kept_words, starting_table
 from dcme_w2v.text.renumber import Segment, compact, held_out_counts
-from dcme_w2v.text.sentences import Sentences
 from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.text.words import Words
 
 Progress = Callable[[int, int | None], None]
 
@@ -130,7 +130,7 @@ def count(
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, URLs, ``-``; see `dcme_w2v.text.corpus.expand`.
+        Files, folders, URLs, ``-``; see `dcme_w2v.formats.corpus.expand`.
     options : VocabularyOptions
         Which words are kept.
     threads : int

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.text.words import Words
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import atomic_write
-from dcme_w2v.text.compression import read_whole
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.files.opening import read_whole
 from dcme_w2v.text.connectors import RUN
 
 

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
-from dcme_w2v.paths import Paths
 from dcme_w2v.text.cache import NUMBER, release_pages
 from dcme_w2v.text.connectors import MOST, connector_file, connector_words, numbers_of, run_of
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
-from dcme_w2v.text.words import Words
 
 PIECE = 1 << 18  # tokens per piece
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
@@ -78,7 +78,7 @@ def join_phrases(
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, addresses, ``-``; see `dcme_w2v.text.corpus.expand`.
+        Files, folders, addresses, ``-``; see `dcme_w2v.formats.corpus.expand`.
     output : path
         One line for each line with a token, tokens separated by a space; ``-`` is standard output.
     options : PhraseOptions

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.arrays import without_warnings
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import STANDARD
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.formats.corpus import expand
+from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.cache import LAST
-from dcme_w2v.text.corpus import expand
 
 
 @dataclass(frozen=True)

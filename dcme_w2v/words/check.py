@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
-from dcme_w2v.parallel import blocks_of_rows
-from dcme_w2v.text.words import Words
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
-from dcme_w2v.documents.kmeans import kmeans
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files import atomic_write
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.kmeans import kmeans
 
 
 def check_classes(classes: int, words: int) -> None:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.opening import read_lines
 from dcme_w2v.options import ANALOGY_METHODS
-from dcme_w2v.text.compression import read_lines
 from dcme_w2v.words.neighbors import inverse_lengths
 
 if TYPE_CHECKING:
-    from dcme_w2v.text.words import Words
+    from dcme_w2v.formats.word_list import Words
     from dcme_w2v.words.vectors import Vectors
 
 

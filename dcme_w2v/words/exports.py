@@ -13,8 +13,8 @@ import contextlib
 from pathlib import Path
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import atomic_write, is_stream
-from dcme_w2v.paths import Sidecar
+from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
 from dcme_w2v.words.safetensors import write_safetensors
 from dcme_w2v.words.vectors import Vectors

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, warn
-from dcme_w2v.files import is_stream
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.foreign import FASTTEXT
 from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.compress import compression_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import atomic_write
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.files.compress import compression_of
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import SubwordOptions, TrainOptions
-from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.fasttext import (
     ENTRY,
     HEAD,

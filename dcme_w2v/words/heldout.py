@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import NoWordsError
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.text.words import Words
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
 from dcme_w2v.words.neighbour_classes import ClassScores
 from dcme_w2v.words.trainer import Trainer

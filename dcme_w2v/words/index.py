@@ -1,7 +1,7 @@
 """Approximate search for the nearest words, by a graph of neighbours (HNSW) of usearch.
 
 For many queries on a million words and more; below that the exact search of
-`dcme_w2v.words.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that says
+`dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that says
 which vectors it is of, and the bytes of usearch. Called by `dcme_w2v.words.neighbors`.
 """
 
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DcmeError, FormatError
-from dcme_w2v.files import atomic_write
-from dcme_w2v.words.nearest import Found, nearest_rows
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.numeric.nearest import Found, nearest_rows
 from dcme_w2v.words.vectors import Vectors
 
 MAGIC = b"dcme-w2v index 1\n"

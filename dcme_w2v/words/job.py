@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dcme_w2v.checkpoints.folder import paths_in
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files import is_stream
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
+from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
     HoldoutOptions,
@@ -16,9 +18,7 @@ from dcme_w2v.options import (
     SubwordOptions,
     TrainOptions,
 )
-from dcme_w2v.paths import PARTIAL, Paths, Sidecar, as_paths
-from dcme_w2v.text.sentences import Sentences
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.checkpoint_folder import paths_in
 from dcme_w2v.words.fasttext_writer import check_model_name
 from dcme_w2v.words.foreign import FASTTEXT
 from dcme_w2v.words.options import NewWordsOptions

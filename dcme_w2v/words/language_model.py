@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
-from dcme_w2v.text.vocabulary import Vocabulary
-from dcme_w2v.text.words import Words
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary

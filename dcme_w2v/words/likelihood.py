@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.parallel import one_blas_thread, ordered_map
+from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
 from dcme_w2v.words.neighbour_classes import ClassScores
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import atomic_write, is_stream
+from dcme_w2v.files.atomic import atomic_write, is_stream
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.text.words import Words
-from dcme_w2v.words.nearest import Found, nearest_rows
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.nearest import Found, nearest_rows
 
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.core import in_cache_lines
-from dcme_w2v.parallel import ordered_map
+from dcme_w2v.numeric.core import in_cache_lines
+from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.text.cache import NUMBER
 
 WEIGHT = 0.5  # of the log odds in a score; tuned on held-out text, see docs/results/likelihood.md

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.documents.token_ids import Numbering
+from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST
-from dcme_w2v.text.documents import read_documents
-from dcme_w2v.text.words import Words
+from dcme_w2v.text.token_ids import Numbering
 from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.questions import Answer, Line
 

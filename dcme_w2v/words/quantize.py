@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.parallel import blocks_of_rows
-from dcme_w2v.words.nearest import nearest_rows
+from dcme_w2v.numeric.nearest import nearest_rows
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words.neighbors import inverse_lengths
 
 METHODS = ("int8",)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.text.compression import CorpusFile
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.opening import CorpusFile
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors import Vectors

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v._core.train import row_stride
-from dcme_w2v.checkpoints.folder import KEPT
-from dcme_w2v.disk import file_limit, free_bytes
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
-from dcme_w2v.files import is_stream
-from dcme_w2v.memory import memory_limit
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.disk import file_limit, free_bytes
+from dcme_w2v.numeric.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
+from dcme_w2v.training.checkpoint_folder import KEPT
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.neighbour_classes import MOST_PAIRS
 from dcme_w2v.words.subwords import WordNgrams

@@ -13,16 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
-from dcme_w2v.checkpoints.folder import Checkpoint, find_checkpoint, open_folder
-from dcme_w2v.checkpoints.schedule import Checkpointer
 from dcme_w2v.cluster.engine import check_address
-from dcme_w2v.engine.interrupts import ReceivedSignal
-from dcme_w2v.engine.run import interruptible, run_epochs
-from dcme_w2v.engine.task import Fingerprint, Task, hash_of
-from dcme_w2v.engine.trainer import Progress
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.fallback import Result, write_with_fallback
-from dcme_w2v.files import is_stream
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     HoldoutOptions,
     OutputOptions,
@@ -30,12 +26,16 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.paths import PARTIAL
-from dcme_w2v.progress import Reporter
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.kept import Given
 from dcme_w2v.text.split import check_file
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.run import interruptible, run_epochs
+from dcme_w2v.training.task import Fingerprint, Task, hash_of
+from dcme_w2v.training.trainer import Progress
 from dcme_w2v.words.classes import check_classes, save_classes, word_classes
 from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
@@ -106,7 +106,7 @@ def train(
     DivergedError
         A parameter is NaN or infinite.
     Interrupted
-        A signal arrived; the state or the result so far is saved, see `dcme_w2v.engine.run`.
+        A signal arrived; the state or the result so far is saved, see `dcme_w2v.training.run`.
     KeyboardInterrupt
         While training; its attribute `partial` is the `Vectors` so far.
     """
@@ -417,7 +417,7 @@ def save_results(
 ) -> list[str]:
     """Write the vectors and return the paths; with a suffix, streams are not written.
 
-    If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.fallback`.
+    If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.files.fallback`.
     """
     tables = (
         (job.output, "vectors", _word_rows(job, training, corpus.vocabulary)),

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files import atomic_write, is_stream
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.foreign import is_safetensors_head
 from dcme_w2v.words.quantize import from_int8
 from dcme_w2v.words.vectors_reader import MAX_DIM

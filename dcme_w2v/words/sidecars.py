@@ -1,6 +1,6 @@
 """Files with derived names: X.vocab of X.npy, X.json of vectors X, X.partial.
 
-Called by commands that declare their inputs and outputs, see `dcme_w2v.paths`.
+Called by commands that declare their inputs and outputs, see `dcme_w2v.files.paths`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from dcme_w2v.files import is_stream
-from dcme_w2v.paths import Sidecar
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.words.vectors_io import NPY_MAGIC, check_target, format_of, vocabulary_path
 
 MANIFEST = ".json"

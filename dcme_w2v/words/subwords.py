@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import ngrams_of
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.options import SubwordOptions
-from dcme_w2v.parallel import ordered_map
-from dcme_w2v.text.words import Words
 
 _GATHERED_AT_ONCE = 1 << 23  # bytes of rows
 _ROWS_A_WORD = 32  # approximately

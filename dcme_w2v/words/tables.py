@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.model_entries import Model
-from dcme_w2v.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.text.vocabulary import Vocabulary
 from dcme_w2v.words.combined import combined
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
 from dcme_w2v.words.neighbour_classes import NeighbourClasses

@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
+from dcme_w2v.formats.corpus import is_corpus_path
+from dcme_w2v.formats.sentences import Sentence, Sentences
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
     FileOptions,
@@ -23,10 +26,7 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.progress import ProgressUpdate, reporting_to
-from dcme_w2v.text.corpus import is_corpus_path
-from dcme_w2v.text.sentences import Sentence, Sentences
-from dcme_w2v.text.vocabulary import Vocabulary
+from dcme_w2v.training.progress import ProgressUpdate, reporting_to
 from dcme_w2v.words import run
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions

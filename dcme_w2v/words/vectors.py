@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.files import atomic_write, is_stream
-from dcme_w2v.paths import Paths, Sidecar
-from dcme_w2v.text.words import Words
+from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.paths import Paths, Sidecar
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import neighbors
 from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.neighbors import Neighbor, Term

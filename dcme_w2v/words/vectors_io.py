@@ -20,14 +20,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v import files
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
-from dcme_w2v.arrays import without_warnings
-from dcme_w2v.compress import compression_of, uncompressed_name
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.parallel import ordered_map
-from dcme_w2v.text.vocabulary import Vocabulary, count_lines
-from dcme_w2v.text.words import Words
+from dcme_w2v.files import atomic as files
+from dcme_w2v.files.compress import compression_of, uncompressed_name
+from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import without_warnings
+from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors_reader import (

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
 from dcme_w2v.errors import CorpusError, FormatError
-from dcme_w2v.parallel import ordered_map
-from dcme_w2v.text.compression import CorpusFile
-from dcme_w2v.text.corpus import stored_size
+from dcme_w2v.files.opening import CorpusFile
+from dcme_w2v.formats.corpus import stored_size
+from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.words.foreign import refuse_foreign
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row

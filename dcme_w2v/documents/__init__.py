@@ -1,1 +1,0 @@
-"""Documents: word clusters, composite vectors, topics and retrieval."""

@@ -1,1 +1,0 @@
-"""The run engine: epochs, progress, signals, checkpoints and held-out scores of any training."""

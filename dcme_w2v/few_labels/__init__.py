@@ -1,0 +1,1 @@
+"""Classifiers from few labels and much unlabelled text (fused features)."""

@@ -1,0 +1,181 @@
+"""Evidence: how much each feature raises or lowers the score of each class, in levels.
+
+Pairs of feature and class get an impact from the statistics; the strongest are kept, and their
+impacts become levels. Level k of a document and a class is h_k (Def. 4): v_k times the sum of +-x_j
+over the pairs of that level. Called by `dcme_w2v.few_labels.fit`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.few_labels.options import FusedOptions, kept_pairs
+from dcme_w2v.few_labels.statistics import UNIT, Statistics
+from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
+
+SHRUNK = 0.2  # a, by which r is drawn to the prior: share of the mean of s
+LAMBDA_2 = 1.0  # of (1); the paper does not give it
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of feature and class with an impact.
+
+    Attributes
+    ----------
+    place : ndarray of int64, shape (pairs,)
+        feature x classes + class, ascending.
+    sign : ndarray of int8
+        +1 or -1.
+    number, weight : ndarray of float64
+        What becomes levels, not negative except where level 0 is certain; and how much it counts.
+    """
+
+    place: NDArray[np.int64]
+    sign: NDArray[np.int8]
+    number: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Levels of pairs of feature and class.
+
+    Attributes
+    ----------
+    levels : csr_matrix of int8, shape (features, classes)
+        The level of each pair with its sign; 1 is the level of the highest value.
+    values : ndarray of float64, shape (levels,)
+        v_1 >= v_2 ...; 0 for a level without pairs.
+    loss : float
+        Of (1), less what does not depend on the levels.
+    """
+
+    levels: csr_matrix
+    values: NDArray[np.float64]
+    loss: float
+
+    def columns(self) -> csr_matrix:
+        """Return what makes h of a row: float32, shape (features, classes x levels).
+
+        Column c x levels + k - 1 is level k of class c.
+        """
+        found, count = self.levels, len(self.values)
+        level = np.abs(found.data.astype(np.int64))
+        data = np.sign(found.data) * self.values[level - 1]
+        indices = found.indices.astype(np.int64) * count + level - 1
+        shape = (found.shape[0], found.shape[1] * count)
+        return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
+
+    def parts(self, matrix: csr_matrix) -> NDArray[np.float64]:
+        """Return h of documents, shape (documents, classes, levels)."""
+        shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
+        product = csr_matrix(matrix @ self.columns())
+        return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
+
+    def weights(self, level_weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return the linear model: sign w_k v_k, shape (features, classes)."""
+        found = self.levels
+        grid = np.append(0.0, level_weights * self.values)
+        data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]
+        dense = csr_matrix((data.astype(np.float32), found.indices, found.indptr), found.shape)
+        return np.asarray(dense.toarray())
+
+
+def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
+    """Return the levels of the strongest pairs.
+
+    Raises
+    ------
+    CorpusError
+        No feature has any impact.
+    """
+    pairs = pairs_of(statistics, options.impact, options.keep)
+    if options.optimiser == "admm":
+        found, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
+    else:
+        found = fit_levels(pairs.number, pairs.weight, options.levels)
+    evidence = assembled(pairs, found, statistics.joint.shape)
+    if statistics.rows is None:
+        return evidence
+    levels, of_some = evidence.levels, np.flatnonzero(statistics.rows >= 0)
+    lengths = np.zeros(len(statistics.rows), dtype=np.int64)
+    lengths[of_some] = np.diff(levels.indptr)
+    starts = np.append(0, np.cumsum(lengths))
+    shape = (len(lengths), levels.shape[1])
+    levels = csr_matrix((levels.data, levels.indices, starts), shape=shape)
+    return dataclasses.replace(evidence, levels=levels)
+
+
+def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
+    """Return pairs and their levels as a matrix; pairs of level 0 are left out."""
+    used = levels.numbers > 0
+    feature, column = np.divmod(pairs.place[used], shape[1])
+    starts = np.zeros(shape[0] + 1, dtype=np.int64)
+    np.cumsum(np.bincount(feature, minlength=shape[0]), out=starts[1:])
+    data = levels.numbers[used] * pairs.sign[used]
+    matrix = csr_matrix((data, column.astype(np.int32), starts), shape=shape)
+    return Evidence(matrix, levels.values, levels.loss)
+
+
+def pairs_of(statistics: Statistics, impact: str, keep: str | None) -> Pairs:
+    """Return the pairs that are kept, with their impacts."""
+    joint = statistics.joint / UNIT**2
+    counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
+    share = prior / max(float(prior.sum()), _TINY)
+    if impact == "paper":
+        return _paper_pairs(joint, counts, keep)
+    occurring = counts > 0
+    every = counts if statistics.every is None else statistics.every / UNIT
+    drawn = SHRUNK * float(every[every > 0].mean()) if occurring.any() else 1.0
+    weight = counts[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = (joint + drawn * share + _TINY) / (weight + drawn + _TINY)
+        found = np.log(rate / share) if impact == "log" else rate - share
+    found[~occurring] = 0
+    found[:, share <= 0] = 0
+    size = np.abs(found)
+    place = highest_weighted((size * weight).ravel(), keep)
+    signs = np.where(found.ravel()[place] < 0, -1, 1).astype(np.int8)
+    return Pairs(place, signs, size.ravel()[place], counts[place // len(share)])
+
+
+def _paper_pairs(
+    joint: NDArray[np.float64], counts: NDArray[np.float64], keep: str | None
+) -> Pairs:
+    """Return the paper's pairs: R = sum (2 r - 1) x, lambda_1 the largest |R| that is not kept."""
+    impact = 2 * joint - counts[:, None]
+    size = np.abs(impact).ravel()
+    place = highest_weighted(size, keep)
+    left_out = np.delete(size, place)
+    lambda_1 = float(left_out.max(initial=0.0))  # Property 3
+    weight = counts[place // joint.shape[1]] + LAMBDA_2
+    signs = np.where(impact.ravel()[place] < 0, -1, 1).astype(np.int8)
+    return Pairs(place, signs, (size[place] - lambda_1) / weight, weight)
+
+
+def highest_weighted(rank: NDArray[np.float64], keep: str | None) -> NDArray[np.int64]:
+    """Return the places of the largest numbers above 0, ascending; the first of equal ones.
+
+    Raises
+    ------
+    CorpusError
+        None is above 0.
+    """
+    count = kept_pairs(keep, len(rank))
+    above = np.flatnonzero(rank > 0)
+    if not len(above):
+        raise CorpusError(
+            "no feature differs between the classes: all impacts are 0; give other documents"
+        )
+    if len(above) <= count:
+        return above
+    order = np.argsort(-rank[above], kind="stable")[:count]
+    return np.sort(above[order])

@@ -1,0 +1,380 @@
+"""From files to a fused model, to statistics and to columns.
+
+Called by the commands of ``fuse``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.dataset import are_vectors, pieces
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.model import COLUMNS, Predictor, fitting, load_classifier
+from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.sequences import tag_pairs
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.few_labels.fit import Data, check_data, fit, fit_from_statistics, ones
+from dcme_w2v.few_labels.model import KIND, FusedModel
+from dcme_w2v.few_labels.options import FusedOptions, resolved
+from dcme_w2v.few_labels.parts import (
+    Identity,
+    hash_of_features,
+    hash_of_model,
+    read_parts,
+    write_part,
+)
+from dcme_w2v.few_labels.statistics import Statistics, check_values
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.sparse_io import Labels, columns_of, join, read_vectors, writing_rows
+from dcme_w2v.training.progress import Quiet, Reporter
+
+DOCUMENTS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What ``fuse fit`` reads and writes.
+
+    Attributes
+    ----------
+    labelled, unlabelled : sequence of str
+        Files, folders or ``-``; or files of vectors, by their suffix.
+    output : str
+        The model's folder.
+    labels : str or None
+        Labels of the rows of an .npz file.
+    reference : str or None
+        A classifier's folder: the initial model.
+    statistics : str or None
+        Where to write the statistics of the first round.
+    resume_statistics : sequence of str
+        Parts to add to what is counted.
+    log_json : str or None
+        Where the reporter writes its log.
+    """
+
+    labelled: Sequence[str]
+    unlabelled: Sequence[str]
+    output: str
+    labels: str | None = None
+    reference: str | None = None
+    statistics: str | None = None
+    resume_statistics: Sequence[str] = ()
+    log_json: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("labelled", "unlabelled", "resume_statistics"):
+            object.__setattr__(self, name, as_paths(getattr(self, name)))
+
+
+@dataclass
+class Dataset:
+    """Documents as read: rows of the same columns.
+
+    Attributes
+    ----------
+    text : TextFeatures or None
+    labelled : csr_matrix
+    labels : list of tuple of str
+    unlabelled : csr_matrix
+    is_first : list of bool
+        Of the labelled documents as text; see `dcme_w2v.formats.documents.Document`.
+    columns : int or None
+        Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
+    """
+
+    text: TextFeatures | None
+    labelled: csr_matrix
+    labels: Labels
+    unlabelled: csr_matrix
+    is_first: list[bool] = field(default_factory=list)
+    columns: int | None = None
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Numbers of labelled documents, the same for the tokens of a sentence."""
+        if not self.is_first:
+            return np.arange(len(self.labels))
+        return np.cumsum(self.is_first) - 1
+
+
+def paths_of(job: FitJob) -> Paths:
+    """Return what a fit reads and writes."""
+    paths = Paths().reads("LABELLED", *job.labelled).reads("--unlabelled", *job.unlabelled)
+    paths.reads("--labels", job.labels).reads("--reference", job.reference)
+    paths.reads("--resume-statistics", *job.resume_statistics)
+    paths.model("--output", job.output, KIND).writes("--statistics", job.statistics)
+    return paths.log("--log-json", job.log_json)
+
+
+def fit_files(
+    job: FitJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter | None = None
+) -> FusedModel:
+    """Fit a fused model to files and save it.
+
+    Raises
+    ------
+    CorpusError
+        There is nothing to learn.
+    UsageError
+        Options contradict each other or the files.
+    """
+    reporter = reporter or Quiet()
+    paths_of(job).check()
+    _check_job(job, options)
+    reporter.stage("reading", None, "documents")
+    reference = load_classifier(job.reference) if job.reference else None
+    text = _features(job, features, reference)
+    read = _read_text(job, text, reference) if text is not None else _read_rows(job, reference)
+    classes, numbers, rows = _numbered(job, read, reference)
+    if read.text is not None and read.text.is_by_token:
+        read.text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
+    if job.resume_statistics:
+        options = dataclasses.replace(
+            options, final=options.final or "tied", initial="supervised", rounds=1, choose=False
+        )
+    elif reference is not None:
+        options = dataclasses.replace(options, choose=False)
+    options = resolved(options, len(read.labels), len(classes))
+    if job.statistics and options.choose:
+        raise UsageError("--statistics: requires one initial model; give --no-choose")
+    matrix = csr_matrix(read.labelled[rows])
+    data = Data(matrix, numbers, read.unlabelled, len(classes), options, read.groups[rows])
+    reporter.message(_corpus_line(read, classes))
+    for warning in check_data(data, classes, bool(job.resume_statistics)):
+        reporter.message(warning)
+    if reference is None and not job.statistics:
+        found = fit(data, reporter)
+    else:
+        found = _fit_with(job, data, read, classes, reference, reporter)
+    multilabel = any(len(labels) > 1 for labels in read.labels)
+    model = FusedModel.of(found, classes, data.options, read.text, multilabel)
+    model.record |= {
+        "labelled_documents": len(read.labels),
+        "unlabelled_documents": len(data.unlabelled),
+        COLUMNS: read.columns,
+        "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
+    }
+    write_with_fallback([Result(job.output, "model", model.save)])
+    return model
+
+
+def _fit_with(
+    job: FitJob,
+    data: Data,
+    read: Dataset,
+    classes: list[str],
+    reference: Predictor | None,
+    reporter: Reporter,
+) -> Any:
+    """Fit with an initial model that is given, with statistics to read, or to write."""
+    model = hash_of_model(job.reference) if job.reference else "fitted"
+    binary = "binary" if data.options.impact == "paper" else "values"
+    columns = data.labelled.matrix.shape[1]
+    identity = Identity(hash_of_features(read.text, columns), tuple(classes), model, binary)
+    parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
+    if reference is not None:
+        reporter.message(
+            "warning: without folds the weights of the levels may be optimistic, since the "
+            "initial model may have seen the labelled documents"
+        )
+
+    def write(sums: Statistics) -> None:
+        if job.statistics:
+            write_part(job.statistics, sums, identity)
+
+    return fit_from_statistics(data, reference, parts, write, reporter)
+
+
+def _check_job(job: FitJob, options: FusedOptions) -> None:
+    if [*job.labelled, *job.unlabelled].count(STANDARD) > 1:
+        raise UsageError("-: standard input can be read once; name a file for the other")
+    if job.resume_statistics and not job.reference:
+        raise UsageError(
+            "--resume-statistics: parts belong to an initial model; give it by --reference"
+        )
+    if job.reference and options.final == "beside":
+        raise UsageError("--final=beside: needs scores out of fold; leave out --reference")
+    if job.resume_statistics and options.final not in (None, "tied", "columns"):
+        raise UsageError(
+            f"--final={options.final}: needs the unlabelled documents themselves; with "
+            "--resume-statistics give --final=tied"
+        )
+
+
+def _features(
+    job: FitJob, features: FeatureOptions, reference: Predictor | None
+) -> TextFeatures | None:
+    if are_vectors([*job.labelled, *job.unlabelled]):
+        if reference is not None and reference.text is not None:
+            raise UsageError(f"{job.labelled[0]}: is vectors, and --reference classifies text")
+        return None
+    if reference is not None:
+        if reference.text is None:
+            raise UsageError(f"{job.labelled[0]}: is text, and --reference classifies vectors")
+        return reference.text
+    if features.hashing is not None:
+        if features.hashing_signs == "random":
+            raise UsageError(
+                "--hashing-signs=random: fused features count, which needs no signs; leave it out"
+            )
+        features = dataclasses.replace(features, hashing_signs="none")
+    return TextFeatures(features)
+
+
+def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> Dataset:
+    """Read text once; features are those of all documents."""
+    if job.labels is not None:
+        raise UsageError(f"--labels={job.labels}: is for .npz; text has its labels in it")
+    labels: Labels = []
+    is_labelled: list[bool] = []
+    is_first: list[bool] = []
+
+    def texts() -> Iterator[bytes]:
+        for document in text.read(job.labelled):
+            is_labelled.append(bool(document.labels))
+            if document.labels:
+                labels.append(document.labels)
+                is_first.append(document.is_first)
+            yield document.text
+        for path in job.unlabelled:
+            for document in text.read([path]):
+                is_labelled.append(False)
+                yield document.text
+
+    matrix = text.fit_transform(texts()) if reference is None else text.transform(texts())
+    chosen = np.array(is_labelled, dtype=np.bool_)
+    parts = csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen])
+    return Dataset(text, *parts, is_first)
+
+
+def _read_rows(job: FitJob, reference: Predictor | None) -> Dataset:
+    """Read vectors; rows of .npz files have to be of the same length."""
+    parts: list[csr_matrix] = []
+    labels: Labels = []
+    of_reference = None if reference is None else reference.record.get(COLUMNS)
+    for paths, given in ((job.labelled, job.labels), (job.unlabelled, None)):
+        for path in paths:
+            matrix, names = read_vectors(path, given, of_reference)
+            parts.append(matrix)
+            labels += names if paths is job.labelled else [()] * matrix.shape[0]
+    columns = columns_of([*job.labelled, *job.unlabelled], parts)
+    matrix = join(parts)
+    if reference is not None:
+        matrix = fitting(matrix, reference.weights.features)  # type: ignore[attr-defined]
+    has = np.array([bool(one) for one in labels], dtype=np.bool_)
+    kept = [one for one in labels if one]
+    return Dataset(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]), columns=columns)
+
+
+def _numbered(
+    job: FitJob, read: Dataset, reference: Predictor | None
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the classes; for each label of a document its class, and the document's number."""
+    shown = job.labelled[0]
+    if not read.labels:
+        missing = (read.text or TextFeatures(FeatureOptions())).without_labels()
+        raise CorpusError(f"{shown}: {missing}")
+    names = sorted({name for one in read.labels for name in one})
+    classes = reference.classes if reference is not None else names
+    if unknown := [name for name in names if name not in set(classes)]:
+        raise UsageError(f"{shown}: has the label {unknown[0]!r}, which --reference does not have")
+    if len(names) == 1:
+        raise CorpusError(
+            f"{shown}: all documents have the label {names[0]!r}: nothing to learn; "
+            "give documents of two classes or more"
+        )
+    number = {name: i for i, name in enumerate(classes)}
+    unique = [list(dict.fromkeys(one)) for one in read.labels]
+    numbers = np.array([number[name] for one in unique for name in one], dtype=np.int64)
+    groups = np.repeat(np.arange(len(unique)), [len(one) for one in unique])
+    return list(classes), numbers, groups
+
+
+def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
+    others = read.unlabelled.shape[0]
+    empty = int((np.diff(read.unlabelled.indptr) == 0).sum())
+    line = (
+        f"{len(read.labels):,} labelled documents of {len(classes):,} classes, {others:,} "
+        f"unlabelled, {read.labelled.shape[1]:,} features"
+    )
+    if read.text is not None and read.text.buckets is not None:
+        line += f" (of {read.text.width:,} hash values)"
+    if empty:
+        line += f"; {empty:,} unlabelled documents ({empty / others:.1%}) have no known feature"
+    return line
+
+
+def statistics_of_files(
+    model: str,
+    docs: Sequence[str],
+    output: str,
+    binary: bool = False,
+    threads: int | None = None,
+    reporter: Reporter | None = None,
+) -> Statistics:
+    """Write the statistics of unlabelled documents by an initial model: the map step.
+
+    Documents are read once, some at a time.
+    """
+    reporter = reporter or Quiet()
+    loaded = load_classifier(model)
+    columns = _columns_of(loaded)
+    threads = threads or default_threads()
+    sums = Statistics.zeros(columns, len(loaded.classes))
+    reporter.stage("counting", None, "documents")
+    for matrix, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
+        rows = _wide(matrix, columns)
+        check_values(rows)
+        found = list(loaded.log_probabilities(rows, threads))
+        if found:
+            counted = ones(rows) if binary else rows
+            sums.add(counted, np.concatenate(found), threads)
+        reporter.advance(sums.documents)
+    if not sums.documents:
+        raise CorpusError(f"{docs[0]}: has no documents; give others")
+    identity = Identity(
+        hash_of_features(loaded.text, columns), tuple(loaded.classes), hash_of_model(model),
+        "binary" if binary else "values",
+    )  # fmt: skip
+    write_part(output, sums, identity)
+    return sums
+
+
+def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, Any]:
+    """Write K x C columns of documents, in order, some at a time."""
+    loaded = load_classifier(model)
+    if not isinstance(loaded, FusedModel):
+        raise UsageError(f"{model}: has no levels; give a model of fuse fit")
+    rows = entries = zero_rows = 0
+    with writing_rows(output, len(loaded.column_names())) as writer:
+        for matrix, labels in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
+            part = loaded.transform(matrix)
+            writer.add(part, labels)
+            rows += part.shape[0]
+            entries += part.nnz
+            zero_rows += int((np.diff(part.indptr) == 0).sum())
+    return {"rows": rows, "zero_rows": zero_rows, "entries": entries}
+
+
+def _columns_of(model: Predictor) -> int:
+    if model.text is not None:
+        return model.text.columns
+    return int(model.weights.features)  # type: ignore[attr-defined]
+
+
+def _wide(matrix: csr_matrix, columns: int) -> csr_matrix:
+    """Return rows of so many columns."""
+    rows = fitting(matrix, columns)
+    return csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))

@@ -1,0 +1,198 @@
+"""A fused model: a linear classifier made by means of levels, as an object and as a folder.
+
+Called by `dcme_w2v.few_labels.jobs` and, through `dcme_w2v.classify.model`, by what predicts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.model import Classifier, described, fitting, offset_of, store_text, text_of
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.errors import UsageError
+from dcme_w2v.few_labels.evidence import Evidence
+from dcme_w2v.few_labels.fit import OF_LEVELS, Fitted, linear, ones
+from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.few_labels.tied import Tied
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model
+
+KIND, VERSION = "fused", 1
+LEVELS = ("levels_indptr", "levels_indices", "levels_data")
+KNOWN = ("teach", "tied", "beside", "columns", "maxent", "self-training")
+BY_LEVELS = ("tied", "beside")  # whose weights are not stored, as they follow from the levels
+
+
+@dataclass
+class FusedModel(Classifier):
+    """A classifier made by means of fused features.
+
+    Attributes
+    ----------
+    fused : FusedOptions
+        Resolved.
+    final : str
+        How the weights were made; see `dcme_w2v.few_labels.fit.Fitted`.
+    evidence, tied, base
+        The levels, their weights, and the initial model beside them, where it has them.
+    binary : bool
+        Whether levels are of features whose values count as 1.
+    """
+
+    fused: FusedOptions = field(default_factory=FusedOptions)
+    final: str = "teach"
+    evidence: Evidence | None = None
+    tied: Tied | None = None
+    base: Weights | None = None
+    binary: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        found: Fitted,
+        classes: list[str],
+        options: FusedOptions,
+        text: Any = None,
+        multilabel: bool = False,
+    ) -> FusedModel:
+        """Return what was fitted as a model."""
+        return cls(
+            classes, found.weights, text, ClassifyOptions(solver="lbfgs"), multilabel,
+            record=found.record, fused=options, final=found.final, evidence=found.evidence,
+            tied=found.tied, base=found.base, binary=found.binary,
+        )  # fmt: skip
+
+    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the weights were trained on."""
+        return super().as_trained(ones(matrix) if self.predicts_binary else matrix)
+
+    @property
+    def predicts_binary(self) -> bool:
+        """Whether the weights, too, are of features whose values count as 1."""
+        return self.binary and self.final in OF_LEVELS
+
+    def transform(self, matrix: csr_matrix) -> csr_matrix:
+        """Return h of documents: float32, shape (documents, classes x levels)."""
+        if self.evidence is None:
+            raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
+        rows = fitting(matrix, self.weights.features)
+        if rows.shape[1] < self.weights.features:
+            shape = (rows.shape[0], self.weights.features)
+            rows = csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
+        found = csr_matrix((ones(rows) if self.binary else rows) @ self.evidence.columns())
+        found.sort_indices()
+        return found
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns of `transform`."""
+        count = len(self.evidence.values) if self.evidence is not None else 0
+        return [f"{name} level {k + 1}" for name in self.classes for k in range(count)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.evidence is not None:
+            levels = self.evidence.levels
+            arrays["levels_data"] = levels.data.astype(np.int8)
+            arrays["levels_indices"] = levels.indices.astype(np.int32)
+            arrays["levels_indptr"] = levels.indptr.astype(np.int64)
+            arrays["values"] = self.evidence.values
+        if self.tied is not None:
+            arrays |= {"weights": self.tied.weights, "biases": self.tied.biases}
+        if self.base is not None:
+            arrays["initial"] = self.base.get()
+        if self.final not in BY_LEVELS:
+            arrays["table"] = self.weights.get()
+        if self.weights.offset.any():
+            arrays["offset"] = self.weights.offset
+        description: dict[str, Any] = {
+            "classes": self.classes,
+            "final": self.final,
+            "binary": self.binary,
+            "bias": self.weights.bias,
+            "initial_bias": self.base.bias if self.base is not None else None,
+            "several_labels": self.multilabel,
+            "threshold": self.threshold,
+            "options": dataclasses.asdict(self.fused),
+            "loss": self.evidence.loss if self.evidence is not None else None,
+            "record": self.record,
+        }
+        store_text(self.text, arrays, description)
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FusedModel:
+        """Open a model's folder.
+
+        Raises
+        ------
+        FormatError
+            It is not a fused model, or damaged.
+        """
+        model = load_model(path, KIND, VERSION)
+        classes, options = model.strings("classes"), model.options("options", FusedOptions)
+        multilabel, threshold, record = described(model)
+        final, binary = model.value("final", str), model.value("binary", bool)
+        evidence = _evidence(model, len(classes)) if "values" in model.arrays else None
+        tied = _tied(model, len(classes)) if "biases" in model.arrays else None
+        base = _weights(model, "initial", len(classes), "initial_bias")
+        weights = _weights(model, "table", len(classes), "bias")
+        if final not in KNOWN:
+            raise model.fault("final", f"is {final!r}, must be one of {', '.join(KNOWN)}")
+        if weights is None:
+            weights = _of_levels(model, final, evidence, tied, base)
+        offset_of(model, weights)
+        return cls(
+            classes, weights, text_of(model, weights.features), ClassifyOptions(solver="lbfgs"),
+            multilabel, threshold, record, options, final, evidence, tied,
+            base, binary,
+        )  # fmt: skip
+
+
+def _of_levels(
+    model: Model, final: str, evidence: Evidence | None, tied: Tied | None, base: Weights | None
+) -> Weights:
+    if evidence is None or tied is None or final not in BY_LEVELS:
+        raise model.fault("table", "there is no such array")
+    if len(tied.weights) != len(evidence.values) + (base is not None):
+        raise model.fault("weights", "do not fit the values")
+    if base is not None and base.features != evidence.levels.shape[0]:
+        raise model.fault("initial", "does not fit the levels")
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = linear(evidence, tied, base)
+    if not np.isfinite(weights.table).all():
+        raise model.fault("values", "give weights that are NaN or infinite")
+    return weights
+
+
+def _weights(model: Model, name: str, classes: int, bias: str) -> Weights | None:
+    if name not in model.arrays:
+        return None
+    table = model.array(name, "float32", None, classes)
+    if not len(table):
+        raise model.fault(name, "has no rows")
+    weights = Weights(len(table) - 1, classes, model.number(bias, 0, 1e3))
+    weights.set(np.asarray(table))
+    return weights
+
+
+def _evidence(model: Model, classes: int) -> Evidence:
+    values = np.asarray(model.array("values", "float64", None))
+    levels = model.rows(LEVELS, None, classes, "int8")
+    highest = int(np.abs(levels.data.astype(np.int64)).max(initial=0))
+    if highest > len(values) or not levels.data.all():
+        raise model.fault(LEVELS[2], f"has levels that are not 1 to {len(values)}")
+    return Evidence(levels, values, model.value("loss", float))
+
+
+def _tied(model: Model, classes: int) -> Tied:
+    weights = np.asarray(model.array("weights", "float64", None))
+    return Tied(weights, np.asarray(model.array("biases", "float64", classes)))

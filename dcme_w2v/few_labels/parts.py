@@ -1,0 +1,128 @@
+"""Files of statistics: what one shard's pass writes, and what `fuse fit` joins.
+
+A part says of which features, classes and initial model it is, so that only parts of the same ones
+are added. Called by `dcme_w2v.few_labels.jobs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.few_labels.statistics import Statistics
+from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
+
+_ARRAYS = ("joint", "counts", "prior", "about")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What statistics are of.
+
+    Attributes
+    ----------
+    features, model : str
+        Hash values of the features, and of the initial model.
+    classes : tuple of str
+    values : str
+        "binary" where values of features count as 1, otherwise "values".
+    """
+
+    features: str
+    classes: tuple[str, ...]
+    model: str
+    values: str
+
+
+def hash_of_features(text: TextFeatures | None, columns: int) -> str:
+    """Return the hash value of what makes rows."""
+    digest = hashlib.sha256(str(columns).encode())
+    if text is not None:
+        digest.update(json.dumps(asdict(text.options), sort_keys=True).encode())
+        digest.update(np.ascontiguousarray(text.idf).tobytes())
+        if text.names is not None:
+            digest.update(text.names.text.tobytes() + text.names.offsets.tobytes())
+        if text.buckets is not None:
+            digest.update(text.buckets.tobytes())
+    return digest.hexdigest()
+
+
+def hash_of_model(path: str) -> str:
+    """Return the hash value of a model's folder."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(path).iterdir()):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.name} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def hash_of_arrays(*arrays: NDArray[np.float32]) -> str:
+    """Return the hash value of weights."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def write_part(path: str, sums: Statistics, identity: Identity) -> None:
+    """Write statistics to an .npz file."""
+    about = {**asdict(identity), "documents": sums.documents, "empty": sums.empty}
+    text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
+    found = (sums.joint, sums.counts, sums.prior, text)
+    write_arrays(path, dict(zip(_ARRAYS, found, strict=True)))
+
+
+def read_parts(paths: Sequence[str], identity: Identity) -> Statistics:
+    """Return the sum of parts.
+
+    Raises
+    ------
+    UsageError
+        A part is of other features, classes, or another initial model, or is given twice.
+    """
+    sums: Statistics | None = None
+    for number, path in enumerate(paths):
+        if any(Path(path).samefile(other) for other in paths[:number]):
+            raise UsageError(f"--resume-statistics={path}: is given twice")
+        found = _read(path, identity)
+        if sums is None:
+            sums = found
+        else:
+            sums += found
+    assert sums is not None
+    return sums
+
+
+def _read(path: str, identity: Identity) -> Statistics:
+    arrays = read_arrays(path, _ARRAYS)
+    try:
+        about = json.loads(arrays["about"].tobytes())
+        own = Identity(
+            str(about["features"]), tuple(about["classes"]), str(about["model"]),
+            str(about["values"]),
+        )  # fmt: skip
+        counts = int(about["documents"]), int(about["empty"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{path}: is no part of statistics ({error}); write it again") from None
+    for name, what in (
+        ("features", "other features"), ("classes", "other classes"),
+        ("model", "another initial model"), ("values", "another impact"),
+    ):  # fmt: skip
+        if getattr(own, name) != getattr(identity, name):
+            raise UsageError(f"--resume-statistics={path}: has statistics of {what}")
+    joint, sizes = arrays["joint"], (arrays["counts"].shape, arrays["prior"].shape)
+    whole = all(arrays[name].dtype == np.int64 for name in _ARRAYS[:3])
+    if not whole or joint.ndim != 2 or sizes != (joint.shape[:1], joint.shape[1:]):
+        raise FormatError(f"{path}: its sums do not fit together; write it again")
+    found = Statistics(joint, arrays["counts"], arrays["prior"], *counts)
+    if joint.shape[1] != len(identity.classes) or not found.is_possible():
+        raise FormatError(f"{path}: its sums are wrong; write it again")
+    return found

@@ -1,0 +1,1 @@
+"""Files: atomic writes, the path guard, compression, what cannot be written."""

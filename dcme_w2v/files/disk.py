@@ -1,0 +1,62 @@
+"""Limits of file size and disk space, and checks against them before work starts.
+
+For modules that can compute the size of their outputs in advance; see `dcme_w2v.numeric.memory`.
+Quotas cannot be queried from Python: `dcme_w2v.files.fallback` handles a write that exceeds one.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+from dcme_w2v.errors import ResourceError
+
+
+def file_limit() -> int | None:
+    """Return the maximum file size in bytes (``ulimit -f``); None if unlimited."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def free_bytes(folder: str | os.PathLike[str]) -> int:
+    """Return the free bytes of the file system that a folder is on."""
+    return shutil.disk_usage(folder).free
+
+
+def disk_plan(path: str | os.PathLike[str], total: int) -> list[dict[str, Any]]:
+    """Return, for a plan, the folder that a target is in, the bytes needed and those free there."""
+    folder = Path(os.path.realpath(path)).parent
+    return [{"folder": str(folder), "bytes": total, "free_bytes": free_bytes(folder)}]
+
+
+def require_disk(path: str | os.PathLike[str], total: int, largest: int | None = None) -> None:
+    """Raise before work starts if there is not enough disk space for a file or a folder of files.
+
+    Parameters
+    ----------
+    path : path
+        The target; its parent folder exists.
+    total, largest : int
+        Size in bytes of all its files and of the largest one (default: a single file).
+
+    Raises
+    ------
+    ResourceError
+        There is less free space, or the file-size limit of this process is lower.
+    """
+    longest, limit = total if largest is None else largest, file_limit()
+    if limit is not None and longest > limit:
+        raise ResourceError(
+            f"{os.fspath(path)}: needs a file of about {longest:,} bytes, the file-size limit is "
+            f"{limit:,}: raise it with ulimit -f"
+        )
+    folder = Path(os.path.realpath(path)).parent
+    free = free_bytes(folder)
+    if total > free:
+        raise ResourceError(
+            f"{os.fspath(path)}: needs about {total:,} bytes, {free:,} are free in {folder}: "
+            "free some space or choose another folder"
+        )

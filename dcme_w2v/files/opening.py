@@ -1,0 +1,312 @@
+"""Opening one file of a corpus: uncompressed or compressed; local, standard input or a URL.
+
+Compression is detected from magic bytes, not from the name. Called by `dcme_w2v.formats.corpus` and
+all readers of files that may be compressed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcme_w2v.errors import CorpusError, UnreadableError
+from dcme_w2v.files.atomic import STANDARD, standard_input
+
+PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
+PIECE_BYTES = 1 << 20  # bytes per decompression
+LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
+
+
+class _Zstandard:
+    """Decompressor of one zstd frame with the interface of `bz2.BZ2Decompressor`."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._object.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._object.unused_data)
+
+    def decompress(self, data: bytes, limit: int) -> bytes:
+        try:
+            return bytes(self._object.decompress(data))
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
+class ArchiveError(CorpusError):
+    """A file is an archive, which may hold many files."""
+
+
+@dataclass(frozen=True)
+class _Method:
+    name: str
+    magic: tuple[bytes, ...]
+    decompressor: Callable[[], Any]
+
+
+# Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
+BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
+# Parallel zstd compressors start with a skippable frame.
+ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
+METHODS = (
+    _Method("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
+    _Method("bzip2", BZIP2, bz2.BZ2Decompressor),
+    _Method("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    _Method("zstd", ZSTD, _Zstandard),
+)
+ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
+HEAD_BYTES = max(len(magic) for method in METHODS for magic in method.magic)
+
+
+class CorpusFile(io.RawIOBase):
+    """The decompressed bytes of one file.
+
+    Parameters
+    ----------
+    path : str
+        A file, ``-`` for standard input, or a URL (s3, http, https).
+    allow_truncated : bool, optional
+        Read a truncated compressed file as far as possible; None if the command has no such option.
+    begin, end : int, optional
+        Read these bytes only, of a file that is not compressed.
+
+    Attributes
+    ----------
+    bytes_read : int
+        Bytes of the stored file read so far.
+    packed : bool
+    Whether the file is compressed.
+    truncated : str or None
+        The error message of a truncated file, once it has been read.
+
+    Raises
+    ------
+    CorpusError
+        The file cannot be opened or, later, cannot be read, is corrupt or truncated.
+    """
+
+    _raw: Any = None
+
+    def __init__(
+        self,
+        path: str,
+        allow_truncated: bool | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> None:
+        self.path = path
+        self._left: int | None = None  # bytes to be read, of a range
+        self.truncated: str | None = None
+        self._allow_truncated = allow_truncated
+        self.bytes_read = 0
+        self._raw = _open_raw(path)
+        try:
+            self._head = self._take(HEAD_BYTES)
+            self._refuse_archive()
+            method = self._detected_method()
+            self.packed = method is not None
+            self.compression = method.name if method else None
+            self._pieces = self._unpack() if self.packed else None
+            if begin or end is not None:
+                self._seek(begin, end)
+        except BaseException:
+            self.close()
+            raise
+        self._piece = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number, 0 at the end."""
+        view = memoryview(buffer)
+        if self._pieces is None:
+            return self._read_plain(view)
+        while not self._piece and (piece := next(self._pieces, None)) is not None:
+            self._piece = memoryview(piece)
+        n = min(len(view), len(self._piece))
+        view[:n] = self._piece[:n]
+        self._piece = self._piece[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the file; standard input is not closed."""
+        if self._raw and self.path != STANDARD:
+            self._raw.close()
+        super().close()
+
+    def _seek(self, begin: int, end: int | None) -> None:
+        if self.packed:
+            raise CorpusError(f"{self.path}: is compressed now; train on files that do not change")
+        self._raw.seek(begin)
+        self._head, self.bytes_read = b"", 0
+        self._left = None if end is None else end - begin
+
+    def _read_plain(self, view: memoryview) -> int:
+        if self._left is not None:
+            view = view[: self._left]
+            self._left -= (n := self._read_raw(view))
+            return n
+        if self._head:
+            n = min(len(view), len(self._head))
+            view[:n] = self._head[:n]
+            self._head = self._head[n:]
+            return n
+        return self._read_raw(view)
+
+    def _read_raw(self, view: memoryview) -> int:
+        try:
+            n = self._raw.readinto(view) or 0
+        except OSError as error:
+            reason = error.strerror or error
+            raise UnreadableError(f"{self.path}: cannot be read: {reason}") from error
+        except Exception as error:
+            if not is_address(self.path):
+                raise
+            raise UnreadableError(f"{self.path}: cannot be read: {error}") from error
+        self.bytes_read += n
+        return n
+
+    def _take(self, size: int) -> bytes:
+        """Return up to this many of the next stored bytes."""
+        buffer = memoryview(bytearray(size))
+        filled = 0
+        while filled < size and (n := self._read_raw(buffer[filled:])):
+            filled += n
+        return bytes(buffer[:filled])
+
+    def _refuse_archive(self) -> None:
+        for magic, name in ARCHIVES.items():
+            if self._head.startswith(magic):
+                raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
+
+    def _detected_method(self) -> _Method | None:
+        return next((p for p in METHODS if self._head.startswith(p.magic)), None)
+
+    def _unpack(self) -> Iterator[bytes]:
+        """Decompress all members; zeros between and after them are padding."""
+        method = self._detected_method()
+        assert method
+        data = self._head
+        while data:
+            member = self._new_member(method)
+            while not member.eof:
+                wanting = not data and getattr(member, "needs_input", True)
+                if wanting:
+                    data = self._take(PACKED_BYTES)
+                piece = self._decompress(method, member, data)
+                if piece:
+                    yield piece
+                elif wanting and not data and not member.eof:
+                    self.truncated = (
+                        f"{self.path}: the {method.name} data is truncated at byte "
+                        f"{self.bytes_read} of the compressed file"
+                    )
+                    if self._allow_truncated:
+                        return
+                    way_out = "" if self._allow_truncated is None else ", or --allow-truncated"
+                    raise CorpusError(f"{self.truncated}; get the whole file{way_out}")
+                data = getattr(member, "unconsumed_tail", b"")
+            data = member.unused_data.lstrip(b"\0")
+            while not data and (more := self._take(PACKED_BYTES)):
+                data = more.lstrip(b"\0")
+
+    def _new_member(self, method: _Method) -> Any:
+        try:
+            return method.decompressor()
+        except ImportError:
+            raise CorpusError(
+                f"{self.path}: is compressed with {method.name}; "
+                "pip install 'dcme-w2v[zst]' to read it"
+            ) from None
+
+    def _decompress(self, method: _Method, member: Any, data: bytes) -> bytes:
+        try:
+            return bytes(member.decompress(data, PIECE_BYTES))
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            raise CorpusError(
+                f"{self.path}: the {method.name} data is corrupt before byte {self.bytes_read} "
+                f"of the compressed file ({error}); get the file again"
+            ) from error
+
+
+def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
+    r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
+
+    A stream without line ends, such as /dev/zero, fails after `LINE_BYTES` instead of filling the
+    memory.
+
+    Raises
+    ------
+    CorpusError
+        The file cannot be read, or a line is longer than `LINE_BYTES`.
+    """
+    with CorpusFile(path, allow_truncated) as file:
+        reader = io.BufferedReader(file, PIECE_BYTES)
+        number = 1
+        while line := reader.readline(LINE_BYTES + 1):
+            if len(line) > LINE_BYTES:
+                hint = "it has NUL bytes and looks binary" if b"\0" in line else "give shorter ones"
+                raise CorpusError(
+                    f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}"
+                )
+            yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            number += 1
+
+
+def head_of(path: str, size: int = 4096) -> bytes:
+    """Return the decompressed bytes at the start of a file, up to `size`."""
+    with CorpusFile(path) as file:
+        return io.BufferedReader(file).read(size)
+
+
+def read_whole(path: str) -> bytes:
+    """Return all decompressed bytes of a file of lines; see `read_lines`."""
+    return b"".join(read_lines(path))
+
+
+def is_address(path: str) -> bool:
+    """Return whether a path is a URL that smart_open reads."""
+    return path.partition("://")[0] in EXTRAS and "://" in path
+
+
+def _open_raw(path: str) -> Any:
+    if path == STANDARD:
+        return standard_input()
+    if is_address(path):
+        return _open_address(path)
+    try:
+        return Path(path).open("rb", buffering=0)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UnreadableError(f"{path}: cannot be opened: {reason}") from error
+
+
+def _open_address(path: str) -> Any:
+    import smart_open
+
+    try:
+        # Compression is detected from magic bytes here too, not from the suffix.
+        return smart_open.open(path, "rb", compression="disable")
+    except (ImportError, NotImplementedError):
+        extra = EXTRAS[path.partition("://")[0]]
+        raise CorpusError(f"{path}: pip install 'dcme-w2v[{extra}]' to read it") from None
+    except Exception as error:
+        raise UnreadableError(f"{path}: cannot be opened: {error}") from error

@@ -1,0 +1,372 @@
+"""The path guard: no command overwrites its inputs, another of its outputs, or unrelated files.
+
+Every command, and every function of the Python API that reads and writes files, declares both and
+calls `check` before anything is opened for writing::
+
+    Paths().reads("CORPUS", *corpus).writes("--output", output).check()
+
+A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
+target as a `Sidecar`. After the check, `dcme_w2v.files.atomic` and
+`dcme_w2v.formats.model_folder` write; no other module opens a file for
+writing. Tests check both: a new command needs a row in tests/path_rows.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.atomic import (
+    STANDARD,
+    check_log,
+    check_name,
+    check_writable,
+    descriptor_of,
+    is_stream,
+)
+
+# An existing file is identified by device and inode, a new one by those of the nearest existing
+# folder and the names below it. Devices such as /dev/null and sockets have no identity: they are
+# not replaced.
+Identity = tuple[int | str, ...]
+
+PARTIAL = ".partial"  # behind the names of results whose training was interrupted
+
+
+def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return paths as a tuple; one string is one path, not a path for each of its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """A file that is written with a target, under a name derived from it.
+
+    Attributes
+    ----------
+    path : str
+    is_ours : callable
+        Returns whether an existing file of this name is of the kind that is written there; other
+        files are not replaced.
+    """
+
+    path: str
+    is_ours: Callable[[Path], bool]
+
+
+def _nothing() -> None:
+    """Accept any path."""
+
+
+def _none(name: str) -> bool:
+    """Accept no entry of a folder."""
+    return False
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file or folder that is read or written.
+
+    `shown` is its name in messages, `check` raises if it cannot be written, and `owns` returns
+    whether an entry of a folder, by its name, is written.
+    """
+
+    path: str
+    shown: str
+    identity: Identity | None
+    is_folder: bool
+    check: Callable[[], None] = _nothing
+    owns: Callable[[str], bool] = _none
+
+
+class Paths:
+    """The inputs and outputs of a command.
+
+    Each method takes the flag or argument that a path was given for, for use in messages. Paths
+    that are None are ignored. Methods return the object.
+    """
+
+    def __init__(self) -> None:
+        self._read: list[_File] = []
+        self._written: list[_File] = []
+
+    def reads(self, flag: str, *paths: str | None, sidecars: Iterable[str] = ()) -> Paths:
+        """Declare inputs: files, and folders of which all files are read.
+
+        Parameters
+        ----------
+        flag : str
+        *paths : str or None
+            ``-`` is standard input. URLs are ignored.
+        sidecars : iterable of str
+            Files that are read with the first of them, such as X.vocab with X.npy.
+
+        Raises
+        ------
+        UsageError
+            A path is empty, as of a variable that is not set: it would be the current folder.
+        """
+        if "" in paths:
+            raise UsageError(f"{flag}: is empty; name a file")
+        given = [path for path in paths if path is not None and "://" not in path]
+        shown = {path: _shown(flag, path) for path in given}
+        shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in sidecars}
+        for path, name in shown.items():
+            is_folder = path != STANDARD and os.path.isdir(path)  # noqa: PTH112 Path's raises on long names
+            self._read.append(_File(path, name, _identity(path, "stdin"), is_folder))
+        return self
+
+    def writes(self, flag: str, path: str | None, sidecars: Iterable[Sidecar] = ()) -> Paths:
+        """Declare an output file; ``-`` is standard output.
+
+        Parameters
+        ----------
+        flag : str
+        path : str or None
+        sidecars : iterable of Sidecar
+            Files that are written with it; ignored for streams.
+        """
+        if path is not None:
+            self._add(flag, path, lambda: check_writable(path))
+            for one in () if is_stream(path) else sidecars:
+                shown = f"{one.path} (beside {_shown(flag, path)})"
+                self._written.append(
+                    _File(one.path, shown, _identity(one.path, ""), False, _checking(one, shown))
+                )
+        return self
+
+    def stdout(self, flag: str, used: bool) -> Paths:
+        """Declare that a flag such as --json writes to standard output, if it is given."""
+        if used:
+            identity = _identity(STANDARD, "stdout")
+            self._written.append(_File(STANDARD, f"{flag} (stdout)", identity, False))
+        return self
+
+    def log(self, flag: str, path: str | None) -> Paths:
+        """Declare a log of JSON lines; an existing file must be a log."""
+        if path is not None:
+            self._add(flag, path, lambda: check_log(path))
+        return self
+
+    def model(self, flag: str, path: str | None, kind: str, sidecars: Iterable[str] = ()) -> Paths:
+        """Declare a model's folder, which is replaced as a whole if it is a model of this kind.
+
+        So are others `sidecars`.
+        """
+        from dcme_w2v.formats.model_folder import (
+            check_model_target,  # imports numpy, slow for --help
+        )
+
+        if path is not None:
+            self._add(flag, path, lambda: check_model_target(path, kind), lambda name: True)
+            for one in sidecars:
+                shown = f"{one} (beside {_shown(flag, path)})"
+                check = partial(_check_model_sidecar, one, kind, shown)
+                self._written.append(
+                    _File(one, shown, _identity(one, ""), True, check, lambda name: True)
+                )
+        return self
+
+    def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
+        """Declare a folder in which the entries whose names `owns` accepts are written."""
+        if path is not None:
+            self._add(flag, path, lambda: _check_folder(flag, path), owns)
+        return self
+
+    def temporary(self, flag: str, path: str | None) -> Paths:
+        """Declare a folder for unnamed temporary files, which replace nothing."""
+        if path is not None:
+            check = _File(path, f"{flag} {path}", None, True, lambda: _check_temporary(flag, path))
+            self._written.append(check)
+        return self
+
+    def check(self) -> None:
+        """Raise if an output is also an input, is written twice, or cannot be written.
+
+        Raises
+        ------
+        UsageError
+            Two paths conflict, or a target has content that must not be replaced.
+        ResourceError
+            A target cannot be written.
+        """
+        for target in self._written:
+            check_name(target.path, target.shown)
+        for number, target in enumerate(self._written):
+            for other in self._written[:number]:
+                _check_two_outputs(target, other)
+            for source in self._read:
+                _check_output(target, source)
+        self._check_links()
+        for target in self._written:
+            target.check()
+
+    def _add(
+        self, flag: str, path: str, check: Callable[[], None], owns: Callable[[str], bool] = _none
+    ) -> None:
+        identity = _identity(path, "stdout")
+        self._written.append(
+            _File(path, f"{flag} {path}", identity, owns is not _none, check, owns)
+        )
+
+    def _check_links(self) -> None:
+        """Raise if a file in an input folder is a link to an output."""
+        targets = {one.identity: one for one in self._written if Path(one.path).is_file()}
+        for folder in self._read if targets else ():
+            for identity in _files_in(folder):
+                if identity in targets:
+                    raise _is_inside(targets[identity], folder)
+
+
+def _shown(flag: str, path: str) -> str:
+    """Return the name of a path in messages: see `dcme_w2v.errors`."""
+    return f"{flag}={path}" if flag.startswith("--") else f"{flag} {path}"
+
+
+# ---- conflicts ----
+
+
+def _check_two_outputs(target: _File, other: _File) -> None:
+    if target.identity is not None and target.identity == other.identity:
+        raise UsageError(
+            f"{target.shown}: is the same file as {other.shown}; give each output its own file"
+        )
+    for inner, outer in ((target, other), (other, target)):
+        name = _name_inside(inner, outer)
+        if name is not None and outer.owns(name):
+            raise UsageError(
+                f"{inner.shown}: is in the folder {outer.shown}, which is written as a whole; "
+                "choose a file outside of it"
+            )
+
+
+def _check_output(target: _File, source: _File) -> None:
+    if target.identity is not None and target.identity == source.identity:
+        raise UsageError(
+            f"{target.shown}: is the same file as {source.shown}, which is read; choose another"
+        )
+    if _name_inside(target, source) is not None:
+        raise _is_inside(target, source)
+    name = _name_inside(source, target)
+    if name is not None and target.owns(name):
+        raise UsageError(
+            f"{target.shown}: would be replaced while {source.shown} in it is read; choose another"
+        )
+
+
+def _is_inside(target: _File, source: _File) -> UsageError:
+    return UsageError(
+        f"{target.shown}: is in the folder {source.shown}, which is read; choose a file outside"
+    )
+
+
+def _identity(path: str, stream: str) -> Identity | None:
+    """Return the same identity for all names of a file; None for a device or a socket.
+
+    ``-`` is the file that `stream` is redirected to or from, if there is one, otherwise the stream.
+    """
+    number = _number_of(stream) if path == STANDARD else descriptor_of(path)
+    try:
+        status = Path(path).stat() if number is None else os.fstat(number)
+    except OSError:
+        return _identity_of_new(path) if number is None else (stream,)
+    if stat.S_ISCHR(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+        return (stream,) if path == STANDARD else None
+    return status.st_dev, status.st_ino
+
+
+def _number_of(stream: str) -> int:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return int(getattr(sys, stream).fileno())
+    return {"stdin": 0, "stdout": 1}[stream]
+
+
+def _identity_of_new(path: str) -> Identity:
+    missing: list[str] = []
+    for place in _lineage(path):
+        with contextlib.suppress(OSError):
+            status = place.stat()
+            return status.st_dev, status.st_ino, *reversed(missing)
+        missing.append(place.name)
+    return tuple(reversed(missing))
+
+
+def _lineage(path: str) -> Iterator[Path]:
+    """Yield the resolved path, then its parent folders up to the root."""
+    place = Path(os.path.realpath(path))
+    yield place
+    yield from place.parents
+
+
+def _name_inside(inner: _File, outer: _File) -> str | None:
+    """Return the entry of the folder `outer` that contains `inner`; None if it is outside."""
+    if not outer.is_folder or outer.identity is None or inner.path == STANDARD:
+        return None
+    below = None
+    for place in _lineage(inner.path):
+        if below is not None and _identity(str(place), "") == outer.identity:
+            return below
+        below = place.name
+    return None
+
+
+def _files_in(folder: _File) -> Iterator[Identity | None]:
+    """Yield the identities of the files in a folder and its subfolders, except hidden ones.
+
+    Hidden files are not read: see `dcme_w2v.formats.corpus.expand`.
+    """
+    for parent, folders, names in os.walk(folder.path if folder.is_folder else os.devnull):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith("."):
+                yield _identity(str(Path(parent, name)), "")
+
+
+# ---- targets ----
+
+
+def _checking(one: Sidecar, shown: str) -> Callable[[], None]:
+    def check() -> None:
+        check_writable(one.path)
+        place = Path(one.path)
+        if place.exists() and place.stat().st_size and not one.is_ours(place):
+            raise UsageError(
+                f"{shown}: exists and is another kind of file; move it, or choose another output"
+            )
+
+    return check
+
+
+def _check_model_sidecar(path: str, kind: str, shown: str) -> None:
+    from dcme_w2v.formats.model_folder import check_model_target
+
+    try:
+        check_model_target(path, kind)
+    except UsageError as error:
+        raise UsageError(
+            f"{shown}: is other content that would be replaced; move it, or name another output"
+        ) from error
+
+
+def _check_folder(flag: str, path: str) -> None:
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{_shown(flag, path)}: is a file; give a folder")
+    if not place.parent.is_dir():
+        raise UsageError(
+            f"{_shown(flag, path)}: there is no folder {place.parent}; create it first"
+        )
+
+
+def _check_temporary(flag: str, path: str) -> None:
+    if not Path(path).is_dir():
+        raise UsageError(
+            f"{_shown(flag, path)}: is not a folder; create it first, or choose another"
+        )

@@ -1,0 +1,1 @@
+"""Formats: readers and writers of corpora, documents, sparse rows and model folders."""

@@ -1,0 +1,285 @@
+"""A corpus: files, folders, standard input and URLs as one stream of blocks of bytes.
+
+A block ends at the end of a line, or of a word if lines are long. Files are opened and decompressed
+by `dcme_w2v.files.opening`. Called by `dcme_w2v.text.encode`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dcme_w2v.errors import CorpusError, NoSuchFileError, warn
+from dcme_w2v.files.atomic import STANDARD, standard_input
+from dcme_w2v.files.opening import (
+    BYTE_ORDER_MARK,
+    LINE_BYTES,
+    ArchiveError,
+    CorpusFile,
+    is_address,
+)
+from dcme_w2v.files.paths import as_paths
+
+BLOCK_BYTES = 4 << 20
+HEAD_BYTES = 4096  # of a file in a folder, looked at first
+SEPARATORS = b" \t\n\r\v\f"
+
+
+def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) -> list[str]:
+    """Return the files of a corpus, in order.
+
+    Parameters
+    ----------
+    corpus : sequence of str
+        Files, ``-``, addresses, and folders, which stand for all files in them and below, sorted
+        by path; names that start with a dot are left out. So are dangling links, pipes, devices
+        and binary files in a folder, with a warning that counts them.
+    strict : bool
+        Fail where a folder has such a file.
+    binary : bool
+        Take binary files, too.
+
+    Raises
+    ------
+    CorpusError
+        A path does not exist, or a folder has no files.
+    UsageError
+        Standard input is closed.
+    """
+    paths = []
+    for item in as_paths(corpus):
+        if item == STANDARD or is_address(item) or not Path(item).is_dir():
+            paths.append(item)
+        else:
+            paths += _text_files(item, strict, binary)
+    for path in paths:
+        if path == STANDARD:
+            standard_input()
+        elif not is_address(path) and not Path(path).exists():
+            raise NoSuchFileError(f"{path}: there is no such file or folder")
+    if not paths:
+        raise CorpusError("the corpus has no files; give one, or - for standard input")
+    return paths
+
+
+def is_corpus_path(item: object) -> bool:
+    """Return whether `expand` accepts this: an existing file or folder, a URL, or ``-``."""
+    if isinstance(item, os.PathLike):
+        return True
+    if not isinstance(item, str) or "\n" in item:
+        return False
+    return item == STANDARD or is_address(item) or Path(item).exists()
+
+
+def _files_below(folder: str) -> list[str]:
+    found: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [str(Path(parent, name)) for name in names if not name.startswith(".")]
+    if not found:
+        raise CorpusError(f"{folder}: the folder has no files; choose another")
+    return sorted(found)
+
+
+def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
+    """Return the files below a folder that can be text, with a warning of the others."""
+    kept, skipped = [], Counter[str]()
+    for path in _files_below(folder):
+        kind = _kind_of_other(path, binary)
+        if kind is None:
+            kept.append(path)
+        elif strict:
+            raise CorpusError(f"{path}: is a {kind}; remove it, or leave out --strict")
+        else:
+            skipped[kind] += 1
+    if skipped:
+        counts = ", ".join(
+            f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in skipped.items()
+        )
+        warn(f"{folder}: {counts} skipped; --strict makes them errors")
+        if not kept:
+            raise CorpusError(f"{folder}: the folder has no files of text; name one that has")
+    return kept
+
+
+def _kind_of_other(path: str, binary: bool) -> str | None:
+    """Return what a file is that cannot be read as text; None where it can."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return "dangling link"
+    if not stat.S_ISREG(mode):
+        return "special file"
+    try:
+        with CorpusFile(path, allow_truncated=True) as file:
+            head = bytearray(HEAD_BYTES)
+            filled = file.readinto(head)
+    except ArchiveError:
+        return "binary file"
+    except CorpusError:  # the reader of the file reports it
+        return None
+    return "binary file" if b"\0" in head[:filled] and not binary else None
+
+
+def stored_size(path: str) -> int | None:
+    """Return the stored size of a file in bytes; None if it is not a regular file."""
+    version = _version(path)
+    return version and version[0]
+
+
+def _version(path: str) -> tuple[int, int] | None:
+    """Return size and modification time of a regular file."""
+    if path == STANDARD or is_address(path):
+        return None
+    status = Path(path).stat()
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of bytes of a corpus that does not split words.
+
+    Attributes
+    ----------
+    file : int
+        Index of the file.
+    offset : int
+        Position in the decompressed file.
+    text : memoryview
+        The bytes; the last block of a file ends its last line.
+    bytes_read : int
+        Stored bytes of all files read so far.
+    """
+
+    file: int
+    offset: int
+    text: memoryview
+    bytes_read: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """A file, or a range of its bytes that begins and ends with a line."""
+
+    path: str
+    begin: int = 0
+    end: int | None = None
+
+
+class Corpus:
+    """Read several files as one stream of blocks.
+
+    Parameters
+    ----------
+    corpus : sequence of str, or of Span
+        See `expand`.
+    block_bytes : int
+        Size of a block; larger if a word is longer.
+    allow_truncated : bool
+        Read a truncated compressed file as far as possible.
+    strict, allow_binary : bool
+        See `expand`.
+
+    Attributes
+    ----------
+    paths : list of str
+        The files, in order.
+    sizes : list of (int or None)
+        Their stored sizes in bytes; None for streams.
+    truncated : list of str
+        Error messages of the truncated files read so far.
+    """
+
+    def __init__(
+        self,
+        corpus: Sequence[str] | Sequence[Span],
+        block_bytes: int = BLOCK_BYTES,
+        allow_truncated: bool = False,
+        strict: bool = False,
+        allow_binary: bool = False,
+    ) -> None:
+        spans = [one for one in corpus if isinstance(one, Span)]
+        names = [one for one in corpus if isinstance(one, str)]
+        self.spans = spans or [Span(path) for path in expand(names, strict, allow_binary)]
+        self.paths = [span.path for span in self.spans]
+        self._versions = [_version(path) for path in self.paths]
+        self.sizes = [version and version[0] for version in self._versions]
+        self.truncated: list[str] = []
+        self._block_bytes = block_bytes
+        self._allow_truncated = allow_truncated
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Sum of the sizes; None if one is unknown."""
+        known = [size for size in self.sizes if size is not None]
+        return sum(known) if len(known) == len(self.sizes) else None
+
+    def __iter__(self) -> Iterator[Block]:
+        behind = 0
+        for number, span in enumerate(self.spans):
+            with CorpusFile(span.path, self._allow_truncated, span.begin, span.end) as file:
+                yield from self._blocks(number, file, behind)
+                behind += file.bytes_read
+                if file.truncated:
+                    self.truncated.append(file.truncated)
+            self._check_unchanged(number)
+
+    def _check_unchanged(self, number: int) -> None:
+        """Raise if a file has changed since it was opened; a removed file has been read."""
+        path, before = self.paths[number], self._versions[number]
+        if before is None or not Path(path).exists():
+            return
+        if (now := _version(path)) != before:
+            sizes = f"from {before[0]:,} to {now[0]:,} bytes" if now else "the file was removed"
+            raise CorpusError(f"{path}: changed while it was read ({sizes}); train on a copy")
+
+    def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
+        mark = bytearray(len(BYTE_ORDER_MARK))
+        rest = bytes(mark[: _fill(file, memoryview(mark))])
+        begin = self.spans[number].begin
+        skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
+        rest, offset = rest[skipped:], begin + skipped
+        while True:
+            # A remainder longer than a block is part of one word: double the buffer to move it
+            # rarely.
+            buffer = bytearray(len(rest) + max(self._block_bytes, len(rest)) + 1)
+            buffer[: len(rest)] = rest
+            filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
+            ended = filled < len(buffer) - 1
+            if ended:
+                buffer[filled] = ord("\n")
+                filled += 1
+            cut = filled if ended else _end_of_words(buffer, filled)
+            if not cut and filled > LINE_BYTES:
+                hint = (
+                    "it has NUL bytes and looks binary" if b"\0" in buffer[:filled] else "give text"
+                )
+                place = f"{file.path}: byte {offset}"
+                raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
+            if cut:
+                text = memoryview(buffer)[:cut].toreadonly()
+                yield Block(number, offset, text, behind + file.bytes_read)
+            if ended:
+                return
+            rest = bytes(memoryview(buffer)[cut:filled])
+            offset += cut
+
+
+def _fill(file: CorpusFile, view: memoryview) -> int:
+    """Read until the buffer is full or the file ends; return the number of bytes."""
+    filled = 0
+    while filled < len(view) and (n := file.readinto(view[filled:])):
+        filled += n
+    return filled
+
+
+def _end_of_words(buffer: bytearray, filled: int) -> int:
+    """Return the end of the last line, otherwise of the last word, otherwise 0."""
+    newline = buffer.rfind(b"\n", 0, filled)
+    if newline >= 0:
+        return newline + 1
+    return 1 + max(buffer.rfind(bytes([separator]), 0, filled) for separator in SEPARATORS)

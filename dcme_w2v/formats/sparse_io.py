@@ -1,0 +1,454 @@
+"""Reading and writing files of sparse rows (.npz and svmlight) and of labels.
+
+Called by `dcme_w2v.classify`, `dcme_w2v.scdv` and the commands of ``scdv``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shutil
+import tempfile
+import zipfile
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from dcme_w2v._core.documents import write_entries
+from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
+from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
+from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.opening import read_lines, read_whole
+from dcme_w2v.numeric.arrays import without_warnings
+from dcme_w2v.numeric.memory import require_memory
+from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+
+SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+NPZ = (".npz",)
+
+# Guard against decompression bombs: real data does not compress to 1/200.
+_EXPANSION, _EXPANDED_BYTES = 200, 1 << 30
+_READ_BYTES = 1 << 20
+_LARGEST = float(np.finfo(np.float32).max)
+
+Labels = list[tuple[str, ...]]
+
+
+# ---- reading ----
+
+
+def is_vectors(path: str) -> bool:
+    """Return whether a file has sparse rows, by its suffix before any compression suffix."""
+    return uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
+
+
+def read_vectors(
+    path: str, labels: str | None, columns: int | None = None
+) -> tuple[csr_matrix, Labels]:
+    """Read rows and their labels; rows without labels have an empty tuple.
+
+    Parameters
+    ----------
+    path : str
+        svmlight: lines ``label,label feature:value``; or a matrix of scipy's `save_npz`.
+    labels : str, optional
+        For .npz: a file with a line of labels, joined by ``|``, for each row.
+    columns : int, optional
+        How many columns an .npz file has to have: those of the files that a model was trained on.
+
+    Raises
+    ------
+    CorpusError
+        There are not so many, or the file cannot be read.
+    FormatError
+        The file is corrupt.
+    """
+    if path.lower().endswith(NPZ):
+        rows = read_npz(path)
+        if columns is not None and rows.shape[1] != columns:
+            raise CorpusError(
+                f"{path}: has {rows.shape[1]:,} columns, the model was trained on {columns:,}; "
+                "give rows of the same features"
+            )
+        count = rows.shape[0]
+        return rows, [()] * count if labels is None else read_labels(labels, count)
+    if uncompressed_name(path).suffix.lower() in NPZ:
+        raise UsageError(f"{path}: decompress it first; an .npz file is already compressed")
+    if labels is not None:
+        raise UsageError(f"--labels={labels}: is for .npz; {path} contains its labels")
+    return read_svmlight(path)
+
+
+def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
+    """Read the sparse matrix of an .npz file.
+
+    Raises
+    ------
+    FormatError
+        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_check.check_rows`.
+    CorpusError
+        The file cannot be read.
+    ResourceError
+        There is not enough memory.
+    """
+    name = os.fspath(path)
+    remedy = "write it again, by scipy's save_npz or dcme-w2v scdv transform"
+    with _opening(name, "is not a valid sparse matrix", remedy) as archive:
+        return checked_rows(_matrix_in(archive, name))
+
+
+@contextlib.contextmanager
+def _opening(name: str, fault: str, remedy: str = "write it again") -> Iterator[zipfile.ZipFile]:
+    """Open an .npz file; any error of a corrupt one is a `FormatError` of one line."""
+    try:
+        with without_warnings(), zipfile.ZipFile(name) as archive:
+            yield archive
+    except (DcmeError, MemoryError):
+        raise
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
+        raise FormatError(f"{name}: {fault} ({_one_line(error)}); {remedy}") from None
+
+
+def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the matrix of an archive; its values are not checked."""
+    total, stored = sum(one.file_size for one in archive.infolist()), Path(name).stat().st_size
+    _check_size(total, stored, name)
+    form = _member(archive, "format").item()
+    form = form.decode() if isinstance(form, bytes) else form
+    lengths = _member(archive, "shape")
+    if lengths.dtype.kind not in "iu" or lengths.shape != (2,) or lengths.min() < 0:
+        raise ValueError(f"it has the shape {lengths.tolist()}")
+    shape = (int(lengths[0]), int(lengths[1]))
+    _check_size(total + 8 * shape[0], stored, name)  # where each row starts
+    data = _member(archive, "data")
+    if data.ndim != 1:
+        raise ValueError(f"data has the shape {data.shape}")
+    if form == "coo":
+        row, column = _member(archive, "row"), _member(archive, "col")
+        check_numbers("row", row, len(data), shape[0])
+        check_numbers("column", column, len(data), shape[1])
+        return sparse.coo_matrix((data, (row, column)), shape=shape)
+    if form not in ("csr", "csc"):
+        raise ValueError(f"its format is {form!r}; convert it by scipy's tocsr first")
+    indices, starts = _member(archive, "indices"), _member(archive, "indptr")
+    major, minor = shape if form == "csr" else shape[::-1]
+    check_pointers(starts, len(indices), major)
+    check_numbers("index", indices, len(data), minor)
+    kind = csr_matrix if form == "csr" else sparse.csc_matrix
+    return kind((data, indices, starts), shape=shape)
+
+
+def _check_size(expanded: int, stored: int, name: str) -> None:
+    """Raise if a file would take more memory than data of its size can, or than there is."""
+    if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
+        raise ValueError(f"{stored:,} bytes would become {expanded:,}")
+    require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read an array; its size must match its header."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{name} is not of version 1.0 of numpy's format")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        if dtype.hasobject or (fortran and len(shape) > 1):
+            raise ValueError(f"{name} has objects, or is in Fortran order")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != info.file_size - file.tell():
+            raise ValueError(f"{name} does not have the {size:,} bytes of its header")
+        buffer = bytearray(size)
+        view, filled = memoryview(buffer), 0
+        while piece := file.read(_READ_BYTES):  # to the end, where the checksum is verified
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+    if filled != size:
+        raise ValueError(f"{name} is truncated")
+    return np.frombuffer(buffer, dtype=dtype).reshape(shape)
+
+
+def list_arrays(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return dtype and shape, as text, of each array of an .npz file.
+
+    Raises
+    ------
+    FormatError
+        It is not such a file, or is corrupt.
+    CorpusError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    with _opening(name, "is not a valid file of arrays") as archive:
+        names = [one.removesuffix(".npy") for one in archive.namelist()]
+        arrays = _members(archive, names, name)
+    return {one: f"{array.dtype} {array.shape}" for one, array in arrays.items()}
+
+
+def _members(archive: zipfile.ZipFile, names: Iterable[str], path: str) -> dict[str, NDArray[Any]]:
+    total = sum(one.file_size for one in archive.infolist())
+    _check_size(total, Path(path).stat().st_size, path)
+    return {name: _member(archive, name) for name in names}
+
+
+def read_labels(path: str, rows: int | None = None) -> Labels:
+    r"""Read labels: a line a row, joined by ``|``; an empty line is a row without labels.
+
+    Only ``\n`` and ``\r\n`` end a line, so that labels may have any other character.
+
+    Raises
+    ------
+    FormatError
+        There are not as many lines as `rows`, or a line is not UTF-8 text.
+    """
+    text = read_whole(path)
+    lines = text.removesuffix(b"\n").split(b"\n") if text else []
+    if rows is not None and len(lines) != rows:
+        raise FormatError(f"{path}: has {len(lines)} lines for {rows} rows; give one line per row")
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            if b"\0" in line:
+                raise ValueError
+            labels = line.removesuffix(b"\r").decode()
+        except ValueError:
+            raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
+        found.append(tuple(label for label in labels.split("|") if label))
+    return found
+
+
+def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
+    """Read an svmlight file; feature numbers are column numbers.
+
+    Raises
+    ------
+    FormatError
+        A line is not valid; the message has its number.
+    """
+    labels: Labels = []
+    starts, columns, values = array("q", [0]), array("i"), array("d")
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.partition(b"#")[0].split()
+        if not fields:
+            continue
+        first = () if b":" in fields[0] else fields[0].split(b",")
+        labels.append(tuple(_text(label, path, number) for label in first if label))
+        for field in fields[len(first) > 0 :]:
+            column, value = _entry(field, path, number)
+            columns.append(column)
+            values.append(value)
+        starts.append(len(columns))
+    if not labels:
+        raise CorpusError(f"{path}: has no rows; give another file")
+    shape = (len(labels), max(columns, default=0) + 1)
+    parts = (np.frombuffer(part, dtype=part.typecode) for part in (values, columns, starts))
+    try:
+        return checked_rows(csr_matrix(tuple(parts), shape=shape)), labels
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _text(label: bytes, path: str, number: int) -> str:
+    try:
+        return label.decode()
+    except UnicodeDecodeError:
+        raise FormatError(
+            f"{path}: line {number}: a label is not UTF-8; convert the file"
+        ) from None
+
+
+def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
+    column, _, value = field.partition(b":")
+    if column == b"qid":
+        raise FormatError(f"{path}: line {number}: qid is not supported; remove it")
+    try:
+        if b"_" in field:  # Python accepts it between digits
+            raise ValueError
+        found = int(column), float(value)
+    except ValueError:
+        shown = ascii(field[:40].decode(errors="replace"))
+        raise FormatError(f"{path}: line {number}: {shown} is not feature:value") from None
+    if not abs(found[1]) <= _LARGEST:
+        raise FormatError(f"{path}: line {number}: feature {found[0]} is not a finite number")
+    if not 0 <= found[0] < MAX_COLUMNS:
+        raise FormatError(f"{path}: line {number}: feature {found[0]} is out of range")
+    return found
+
+
+def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
+    """Return how many columns the rows of .npz files have; None if any file is svmlight.
+
+    Its columns are those that occur, which may be fewer than there are.
+
+    Raises
+    ------
+    UsageError
+        The columns of .npz files differ.
+    """
+    widths = {
+        path: part.shape[1]
+        for path, part in zip(paths, parts, strict=True)
+        if path.lower().endswith(NPZ)
+    }
+    if len(set(widths.values())) > 1:
+        shown = ", ".join(f"{path}: {width:,}" for path, width in widths.items())
+        raise UsageError(f"rows differ in their columns ({shown}); give rows of the same features")
+    return parts[0].shape[1] if len(widths) == len(set(paths)) else None
+
+
+def join(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Stack matrices vertically; the result has the width of the widest."""
+    width = max(part.shape[1] for part in parts)
+    wide = [csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
+    return csr_matrix(sparse.vstack(wide, format="csr"))
+
+
+def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Read arrays of an .npz file.
+
+    Raises
+    ------
+    FormatError
+        It is not such a file, is corrupt, or does not have all of these arrays.
+    CorpusError
+        The file cannot be read.
+    """
+    shown = os.fspath(path)
+    with _opening(shown, f"does not hold {', '.join(names)}") as archive:
+        return _members(archive, names, shown)
+
+
+# ---- writing ----
+
+
+class RowWriter(Protocol):
+    """Writes rows and their labels."""
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        """Write rows."""
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the format of rows written to a path: "npz" or "svm"; "svm" for stdout."""
+    if os.fspath(path) == STANDARD:
+        return "svm"
+    if uncompressed_name(path).suffix in SVMLIGHT:
+        return "svm"
+    if Path(path).suffix not in NPZ:
+        raise UsageError(f"{os.fspath(path)}: give a file that ends in .npz, .svm or .svm.gz, or -")
+    return "npz"
+
+
+@contextlib.contextmanager
+def writing_rows(
+    path: str | os.PathLike[str], columns: int, compress: bool = False
+) -> Iterator[RowWriter]:
+    """Open a file of rows for an atomic write.
+
+    Parameters
+    ----------
+    path : path
+        X.npz, X.svm, or ``-`` for svmlight on standard output.
+    columns : int
+        Number of columns.
+    compress : bool
+        Also compress the values of X.npz.
+    """
+    kind = suffix_of(path)
+    with atomic_write(path) as file:
+        if kind == "svm":
+            yield _SvmWriter(file)
+            return
+        with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as numbers:
+            writer = _NpzWriter(columns, values, numbers)
+            yield writer
+            writer.finish(file, compress)
+
+
+class _SvmWriter:
+    """Writes lines "label column:value ..."; labels are numbered from 1, 0 is no label."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._numbers: dict[str, int] = {}
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        columns = rows.indices.astype(np.int32, copy=False)
+        for row, own in enumerate(labels):
+            part = slice(rows.indptr[row], rows.indptr[row + 1])
+            numbers = [self._numbers.setdefault(one, len(self._numbers) + 1) for one in own]
+            self._file.write(",".join(map(str, numbers or [0])).encode())
+            self._file.write(write_entries(columns[part], rows.data[part]))
+            self._file.write(b"\n")
+
+
+class _NpzWriter:
+    """Collects values and columns in temporary files until their number is known.
+
+    Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
+    halves them. Values hardly compress, and are stored unless `compress` is set.
+    """
+
+    def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
+        self._columns, self._values, self._numbers = columns, values, numbers
+        self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        self._lengths.append(np.diff(rows.indptr).astype(np.int64))
+        with write_errors(tempfile.gettempdir()):
+            self._values.write(rows.data.astype("<f4", copy=False).data)
+            self._numbers.write(rows.indices.astype(self._dtype).data)
+
+    def finish(self, file: BinaryIO, compress: bool) -> None:
+        """Write the file."""
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
+        starts = np.cumsum(lengths)
+        count = int(starts[-1])
+        narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
+        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            _store(archive, "indptr", starts.astype(narrow))
+            _store(archive, "format", np.array(b"csr"))
+            _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
+            _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
+            archive.compression = method
+            _store_file(archive, "data", np.dtype("<f4"), count, self._values)
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to an .npz file, deflated; equal arrays give equal bytes."""
+    with atomic_write(path) as file, tempfile.TemporaryFile() as temporary:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, array in arrays.items():
+                _store(archive, name, array)
+        temporary.seek(0)  # zipfile seeks, which devices cannot
+        shutil.copyfileobj(temporary, file, _READ_BYTES)
+
+
+def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _store_file(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], count: int, source: BinaryIO
+) -> None:
+    header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
+    with write_errors(tempfile.gettempdir()):
+        source.seek(0)  # writes what is in the buffer
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, header)
+        shutil.copyfileobj(source, member, _READ_BYTES)

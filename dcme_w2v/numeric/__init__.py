@@ -1,0 +1,1 @@
+"""Numeric helpers: arrays, threads, L-BFGS, k-means, conventions of scikit-learn."""

@@ -1,0 +1,175 @@
+"""k-means with k-means++ initialisation, for mixtures and the hard clusters of BoWV.
+
+Called by `dcme_w2v.scdv.mixture` and `dcme_w2v.scdv.model`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
+
+ROUNDS = 50
+_MOVED = 1e-3  # stop when a smaller share of the points changes cluster
+
+
+def kmeans(
+    points: NDArray[np.float32],
+    clusters: int,
+    seed: int,
+    threads: int | None = None,
+    rounds: int = ROUNDS,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Cluster points by Lloyd's algorithm with k-means++ initialisation.
+
+    Parameters
+    ----------
+    points : ndarray of float32, shape (n, d)
+    clusters : int
+        Number of clusters, at most n.
+    seed : int
+        Seed of the initialisation.
+    threads : int, optional
+        Default: the CPUs that this process may use. The result does not depend on it.
+    rounds : int
+        Maximum iterations of Lloyd's algorithm, at least 1.
+
+    Returns
+    -------
+    centres : ndarray of float64, shape (clusters, d)
+    nearest : ndarray of int64, shape (n,)
+        Each point's cluster.
+
+    Raises
+    ------
+    UsageError
+        There are fewer points than clusters.
+
+    References
+    ----------
+    Arthur and Vassilvitskii 2007, k-means++: The advantages of careful seeding.
+    """
+    if clusters > len(points):
+        raise UsageError(
+            f"--clusters={clusters}: there are only {len(points)} words; use fewer clusters"
+        )
+    with one_blas_thread():
+        return _lloyd(points, clusters, np.random.default_rng(seed), threads, rounds)
+
+
+def _lloyd(
+    points: NDArray[np.float32],
+    clusters: int,
+    random: np.random.Generator,
+    threads: int | None,
+    rounds: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    squares = np.einsum("ij,ij->i", points, points)
+    centres = _spread_start(points, squares, clusters, random, threads)
+    before = np.full(len(points), -1)
+    for _ in range(rounds):
+        nearest, distances = _assigned(points, squares, centres, threads)
+        if np.count_nonzero(nearest != before) <= _MOVED * len(points):
+            break
+        centres = _means(points, nearest, distances, clusters, threads)
+        before = nearest
+    return centres, nearest
+
+
+def memberships(nearest: NDArray[np.int64], clusters: int) -> NDArray[np.float32]:
+    """Return a matrix (points, clusters) with a 1 for each point's cluster."""
+    chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
+    chosen[np.arange(len(nearest)), nearest] = 1
+    return chosen
+
+
+def _spread_start(
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    clusters: int,
+    random: np.random.Generator,
+    threads: int | None,
+) -> NDArray[np.float64]:
+    """Draw each centre with probability proportional to the squared distance from the others.
+
+    The best of a few candidates is taken, as the authors recommend.
+    """
+    tries = 2 + int(np.log(clusters))
+    chosen = [int(random.integers(len(points)))]
+    nearest = _distances_to(points, squares, points[chosen], threads)[:, 0]
+    while len(chosen) < clusters:
+        total = np.cumsum(nearest, dtype=np.float64)
+        drawn = np.searchsorted(total, random.random(tries) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(points) - 1)
+        distances = _distances_to(points, squares, points[drawn], threads)
+        np.minimum(distances, nearest[:, None], out=distances)
+        best = int(np.argmin(distances.sum(axis=0, dtype=np.float64)))
+        chosen.append(int(drawn[best]))
+        nearest = np.ascontiguousarray(distances[:, best])
+    return points[chosen].astype(np.float64)
+
+
+def _distances_to(
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    centres: NDArray[np.float32],
+    threads: int | None,
+) -> NDArray[np.float32]:
+    def distances(rows: slice) -> NDArray[np.float32]:
+        return _squared_distances(points[rows], squares[rows], centres)
+
+    return np.concatenate(list(over_blocks(distances, len(points), threads)))
+
+
+def _squared_distances(
+    points: NDArray[np.float32], squares: NDArray[np.float32], centres: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centres)."""
+    distances: NDArray[np.float32] = points @ (-2 * centres.T)
+    distances += squares[:, None]
+    distances += np.einsum("ij,ij->i", centres, centres)
+    return np.maximum(distances, 0, out=distances)
+
+
+def _assigned(
+    points: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    centres: NDArray[np.float64],
+    threads: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return each point's nearest centre and the squared distance to it."""
+    single = centres.astype(np.float32)
+
+    def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        found = _squared_distances(points[rows], squares[rows], single)
+        best = np.argmin(found, axis=1)
+        return best, np.take_along_axis(found, best[:, None], axis=1)[:, 0]
+
+    parts = list(over_blocks(nearest, len(points), threads))
+    return np.concatenate([best for best, _ in parts]), np.concatenate([d for _, d in parts])
+
+
+def _means(
+    points: NDArray[np.float32],
+    nearest: NDArray[np.int64],
+    distances: NDArray[np.float32],
+    clusters: int,
+    threads: int | None,
+) -> NDArray[np.float64]:
+    """Return the mean of each cluster; an empty one moves to a point far from its centre."""
+
+    def sums(rows: slice) -> NDArray[np.float32]:
+        product: NDArray[np.float32] = memberships(nearest[rows], clusters).T @ points[rows]
+        return product
+
+    counts = np.bincount(nearest, minlength=clusters)
+    centres = np.zeros((clusters, points.shape[1]))
+    for part in over_blocks(sums, len(points), threads):
+        centres += part
+    centres /= np.maximum(counts, 1)[:, None]
+    empty = np.flatnonzero(counts == 0)
+    if len(empty):
+        centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
+    return centres

@@ -1,0 +1,167 @@
+"""Levels: the optimal clusters of weighted numbers on a line, one of them at 0.
+
+Suzuki & Nagata (AAAI 2014) cluster by ADMM (2-7); for signs that are fixed their problem (1) is a
+weighted k-means with one cluster at 0, whose optimum a dynamic programme finds. Called by
+`dcme_w2v.few_labels.evidence` and `dcme_w2v.small_models.shrink`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import fused as core
+
+BINS = 1 << 17  # above so many numbers, they are clustered by bins
+COARSE = 1e-6  # share of the loss within bins above which bins are too coarse
+# The paper leaves the penalty's growth and the end open.
+GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of numbers.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (levels,)
+        v_1 >= v_2 ... >= 0; those without a number are 0, the last ones.
+    numbers : ndarray of int8, shape (n,)
+        The level of each number, from 1; 0 is none.
+    loss : float
+        Half the sum of weight x (number - value)^2.
+    """
+
+    values: Numbers
+    numbers: NDArray[np.int8]
+    loss: float
+
+
+def fit_levels(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -> Levels:
+    """Return the levels with the least loss, the optimum of (1) for fixed signs.
+
+    Parameters
+    ----------
+    numbers, weights : ndarray of float64, shape (n,)
+        Finite, in any order, weights not negative. Numbers below 0 have level 0.
+    count : int
+        How many levels at most.
+    bins : int
+        Above so many numbers, means of bins of equal width are clustered instead.
+    """
+    centres = _centres(numbers, weights, count, pinned=True, bins=bins)
+    return _assigned(numbers, weights, centres, count)
+
+
+def fit_by_admm(
+    numbers: Numbers, weights: Numbers, count: int, growth: float = GROWTH
+) -> tuple[Levels, int]:
+    """Return the levels that the paper's algorithm (Fig. 2) finds, and its iterations.
+
+    Parameters
+    ----------
+    numbers, weights, count
+        ``c = (|R| - lambda_1) / w`` and ``w = F + lambda_2`` in (10); see `fit_levels`.
+    growth : float
+        What rho, 1 at first, is multiplied by in each iteration.
+    """
+    p, dual, rho = np.maximum(numbers, 0.0), np.zeros(len(numbers)), 1.0
+    ones, iteration, centres = np.ones(len(numbers)), 0, np.zeros(0)
+    for iteration in range(1, ITERATIONS + 1):  # noqa: B007
+        u = np.maximum(0.0, (weights * numbers - dual + rho * p) / (weights + rho))  # (10)
+        q = u + dual / rho
+        centres = np.maximum(_centres(q, ones, count, pinned=True), 0.0)  # (7), (11)
+        p = _nearest(q, centres)
+        step = rho * (u - p)
+        dual += step
+        if np.mean((u - p) ** 2) < CLOSE and np.mean(step**2) < CLOSE:
+            break
+        rho *= growth
+    values, place = np.unique(p, return_inverse=True)
+    if not len(values) or values[0] > 0:
+        values, place = np.append(0.0, values), place + 1
+    found = np.zeros(count)
+    found[: len(values) - 1] = values[:0:-1]
+    levels = np.where(place > 0, len(values) - place, 0).astype(np.int8)
+    return Levels(found, levels, _loss(numbers, weights, p)), iteration
+
+
+def kmeans(numbers: Numbers, count: int, weights: Numbers | None = None) -> Numbers:
+    """Return the optimal centres of numbers on a line, ascending, without one at 0."""
+    given = np.ones(len(numbers)) if weights is None else weights
+    return _centres(numbers, given, count, pinned=False, bins=len(numbers))
+
+
+def _centres(
+    numbers: Numbers, weights: Numbers, count: int, pinned: bool, bins: int = BINS
+) -> Numbers:
+    """Return the centres of the clusters that are not empty, ascending."""
+    least = 0.0 if pinned else -np.inf  # the nearest centre of a negative number is 0
+    if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > least):
+        used = (weights > 0) & (numbers > least)
+        numbers, weights = numbers[used], weights[used]
+    if not len(numbers):
+        return np.zeros(0)
+    if len(numbers) > bins:
+        found = _binned(numbers, weights, count, pinned, bins)
+        if found is not None:
+            return found
+    order = np.argsort(numbers, kind="stable")
+    return _clustered(numbers[order], weights[order], count, pinned)[0]
+
+
+def _binned(
+    numbers: Numbers, weights: Numbers, count: int, pinned: bool, bins: int
+) -> Numbers | None:
+    """Return the centres of bins; None where too much of the loss is within bins."""
+    low, high = float(numbers.min()), float(numbers.max())
+    if high == low:
+        return np.array([low])
+    sums, moments, squares = core.bin_numbers(numbers, weights, low, bins / (high - low), bins)
+    filled = sums > 0
+    means = moments[filled] / sums[filled]
+    centres, cost = _clustered(means, sums[filled], count, pinned)
+    within = float(np.maximum(squares[filled] - moments[filled] * means, 0.0).sum())
+    return centres if within <= COARSE * cost else None
+
+
+def _clustered(
+    numbers: Numbers, weights: Numbers, count: int, pinned: bool
+) -> tuple[Numbers, float]:
+    ends, cost = core.cluster_numbers(numbers, weights, count, pinned)
+    parts = [slice(a, b) for a, b in itertools.pairwise(ends.tolist()) if b > a]
+    centres = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
+    return np.unique(centres), cost
+
+
+def _assigned(numbers: Numbers, weights: Numbers, centres: Numbers, count: int) -> Levels:
+    values = np.zeros(count)
+    values[: len(centres)] = centres[::-1]
+    grid = np.append(0.0, centres)
+    named = np.append(0, np.arange(len(centres), 0, -1)).astype(np.int8)
+    levels, loss = core.assign_levels(numbers, weights, _borders(centres), named, grid)
+    return Levels(values, levels, 0.5 * loss)
+
+
+def _borders(centres: Numbers) -> Numbers:
+    """Return where the next centre becomes the nearest, 0 being the first."""
+    grid = np.append(0.0, centres)
+    borders: Numbers = (grid[1:] + grid[:-1]) / 2
+    return borders
+
+
+def _nearest(numbers: Numbers, centres: Numbers) -> Numbers:
+    grid = np.append(0.0, centres)
+    named = np.arange(len(grid), dtype=np.int8)
+    places, _ = core.assign_levels(numbers, numbers, _borders(centres), named, grid)
+    found: Numbers = grid[places]
+    return found
+
+
+def _loss(numbers: Numbers, weights: Numbers, values: Numbers) -> float:
+    return 0.5 * float(np.sum(weights * (values - numbers) ** 2))

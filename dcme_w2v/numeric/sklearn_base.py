@@ -1,0 +1,274 @@
+"""scikit-learn's conventions for estimators, with or without scikit-learn (1.6 or later).
+
+`BaseEstimator` and the mixins are scikit-learn's if it is installed, otherwise small replacements.
+`parameters` derives an estimator's constructor from the dataclass that declares its options. Called
+by `dcme_w2v.classify.estimator` and `dcme_w2v.scdv.estimator`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+
+from dcme_w2v.declarations import declaration_of, types_of
+from dcme_w2v.errors import UsageError, in_python_terms
+from dcme_w2v.numeric.sparse_check import check_rows
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
+except ImportError:
+
+    class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
+        """The estimator is not fitted yet."""
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """An estimator whose parameters are those of its constructor."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Return the parameters by name."""
+            names = list(inspect.signature(type(self).__init__).parameters)[1:]
+            return {name: getattr(self, name) for name in names}
+
+        def set_params(self, **params: Any) -> Any:
+            """Change parameters; returns the estimator."""
+            known = self.get_params()
+            for name, value in params.items():
+                if name not in known:
+                    raise ValueError(f"{name}: is not a parameter; give one of {', '.join(known)}")
+                setattr(self, name, value)
+            return self
+
+        def __repr__(self) -> str:
+            defaults = inspect.signature(type(self).__init__).parameters
+            shown = [
+                f"{name}={value!r}"
+                for name, value in self.get_params().items()
+                if value is not defaults[name].default
+            ]
+            return f"{type(self).__name__}({', '.join(shown)})"
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """A classifier's `score`."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Return the accuracy."""
+            right = np.asarray(self.predict(X)) == np.asarray(y)  # type: ignore[attr-defined]
+            return float(np.average(right, weights=sample_weight))
+
+    class TransformerMixin:  # type: ignore[no-redef]
+        """A transformer's `fit_transform`."""
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+            """Fit to documents and return their rows."""
+            return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
+
+    validate_data = check_classification_targets = None
+
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
+__all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
+
+C = TypeVar("C", bound=type)
+
+
+def parameters(
+    options: type,
+    *,
+    first: Mapping[str, Any] | None = None,
+    last: Mapping[str, Any] | None = None,
+    without: tuple[str, ...] = (),
+) -> Callable[[C], C]:
+    """Return a class decorator that makes the options of a dataclass parameters of an estimator.
+
+    The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
+    renamed to `random_state`. The line ``{options}`` in the class's docstring is replaced by their
+    list.
+
+    Parameters
+    ----------
+    options : dataclass
+        The declaration: names, defaults and help.
+    first, last : mapping, optional
+        Names and defaults of parameters before the options, which may be positional, and after
+        them.
+    without : tuple of str
+        Options that do not apply to the estimator.
+    """
+    fields = [item for item in dataclasses.fields(options) if item.name not in without]
+    names = {item.name: "random_state" if item.name == "seed" else item.name for item in fields}
+    kind = inspect.Parameter
+    taken = [kind("self", kind.POSITIONAL_ONLY)]
+    taken += [kind(n, kind.POSITIONAL_OR_KEYWORD, default=v) for n, v in (first or {}).items()]
+    later = {names[item.name]: item.default for item in fields} | dict(last or {})
+    taken += [kind(name, kind.KEYWORD_ONLY, default=value) for name, value in later.items()]
+    signature = inspect.Signature(taken)
+
+    def __init__(self: Any, *args: Any, **params: Any) -> None:
+        try:
+            given = signature.bind(self, *args, **params)
+        except TypeError as error:
+            hint = _hint(params, list(signature.parameters)[1:])
+            raise TypeError(f"{type(self).__name__}: {error}{hint}") from None
+        given.apply_defaults()
+        for name, value in list(given.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    def decorate(cls: C) -> C:
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+        cls.__init__ = __init__  # type: ignore[misc]
+        cls._declared = (options, names)  # type: ignore[attr-defined]
+        if cls.__doc__:
+            cls.__doc__ = cls.__doc__.replace("    {options}\n", _described(options, names))
+        return cls
+
+    return decorate
+
+
+def options_of(estimator: Any, **more: Any) -> Any:
+    """Return the parameters of an estimator as the dataclass that declares them.
+
+    `more` sets options that are not parameters.
+
+    Raises
+    ------
+    UsageError
+        A value is not valid; the message names the parameter.
+    """
+    options, names = estimator._declared
+    values = {field: getattr(estimator, name) for field, name in names.items()}
+    if "seed" in values:
+        values["seed"] = _seed_of(values["seed"])
+    return options(**values, **more)
+
+
+def _hint(given: Mapping[str, Any], known: list[str]) -> str:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1) or ["random_state"] * (name == "seed")
+            return f"; did you mean {near[0]}?" if near else ""
+    return ""
+
+
+def _described(options: type, names: Mapping[str, str]) -> str:
+    """Return numpydoc's entries of options."""
+    kinds, lines = types_of(options), []
+    for item in dataclasses.fields(options):
+        if item.name not in names:
+            continue
+        declared, (kind, _) = declaration_of(item), kinds[item.name]
+        shown = "{" + ", ".join(map(repr, declared.choices)) + "}"
+        shown = shown if declared.choices else kind.__name__
+        if item.name == "seed":
+            shown = "int, RandomState or None"
+        end = "optional" if item.default is None else f"default {item.default!r}"
+        help = in_python_terms(declared.help[0].upper() + declared.help[1:])
+        lines += [f"    {names[item.name]} : {shown}, {end}\n", f"        {help}.\n"]
+    return "".join(lines)
+
+
+def _seed_of(random_state: Any) -> int:
+    """Return a seed for the C core; for None, one from numpy's global random state."""
+    if random_state is None:
+        return int(np.random.randint(2**31 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+        return int(random_state)
+    raise UsageError(
+        f"random_state={random_state!r}: must be None, an integer of at least 0 or a RandomState"
+    )
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """Raise NotFittedError, a ValueError, if `fit` has not set an attribute."""
+    if not hasattr(estimator, attribute):
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted; call fit first")
+
+
+def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, NDArray[Any]]:
+    """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
+
+    Returns
+    -------
+    rows : csr_matrix of float32, shape (rows, features)
+    labels : ndarray, shape (rows,)
+
+    Raises
+    ------
+    ValueError
+        Values are not finite, shapes do not match, or the labels are not class labels.
+    """
+    if validate_data is not None:
+        with np.errstate(over="ignore"):  # infinity, which it rejects
+            rows, labels = validate_data(estimator, _sound(X), y, reset=reset, **_ACCEPTED)
+        check_classification_targets(labels)
+        return check_rows(csr_matrix(rows)), labels
+    rows, labels = _check_width(estimator, check_rows(X), reset), np.asarray(y)
+    if labels.ndim != 1:
+        raise UsageError(f"labels have the shape {labels.shape}; give one label a row")
+    if rows.shape[0] != len(labels):
+        raise UsageError(f"{rows.shape[0]} rows and {len(labels)} labels; give one label a row")
+    return rows, labels
+
+
+def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
+    """Check rows to predict, or to learn from without labels; returns them as `check_training`."""
+    if validate_data is not None:
+        with np.errstate(over="ignore"):
+            rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
+        return check_rows(csr_matrix(rows))
+    return _check_width(estimator, check_rows(X), reset)
+
+
+_ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
+
+
+def _sound(X: Any) -> Any:
+    """Return a checked sparse matrix: scikit-learn converts one without checking its structure."""
+    return check_rows(X) if issparse(X) else X
+
+
+def _check_width(estimator: Any, rows: csr_matrix, reset: bool) -> csr_matrix:
+    if reset:
+        estimator.n_features_in_ = rows.shape[1]
+    wanted = estimator.n_features_in_
+    if rows.shape[1] != wanted:
+        raise UsageError(f"rows have {rows.shape[1]} columns; give the {wanted} of fit")
+    return rows
+
+
+def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
+    """Return the weights of rows: ones for None, equal weights for a number.
+
+    Raises
+    ------
+    UsageError
+        The number of weights is wrong, a weight is negative or not finite, or all are 0.
+    """
+    if sample_weight is None:
+        return np.ones(count)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"sample_weight: must be numbers ({error})") from None
+    if weights.ndim == 0:
+        weights = np.full(count, float(weights))
+    if weights.shape != (count,):
+        raise UsageError(f"sample_weight has the shape {weights.shape}: must be ({count},)")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise UsageError("sample_weight: must be finite and not negative")
+    if not weights.any():
+        raise UsageError("sample_weight: all are zero; give a positive weight")
+    return weights

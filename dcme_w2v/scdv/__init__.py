@@ -1,0 +1,1 @@
+"""Document vectors (SCDV): clusters of words, topics, retrieval."""

@@ -1,0 +1,122 @@
+"""`SCDV`: document vectors as a scikit-learn transformer, for Pipelines and grid searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.numeric.sklearn_base import (
+    BaseEstimator,
+    TransformerMixin,
+    check_fitted,
+    options_of,
+    parameters,
+)
+from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.model import DocumentModel
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.words.vectors import Vectors
+
+
+@parameters(ScdvOptions, first={"vectors": None}, last={"threads": None, "sparse_output": True})
+class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Sparse composite document vectors (Mekala et al. 2017).
+
+    Parameters
+    ----------
+    vectors : path or Vectors
+        Word vectors. A path is read by `fit`, so that clones in a grid search are small.
+    {options}
+    threads : int, optional
+        Default: the CPUs that this process may use. Results do not depend on it.
+    sparse_output : bool, default True
+        Whether `transform` returns a sparse matrix or an array, which `set_output` requires.
+
+    Attributes
+    ----------
+    model_ : DocumentModel
+        The fitted model; its `save` writes the folder that ``dcme-w2v scdv transform`` reads.
+    n_features_out_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcme_w2v import SCDV
+    >>> from dcme_w2v.formats.word_list import Words
+    >>> from dcme_w2v.words.vectors import Vectors
+    >>> words = Words.from_words(["tea", "coffee", "car", "bus"])
+    >>> vectors = Vectors(words, np.array([[2, 0], [2, 1], [0, 2], [1, 2]], dtype=np.float32))
+    >>> SCDV(vectors, clusters=2).fit_transform(["tea coffee", "car bus", "tea"]).shape
+    (3, 4)
+    """
+
+    def fit(self, X: Iterable[str | bytes], y: Any = None) -> SCDV:
+        """Fit to training documents.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes, such as a list or a Series
+            Documents; tokens are separated by whitespace.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            A parameter is not valid, or X has items that are not texts.
+        """
+        if self.vectors is None:
+            raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
+        options, texts = options_of(self), _texts(X)
+        loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
+        self.model_: DocumentModel = fit_documents(texts, loaded, options, threads=self.threads)
+        self.n_features_out_ = self.model_.columns
+        return self
+
+    def transform(self, X: Iterable[str | bytes]) -> sparse.csr_matrix | NDArray[np.float32]:
+        """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
+        check_fitted(self, "model_")
+        parts = list(self.model_.transform(_texts(X), self.threads))
+        nothing = sparse.csr_matrix((0, self.model_.columns), dtype=np.float32)
+        rows = sparse.vstack(parts, format="csr") if parts else nothing
+        return rows if self.sparse_output else rows.toarray()
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return names of the columns: ``scdv0``, ``scdv1`` and so on."""
+        check_fitted(self, "model_")
+        return np.array([f"scdv{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        return tags
+
+
+def _texts(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Yield documents as bytes; raises at once if it is not an iterable of texts."""
+    if isinstance(documents, str | bytes):
+        raise ValueError("give an iterable of documents, not one document")
+    if len(getattr(documents, "shape", (0,))) != 1:
+        raise ValueError("give documents of one dimension, as one column of a DataFrame")
+    return _encoded(documents)
+
+
+def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+    for number, document in enumerate(documents):
+        if isinstance(document, bytes):
+            yield document
+        elif isinstance(document, str):
+            yield document.encode("utf-8", "replace")
+        else:
+            raise ValueError(f"document {number} is a {type(document).__name__}; give str or bytes")

@@ -1,0 +1,325 @@
+"""Fitting a document model: word statistics, clusters and the sparsity threshold.
+
+The documents are read once; their word ids are kept in an unnamed temporary file, four bytes per
+token, for the second pass that computes the threshold. Called by `dcme_w2v.cli.scdv` and
+`dcme_w2v.scdv.estimator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.numeric.memory import memory_limit, shortage
+from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
+from dcme_w2v.scdv.bow import count_rows
+from dcme_w2v.scdv.mixture import Mixture, fit_mixture
+from dcme_w2v.scdv.model import BAGS, DocumentModel, Posteriors
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.text.token_ids import Batch, Numbering, Spool
+from dcme_w2v.words.neighbors import inverse_lengths
+from dcme_w2v.words.vectors import Vectors
+
+# Smaller posteriors change a unit vector by less than the precision of float32.
+LEAST_POSTERIOR = 1e-7
+SIF_SHARE = 1e-3
+Report = Callable[[int, float], None]
+
+
+@dataclass
+class _Statistics:
+    """Counts of one pass over the training documents, by word id."""
+
+    numbering: Numbering
+    counts: NDArray[np.int64]
+    documents_with: NDArray[np.int64]
+    documents: int = 0
+    tokens: int = 0
+    without_words: int = 0
+
+
+def fit_documents(
+    texts: Iterable[bytes],
+    vectors: Vectors,
+    options: ScdvOptions | None = None,
+    *,
+    threads: int | None = None,
+    report: Report | None = None,
+    room: Callable[[int], None] | None = None,
+) -> DocumentModel:
+    """Fit a model of document vectors.
+
+    Parameters
+    ----------
+    texts : iterable of bytes
+        The training documents, valid UTF-8; read once.
+    vectors : Vectors
+        Word vectors of any program; they are scaled to unit length. If they have `subwords`,
+        out-of-vocabulary words of the training documents get vectors of their character n-grams.
+    options : ScdvOptions, optional
+    threads : int, optional
+        Default: the CPUs that this process may use. The result does not depend on it.
+    report : callable, optional
+        Called with the number of iterations and the mean log-likelihood.
+    room : callable, optional
+        Called before clustering with the size in bytes of the model's word vectors; it may raise.
+
+    Raises
+    ------
+    CorpusError
+        There are no documents, or none of their words has a vector.
+    FormatError
+        A vector is not finite.
+    UsageError
+        There are more clusters than words.
+    """
+    options = options or ScdvOptions()
+    spool = Spool()
+    try:
+        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
+        kept = np.flatnonzero(counted.documents_with >= options.min_df)
+        _check(counted, kept, options, _with_vectors(vectors, counted))
+        if room is not None:
+            room(4 * vectors.dim * int(np.count_nonzero(kept < _with_vectors(vectors, counted))))
+        model = _with_words(vectors, counted, kept, options, threads, report)
+        if options.features == "scdv" and options.sparsity:
+            numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
+            numbers[kept] = np.arange(len(kept), dtype=np.uint32)
+            extremes = _mean_extremes(model, spool, numbers, threads)
+            model = replace(model, threshold=options.sparsity / 100 * extremes)
+        return model
+    finally:
+        spool.close()
+
+
+def needs(texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
+    """Read the documents and return what `fit_documents` would take, in words and bytes.
+
+    The posteriors of the words, a number for each word and cluster, are counted in full, although
+    most of them are 0 in the end.
+    """
+    spool = Spool()
+    try:
+        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
+    finally:
+        spool.close()
+    kept = np.flatnonzero(counted.documents_with >= options.min_df)
+    _check(counted, kept, options, _with_vectors(vectors, counted))
+    words = int(np.count_nonzero(kept < _with_vectors(vectors, counted)))
+    table, posteriors = 4 * words * vectors.dim, 8 * words * options.clusters
+    return {
+        "documents": counted.documents,
+        "tokens": counted.tokens,
+        "words": len(kept),
+        "memory_bytes": vectors.vectors.nbytes + 3 * table + 2 * posteriors,
+        "memory_available_bytes": memory_limit(),
+        "output_bytes": table + posteriors,
+    }
+
+
+def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
+    """Return the error if the memory of a plan is not there."""
+    remedy = "lower --clusters, raise --min-df, or use vectors of fewer words or dimensions"
+    return shortage(plan["memory_bytes"], "fitting", remedy)
+
+
+def _counts_all(options: ScdvOptions, vectors: Vectors) -> bool:
+    """Return whether out-of-vocabulary words are counted too."""
+    return options.features in BAGS or options.tfidf > 0 or vectors.subwords is not None
+
+
+def _with_vectors(vectors: Vectors, counted: _Statistics) -> int:
+    """Return the number of words counted that have vectors, which come first: all with subwords."""
+    return len(vectors.words) if vectors.subwords is None else len(counted.counts)
+
+
+def _count(texts: Iterable[bytes], words: Words, spool: Spool, every: bool) -> _Statistics:
+    """Count the words that have vectors, or every word."""
+    n = len(words)
+    numbering = Numbering(words, forget=None) if every else Numbering(words)
+    found = _Statistics(numbering, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+    for batch in numbering.batches(texts):
+        rows = count_rows(batch, numbering.known if every else n)
+        width = rows.shape[1]
+        found.documents_with = _sum(found.documents_with, np.bincount(rows.indices, None, width))
+        weighed = np.bincount(rows.indices, rows.data, width).astype(np.int64)
+        found.counts = _sum(found.counts, weighed)
+        found.documents += len(batch)
+        found.tokens += len(batch.ids)
+        found.without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
+        spool.add(batch)
+    return found
+
+
+def _sum(total: NDArray[np.int64], part: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add counts; `part` may be longer than the sum so far."""
+    result = part.astype(np.int64)
+    result[: len(total)] += total
+    return result
+
+
+def _check(
+    counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions, with_vectors: int
+) -> None:
+    if not counted.documents:
+        raise CorpusError("there are no documents; give one per line")
+    needed = counted.counts if options.features in BAGS else counted.counts[:with_vectors]
+    if not needed.any():
+        raise CorpusError(
+            f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
+            "vector; use vectors of the same language, trained on text with the same tokenisation"
+        )
+    if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
+        raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
+
+
+def _with_words(
+    vectors: Vectors,
+    counted: _Statistics,
+    kept: NDArray[np.int64],
+    options: ScdvOptions,
+    threads: int | None,
+    report: Report | None,
+) -> DocumentModel:
+    """Return the model without its threshold."""
+    having = kept[kept < _with_vectors(vectors, counted)]
+    words = counted.numbering.words_of(kept)
+    matrix = _unit_vectors(_rows(vectors, having, words), words, options.centre)
+    counts = counted.counts[kept]
+    smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
+    idf = (np.log(smooth) + 1).astype(np.float32)
+    facts: dict[str, Any] = {
+        "documents": counted.documents,
+        "documents_without_words": counted.without_words,
+        "tokens": counted.tokens,
+        "known_tokens": int(counts.sum()),
+        "words": len(kept),
+    }
+    own = slice(len(having))
+    posteriors, mixture, more = _clusters(matrix, options, threads, report)
+    if options.features == "bowv":
+        more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
+        matrix = np.hstack([matrix, more_column[:, None]])
+    weights = _weights(options, idf[own], counts[own])
+    return DocumentModel(
+        options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
+    )
+
+
+def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[np.float32]:
+    """Return the vectors of the words numbered `having`, which `words` starts with."""
+    known = having[having < len(vectors.words)]
+    matrix = np.asarray(vectors.vectors[known])
+    if vectors.subwords is None or len(known) == len(having):
+        return matrix
+    more = vectors.subwords.vectors_of(words[len(known) : len(having)])
+    return np.concatenate([matrix, more])
+
+
+def _unit_vectors(matrix: NDArray[np.float32], words: Words, centre: bool) -> NDArray[np.float32]:
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        word = words[int(np.argmin(finite))]
+        raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
+    unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
+    if centre:
+        unit -= unit.mean(axis=0, dtype=np.float64).astype(np.float32)
+        unit *= inverse_lengths(unit)[:, None]
+    return unit
+
+
+def _clusters(
+    matrix: NDArray[np.float32],
+    options: ScdvOptions,
+    threads: int | None,
+    report: Report | None,
+) -> tuple[Posteriors, Mixture | None, dict[str, Any]]:
+    words = len(matrix)
+    if options.features in BAGS:
+        nothing = sparse.csr_matrix((words, 1), dtype=np.float32)
+        return Posteriors.of_matrix(nothing), None, {}
+    if options.features == "bowv":
+        _, nearest = kmeans(matrix, options.clusters, options.seed, threads)
+        return _hard(nearest, options.clusters), None, {}
+    if options.features != "scdv":
+        return _hard(np.zeros(words, dtype=np.int64), 1), None, {}
+    fitted = fit_mixture(
+        matrix,
+        options.clusters,
+        covariance=options.covariance,
+        seed=options.seed,
+        tolerance=options.tolerance,
+        iterations=options.iterations,
+        threads=threads,
+        report=report,
+    )
+    facts = {
+        "log_likelihoods": fitted.log_likelihoods,
+        "converged": fitted.converged,
+        "reseeded": fitted.reseeded,
+    }
+    parts = []
+    with one_blas_thread():
+        for rows in blocks_of_rows(words):
+            shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
+            shares[shares < LEAST_POSTERIOR] = 0
+            parts.append(sparse.csr_matrix(shares))
+    return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
+
+
+def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
+    """Return hard assignments as posteriors of 1."""
+    ones = np.ones(len(nearest), dtype=np.float32)
+    starts = np.arange(len(nearest) + 1)
+    shape = (len(nearest), clusters)
+    return Posteriors.of_matrix(sparse.csr_matrix((ones, nearest, starts), shape=shape))
+
+
+def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
+    """Return the mean idf of each word's cluster (Gupta et al. 2016), scaled to a coordinate.
+
+    Word vectors have unit length and coordinates of about 1 / sqrt(dim); unscaled idf would
+    dominate them.
+    """
+    sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
+    sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
+    means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
+    own: NDArray[np.float32] = means[posteriors.topics]
+    return own
+
+
+def _weights(
+    options: ScdvOptions, idf: NDArray[np.float32], counts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the words' weights; SIF is Arora, Liang and Ma 2017's."""
+    if options.features == "weighted-average":
+        return idf
+    if options.features != "scdv" or options.weighting == "none":
+        return np.ones_like(idf)
+    if options.weighting == "sif":
+        shares: NDArray[np.float64] = counts / counts.sum()
+        return (SIF_SHARE / (SIF_SHARE + shares)).astype(np.float32)
+    return idf
+
+
+def _mean_extremes(
+    model: DocumentModel, spool: Spool, numbers: NDArray[np.uint32], threads: int | None
+) -> float:
+    """Return (|mean of the documents' minima| + |mean of their maxima|) / 2."""
+    composer = model.composer()
+
+    def extremes(batch: Batch) -> tuple[float, float, int]:
+        ids = numbers[np.minimum(batch.ids, len(numbers) - 1)]
+        lowest, highest = composer.extremes(batch.starts, ids)
+        return float(lowest.sum(dtype=float)), float(highest.sum(dtype=float)), len(batch)
+
+    low, high, documents = np.sum(list(ordered_map(extremes, spool, threads)), axis=0)
+    return float(abs(low) + abs(high)) / 2 / float(documents)

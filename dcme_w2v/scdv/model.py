@@ -1,0 +1,262 @@
+"""Document vectors: SCDV and the baselines of its paper.
+
+A document's vector is the concatenation over topics of the sum over its tokens of idf x P(topic |
+word) x word vector, scaled to unit length, with small entries set to zero. A `DocumentModel` has
+the parameters learned from the training documents. Called by `dcme_w2v.cli.scdv` and
+`dcme_w2v.scdv.estimator`.
+
+Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
+clustering over distributional representations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v._core.documents import Composer
+from dcme_w2v.errors import DcmeError
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.scdv.bow import bag_rows, unit_rows
+from dcme_w2v.scdv.mixture import Mixture
+from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.text.token_ids import Batch, Numbering
+
+KIND, VERSION = "scdv", 1
+BAGS = ("bag-of-words", "tfidf")
+POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
+_MOST_TOPICS = 1 << 16
+_LARGEST = 1e6  # vectors have unit length, and weights are logarithms
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """P(topic | word), without negligible values.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (words + 1,)
+        The entries of word w are at starts[w] .. starts[w + 1] - 1.
+    topics : ndarray of int32
+    shares : ndarray of float32
+    count : int
+        Number of topics.
+    """
+
+    starts: NDArray[np.int64]
+    topics: NDArray[np.int32]
+    shares: NDArray[np.float32]
+    count: int
+
+    @classmethod
+    def of_matrix(cls, matrix: sparse.csr_matrix) -> Posteriors:
+        """Create from a sparse matrix, shape (words, topics)."""
+        indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a model's folder."""
+        return dict(zip(POSTERIORS, (self.starts, self.topics, self.shares), strict=True))
+
+    def matrix(self) -> sparse.csr_matrix:
+        """Return a sparse matrix, shape (words, topics)."""
+        shape = (len(self.starts) - 1, self.count)
+        return sparse.csr_matrix((self.shares, self.topics, self.starts), shape=shape)
+
+
+@dataclass(frozen=True)
+class DocumentModel:
+    """A fitted model of document vectors.
+
+    Attributes
+    ----------
+    options : ScdvOptions
+    words : Words
+        The vocabulary: words with vectors, then words that only tf-idf uses.
+    vectors : ndarray of float32, shape (words with vectors, dim)
+        Unit vectors; for BoWV the last column is the inverse document frequency of the cluster.
+    weights : ndarray of float32, shape (words with vectors,)
+        Factor of each word's vector.
+    idf : ndarray of float32, shape (words,)
+        ln((1 + documents) / (1 + documents with the word)) + 1.
+    counts : ndarray of int64, shape (words,)
+        Count of each word in the training documents.
+    posteriors : Posteriors
+    mixture : Mixture or None
+        None for the baselines.
+    threshold : float
+        Entries of smaller absolute value are set to zero.
+    facts : dict
+        Record of the fit: documents, tokens, log-likelihoods and so on.
+    """
+
+    options: ScdvOptions
+    words: Words
+    vectors: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    idf: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    posteriors: Posteriors
+    mixture: Mixture | None
+    threshold: float
+    facts: dict[str, Any]
+
+    @property
+    def columns(self) -> int:
+        """The length of a document's vector."""
+        composed = self.posteriors.count * self.vectors.shape[1]
+        bag = len(self.words) if self.options.tfidf else 0
+        return len(self.words) if self.options.features in BAGS else composed + bag
+
+    def composer(self) -> Composer:
+        """Return the composer of the C core; fails if a row would have more than 2^31 columns."""
+        if self.columns > np.iinfo(np.int32).max:
+            raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
+        return Composer(
+            self.vectors,
+            self.weights,
+            self.posteriors.starts,
+            self.posteriors.topics,
+            self.posteriors.shares,
+            self.posteriors.count,
+            self.options.term_frequency == "log",
+        )
+
+    def transform(
+        self, texts: Iterable[bytes], threads: int | None = None
+    ) -> Iterator[sparse.csr_matrix]:
+        r"""Yield the vectors of documents, a few hundred rows at a time, in order.
+
+        Parameters
+        ----------
+        texts : iterable of bytes
+            Valid UTF-8; tokens are separated by 0x20 \t \n \r \v \f.
+        threads : int, optional
+            Default: the CPUs that this process may use. The result does not depend on it.
+
+        Yields
+        ------
+        csr_matrix of float32, shape (some, columns)
+            Rows of unit length before small entries are set to zero; a document without a
+            vocabulary word has a row of zeros.
+        """
+        make = self._rows()
+        yield from ordered_map(make, Numbering(self.words).batches(texts), threads)
+
+    def _rows(self) -> Any:
+        options, bags = self.options, self.options.features in BAGS
+        log = options.term_frequency == "log"
+        weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
+        composer = None if bags else self.composer()
+        # Scales the concatenation to unit length.
+        length = 1 / float(np.hypot(1, options.tfidf))
+
+        def make(batch: Batch) -> sparse.csr_matrix:
+            parts = []
+            if composer is not None:
+                starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
+                shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
+                rows = sparse.csr_matrix((values, columns, starts), shape=shape)
+                if options.power != 1:  # Perronnin et al. 2010, for Fisher vectors
+                    rows.data = np.copysign(np.abs(values) ** np.float32(options.power), values)
+                    unit_rows(rows)
+                rows.data *= np.float32(length)
+                parts.append(rows)
+            if bags or options.tfidf:
+                scale = 1.0 if bags else options.tfidf * length
+                parts.append(scale * unit_rows(bag_rows(batch, weights, log)))
+            return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
+
+        return make
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        arrays: dict[str, NDArray[Any]] = {
+            **words_arrays(self.words),
+            "vectors": self.vectors,
+            "weights": self.weights,
+            "idf": self.idf,
+            "counts": self.counts,
+            **self.posteriors.arrays(),
+        }
+        if self.mixture:
+            arrays["mixture_weights"] = self.mixture.weights
+            arrays["mixture_means"] = self.mixture.means
+            arrays["mixture_covariance"] = self.mixture.covariance
+        description = {
+            "options": dataclasses.asdict(self.options),
+            "topics": self.posteriors.count,
+            "threshold": self.threshold,
+            "facts": self.facts,
+        }
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DocumentModel:
+        """Open a model's folder; the arrays are memory-mapped.
+
+        Raises
+        ------
+        FormatError
+            It is not a model of this kind and version, or is corrupt.
+        """
+        folder = load_model(path, KIND, VERSION)
+        options, facts = folder.options("options", ScdvOptions), folder.value("facts", dict)
+        topics = folder.value("topics", int)
+        if not 1 <= topics <= _MOST_TOPICS:
+            raise folder.fault("topics", f"is {topics}, must be 1 to {_MOST_TOPICS:,}")
+        threshold = folder.number("threshold", 0, math.inf)
+        words = folder.words()
+        vectors = _bounded(folder, "vectors", None, None)
+        if len(vectors) > len(words) or not vectors.shape[1]:
+            raise folder.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
+        return cls(
+            options,
+            words,
+            vectors,
+            _bounded(folder, "weights", len(vectors)),
+            _bounded(folder, "idf", len(words)),
+            _load_counts(folder, len(words)),
+            Posteriors.of_matrix(folder.rows(POSTERIORS, len(vectors), topics)),
+            _load_mixture(folder, options, topics, vectors.shape[1]),
+            threshold,
+            facts,
+        )
+
+
+def _bounded(folder: Model, name: str, *shape: int | None) -> NDArray[np.float32]:
+    """Return an array whose products and sums cannot overflow."""
+    found = folder.array(name, "float32", *shape)
+    if max(found.max(initial=0), -found.min(initial=0)) > _LARGEST:
+        raise folder.fault(name, f"has a number beyond {_LARGEST:g}")
+    return found
+
+
+def _load_counts(folder: Model, words: int) -> NDArray[np.int64]:
+    counts = folder.array("counts", "int64", words)
+    if counts.min(initial=0) < 0:
+        raise folder.fault("counts", "has a number below 0")
+    return counts
+
+
+def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
+    if "mixture_means" not in folder.arrays:
+        return None
+    shapes = {"tied": (dim, dim), "spherical": (1,), "diag": (topics, dim)}
+    return Mixture(
+        options.covariance,
+        folder.array("mixture_weights", "float64", topics),
+        folder.array("mixture_means", "float64", topics, dim),
+        folder.array("mixture_covariance", "float64", *shapes[options.covariance]),
+    )

@@ -1,0 +1,233 @@
+"""Retrieval: ranking of documents by document vectors and by a language model.
+
+Called by `dcme_w2v.cli.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.errors import FormatError, UsageError, warn
+from dcme_w2v.files.opening import read_whole
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.scdv.bow import count_rows, unit_rows
+from dcme_w2v.scdv.model import DocumentModel
+from dcme_w2v.scdv.options import DIRICHLET_PRIOR
+from dcme_w2v.text.token_ids import Numbering
+
+
+class Hit(NamedTuple):
+    """A result: the row of a document, from 0, and its score."""
+
+    document: int
+    score: float
+
+
+class QueryLikelihood:
+    """Query likelihood with Dirichlet smoothing.
+
+    Parameters
+    ----------
+    texts : iterable of bytes
+        The documents, in the order of the index.
+    prior : float
+        Dirichlet prior mu, in tokens (Zhai and Lafferty 2004, A study of smoothing methods for
+        language models applied to information retrieval).
+    """
+
+    def __init__(self, texts: Iterable[bytes], prior: float = DIRICHLET_PRIOR) -> None:
+        if prior <= 0:
+            raise UsageError(f"--prior={prior:g}: must be more than 0")
+        self.prior = prior
+        self._numbering = Numbering(Words.from_words([]), forget=None)
+        batches = list(self._numbering.batches(texts))
+        known = self._numbering.known
+        none = sparse.csr_matrix((0, known), dtype=np.int64)
+        self._counts = sparse.csc_matrix(
+            sparse.vstack([none, *(count_rows(batch, known) for batch in batches)])
+        )
+        self._lengths = np.asarray(self._counts.sum(axis=1)).ravel()
+        total = np.asarray(self._counts.sum(axis=0)).ravel()
+        self._collection = total / max(float(total.sum()), 1.0)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def knows(self, query: bytes) -> bool:
+        """Whether a word of the query occurs in a document."""
+        ids = self._numbering.batch([query]).ids
+        return bool((ids < len(self._collection)).any())
+
+    def scores(self, query: bytes) -> NDArray[np.float64]:
+        """Return the mean log-probability of the query's tokens for each document.
+
+        Words that occur in no document and terms that are the same for all documents are ignored.
+        """
+        batch = self._numbering.batch([query])
+        ids = batch.ids[batch.ids < len(self._collection)].astype(np.int64)
+        scores = np.log(self.prior / (self._lengths + self.prior))
+        for word, count in zip(*np.unique(ids, return_counts=True), strict=True):
+            column = self._counts.getcol(int(word))
+            gains = np.log1p(column.data / (self.prior * self._collection[word]))
+            scores[column.indices] += gains * (count / len(ids))
+        return scores
+
+
+class Finder:
+    """Scores documents for queries.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        The model that made the index.
+    index : csr_matrix, shape (documents, columns)
+        The document vectors.
+    language_model : QueryLikelihood, optional
+        Language model of the same documents.
+    share : float
+        Weight of the language model, 0 to 1: the score is share x its score, scaled to 0 .. 1 over
+        the documents, plus (1 - share) x cosine.
+
+    Raises
+    ------
+    UsageError
+        `share` is not in 0 .. 1, or is not 0 without a language model.
+    FormatError
+        The sizes of index, model and language model do not match.
+    """
+
+    def __init__(
+        self,
+        model: DocumentModel,
+        index: sparse.csr_matrix,
+        language_model: QueryLikelihood | None = None,
+        share: float = 0.0,
+    ) -> None:
+        if not 0 <= share <= 1 or (share and language_model is None):
+            raise UsageError(f"--lm={share:g}: give 0 to 1; a value above 0 requires --documents")
+        if index.shape[1] != model.columns:
+            raise FormatError(
+                f"the index has {index.shape[1]:,} columns, the model {model.columns:,}: "
+                "transform the documents with this model"
+            )
+        if language_model is not None and len(language_model) != index.shape[0]:
+            raise FormatError(
+                f"the index has {index.shape[0]:,} rows and --documents {len(language_model):,} "
+                "documents; give the same documents"
+            )
+        self._model, self._language_model, self._share = model, language_model, share
+        self._index = unit_rows(index.copy()).T.tocsr()
+
+    def scores(self, queries: Sequence[bytes]) -> Iterator[NDArray[np.float64]]:
+        """Yield the documents' scores for each query, shape (documents,).
+
+        They are 0, with a warning, where no word of the query is known.
+        """
+        if not queries:
+            return
+        number = 0
+        for rows in self._model.transform(queries):
+            for row in unit_rows(rows):
+                if not row.nnz and not self._is_known(queries[number]):
+                    warn(f"query {number + 1}: none of its words is known; it has no answers")
+                    yield np.zeros(self._index.shape[1])
+                    number += 1
+                    continue
+                cosines = (row @ self._index).toarray().ravel().astype(np.float64)
+                yield self._mixed(cosines, queries[number])
+                number += 1
+
+    def _is_known(self, query: bytes) -> bool:
+        """Whether the language model, if it counts, has a word of a query."""
+        return (
+            self._language_model is not None
+            and self._share > 0
+            and (self._language_model.knows(query))
+        )
+
+    def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
+        """Yield the k best documents for each query, best first; none where all scores are 0."""
+        if k < 1:
+            raise UsageError(f"-k {k}: must be at least 1")
+        for scores in self.scores(queries):
+            order = np.argsort(-scores, kind="stable")[: k if scores.any() else 0]
+            yield [Hit(int(i), float(scores[i])) for i in order]
+
+    def mean_average_precision(
+        self, queries: Sequence[bytes], relevant: Iterable[NDArray[np.bool_]]
+    ) -> float:
+        """Return MAP over the queries that have a relevant document.
+
+        Parameters
+        ----------
+        queries : sequence of bytes
+        relevant : iterable of ndarray of bool, shape (documents,)
+            Which documents are relevant to each query.
+
+        Raises
+        ------
+        UsageError
+            No query has a relevant document.
+        """
+        found = zip(self.scores(queries), relevant, strict=True)
+        precisions = [average_precision(scores, wanted) for scores, wanted in found if wanted.any()]
+        if not precisions:
+            raise UsageError("no query has a relevant document; check the labels or judgements")
+        return float(np.mean(precisions))
+
+    def _mixed(self, cosines: NDArray[np.float64], query: bytes) -> NDArray[np.float64]:
+        if self._language_model is None or not self._share:
+            return cosines
+        likelihood = self._language_model.scores(query)
+        likelihood -= likelihood.min()
+        likelihood /= max(float(likelihood.max()), np.finfo(float).tiny)
+        return self._share * likelihood + (1 - self._share) * cosines
+
+
+def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
+    """Return the mean, over the relevant documents, of the precision at each one's rank."""
+    ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")]) + 1
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
+
+
+def sharing_labels(
+    queries: Sequence[tuple[str, ...]], documents: Sequence[tuple[str, ...]]
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield for each query which documents share a label with it."""
+    having: dict[str, NDArray[np.bool_]] = {}
+    for number, labels in enumerate(documents):
+        for label in labels:
+            having.setdefault(label, np.zeros(len(documents), dtype=np.bool_))[number] = True
+    for labels in queries:
+        wanted = np.zeros(len(documents), dtype=np.bool_)
+        for label in labels:
+            wanted |= having.get(label, wanted)
+        yield wanted
+
+
+def read_judgements(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
+    """Read relevant pairs, lines "query document", numbered from 1.
+
+    Raises
+    ------
+    FormatError
+        A line is not two numbers, or a number is out of range.
+    """
+    relevant = [np.zeros(documents, dtype=np.bool_) for _ in range(queries)]
+    for number, line in enumerate(read_whole(path).splitlines(), 1):
+        parts = line.split()
+        numbers = [int(part) for part in parts if part.isdigit()]
+        if len(parts) != 2 or len(numbers) != 2:
+            raise FormatError(f"{path}:{number}: give two numbers, a query and a document")
+        query, document = numbers
+        if not (0 < query <= queries and 0 < document <= documents):
+            raise FormatError(
+                f"{path}:{number}: there are {queries} queries and {documents} documents"
+            )
+        relevant[query - 1][document - 1] = True
+    return relevant

@@ -1,0 +1,168 @@
+"""Topics: the words of each component, their coherence, and the senses of a word.
+
+Called by `dcme_w2v.cli.topics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
+from dcme_w2v.scdv.bow import count_rows
+from dcme_w2v.scdv.model import BAGS, DocumentModel
+from dcme_w2v.text.token_ids import Numbering
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A component of the mixture, or a hard cluster.
+
+    Attributes
+    ----------
+    number : int
+        Number, from 1.
+    share : float
+        P(topic), over the tokens of the training documents.
+    words : list of (str, float)
+        The words of highest P(word | topic), with that probability.
+    coherence : float or None
+        See `coherences`.
+    """
+
+    number: int
+    share: float
+    words: list[tuple[str, float]]
+    coherence: float | None = None
+
+
+def topics(
+    model: DocumentModel, words: int = 10, texts: Iterable[bytes] | None = None
+) -> list[Topic]:
+    """Return the topics of a model, with their coherence if documents are given.
+
+    P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
+    tokens of the training documents.
+
+    Parameters
+    ----------
+    model : DocumentModel
+    words : int
+        Words per topic.
+    texts : iterable of bytes, optional
+        Documents to compute coherence on.
+
+    Raises
+    ------
+    DcmeError
+        The model is a bag of words, which has no topics.
+    """
+    if words < 1:
+        raise UsageError(f"--words={words}: must be at least 1")
+    shares, joint = _joint(model)
+    best = [_highest(joint.getcol(topic), words) for topic in range(len(shares))]
+    measured = None if texts is None else coherences(model, [found for found, _ in best], texts)
+    result = []
+    for topic, (found, values) in enumerate(best):
+        chances = values / max(float(shares[topic]), np.finfo(float).tiny)
+        listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
+        score = None if measured is None else measured[topic]
+        result.append(Topic(topic + 1, float(shares[topic]), listed, score))
+    return result
+
+
+def senses(
+    model: DocumentModel, word: str, words: int = 5, least: float = 0.05
+) -> list[tuple[float, Topic]]:
+    """Return P(topic | word) and the topics of a word, as in Table 5 of the SCDV paper.
+
+    Parameters
+    ----------
+    model : DocumentModel
+    word : str
+    words : int
+        Words per topic.
+    least : float
+        Minimum P(topic | word).
+
+    Raises
+    ------
+    DcmeError
+        The word is not in the vocabulary.
+    """
+    number = model.words.find(word)
+    if number is None or number >= len(model.vectors):
+        raise UnknownWordError(
+            f"{word}: not among the {len(model.words):,} words; check its spelling"
+        )
+    row = model.posteriors.matrix()[number]
+    everything = topics(model, words)
+    order = np.argsort(-row.data, kind="stable")
+    return [
+        (float(row.data[i]), everything[int(row.indices[i])]) for i in order if row.data[i] >= least
+    ]
+
+
+def coherences(
+    model: DocumentModel, top_words: list[NDArray[np.int64]], texts: Iterable[bytes]
+) -> list[float]:
+    """Return the coherence of lists of words, the best word first.
+
+    The sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the
+    list and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and
+    McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
+    counts as if it stood in one.
+
+    Raises
+    ------
+    CorpusError
+        There are no documents, or none has any of the words.
+    """
+    chosen = np.unique(np.concatenate(top_words))
+    place = np.full(len(model.words), -1)
+    place[chosen] = np.arange(len(chosen))
+    together = np.zeros((len(chosen), len(chosen)))
+    documents = 0
+    for batch in Numbering(model.words).batches(texts):
+        documents += len(batch)
+        rows = count_rows(batch, len(model.words))[:, chosen]
+        rows.data[:] = 1
+        together += (rows.T @ rows).toarray()
+    if not documents:
+        raise CorpusError("there are no documents to measure coherence on; give one a line")
+    if not together.any():
+        raise CorpusError(
+            f"none of the {documents:,} documents has a word of the topics; give documents of the "
+            "same language and with the same tokenisation"
+        )
+    result = []
+    for words in top_words:
+        own = together[np.ix_(place[words], place[words])]
+        before = np.maximum(np.diag(own), 1)
+        result.append(float(np.tril(np.log((own + 1) / before), -1).sum()))
+    return result
+
+
+def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix]:
+    """Return P(topic), and P(topic, word) by column."""
+    if model.options.features in BAGS:
+        raise DcmeError(
+            f"the model is {model.options.features}, which has no topics; "
+            "fit one with --features=scdv or bowv"
+        )
+    counts = model.counts[: len(model.vectors)]
+    chances = counts / counts.sum()
+    joint = sparse.csc_matrix(model.posteriors.matrix().astype(np.float64).multiply(
+        chances[:, None]))  # fmt: skip
+    return np.asarray(joint.sum(axis=0)).ravel(), joint
+
+
+def _highest(
+    column: sparse.csc_matrix, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    order = np.lexsort((column.indices, -column.data))[:count]
+    return column.indices[order].astype(np.int64), column.data[order]

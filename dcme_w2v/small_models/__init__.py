@@ -1,0 +1,1 @@
+"""Small models: the weights of a trained classifier in few bytes."""

@@ -1,0 +1,157 @@
+"""Making the model in a folder small, with given levels or within a number of bytes.
+
+Called by the command ``fuse shrink``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.classify import pipeline
+from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.errors import UsageError
+from dcme_w2v.few_labels.options import ShrinkOptions
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.small_models.shrink import ShrunkModel, count_above, shrink, squares_of
+from dcme_w2v.training.progress import Quiet, Reporter
+
+LEVELS = (2, 4, 8, 16)  # that are tried within a number of bytes
+STEPS = 16  # of the search for the share that fits
+
+Measure = Callable[[Classifier], float]
+
+
+def shrink_file(
+    path: str,
+    output: str,
+    options: ShrinkOptions,
+    holdout: Sequence[str] = (),
+    labels: str | None = None,
+    threads: int | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """Write a small model of the one in a folder, and return its figures.
+
+    Parameters
+    ----------
+    path, output : str
+        The folders.
+    options : ShrinkOptions
+    holdout : sequence of str
+        Labelled documents that both models are measured by.
+    labels : str, optional
+        Of the rows of an .npz file of `holdout`.
+
+    Returns
+    -------
+    dict
+        `levels`, `pairs`, `features`, `bytes` of the new folder, `bytes_before`, and with `holdout`
+        `accuracy` and `accuracy_before`.
+
+    Raises
+    ------
+    UsageError
+        The model has no linear weights, or no model is as small as wanted.
+    """
+    reporter = reporter or Quiet()
+    model = load_classifier(path)
+    if not isinstance(model, Classifier):
+        raise UsageError(f"{path}: has no weights of features; give a linear classifier")
+    if STANDARD in holdout:
+        raise UsageError("--holdout=-: is read more than once; give a file")
+
+    def accuracy(one: Classifier) -> float:
+        found = pipeline.test(one, holdout, labels, threads)
+        return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
+
+    figures: dict[str, Any] = {}
+    if holdout:
+        reporter.stage("measuring", None, "models")
+        figures["accuracy_before"] = accuracy(model)
+    squares = squares_of(model)
+    if options.max_bytes is None:
+        small = shrink(model, options, squares)
+    else:
+        small = within(model, options, squares, accuracy if holdout else None, reporter)
+    if holdout:
+        figures["accuracy"] = accuracy(small)
+    write_with_fallback([Result(output, "model", small.save)])
+    record = small.record
+    before = sum(file.stat().st_size for file in Path(path).iterdir())
+    return {
+        "levels": small.coding.levels, "pairs": record["pairs"], "features": record["features"],
+        "bytes": small.size(), "bytes_before": before, **figures,
+    }  # fmt: skip
+
+
+def within(
+    model: Classifier,
+    options: ShrinkOptions,
+    squares: NDArray[np.float64],
+    measure: Measure | None,
+    reporter: Reporter,
+) -> ShrunkModel:
+    """Return the best model of at most `options.max_bytes` bytes.
+
+    For each number of levels as many weights as fit; then the highest accuracy, or without a
+    measure the least loss.
+    """
+    assert options.max_bytes is not None
+    if options.keep is not None:
+        raise UsageError("--max-bytes: finds --levels and --keep; leave --keep out")
+    pairs = count_above(model.weights)
+    found: list[ShrunkModel] = []
+    smallest = 1 << 62
+    for levels in LEVELS:
+        chosen = dataclasses.replace(options, levels=levels)
+        fitting, size = _largest(model, chosen, squares, pairs)
+        smallest = min(smallest, size)
+        if fitting is not None:
+            found.append(fitting)
+            share = fitting.record["pairs"] / pairs
+            reporter.message(
+                f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes"
+            )
+    if not found:
+        raise UsageError(
+            f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"
+        )
+    if measure is None:
+        return min(found, key=lambda one: one.record["loss"])
+    return max(found, key=measure)
+
+
+def _largest(
+    model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64], pairs: int
+) -> tuple[ShrunkModel | None, int]:
+    """Return the model with most weights that fits, by halving, and the size of the smallest."""
+    assert options.max_bytes is not None
+
+    def made(count: int) -> ShrunkModel:
+        return shrink(model, dataclasses.replace(options, keep=str(count)), squares)
+
+    low, high = 1, pairs
+    best = made(low)
+    smallest = best.size()
+    if smallest > options.max_bytes:
+        return None, smallest
+    whole = made(high)
+    if whole.size() <= options.max_bytes:
+        return whole, smallest
+    for _ in range(STEPS):
+        middle = int(np.sqrt(float(low) * high)) if high > 4 * low else (low + high) // 2
+        if middle in (low, high):
+            break
+        tried = made(middle)
+        if tried.size() <= options.max_bytes:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best, smallest

@@ -1,0 +1,128 @@
+"""Documents as word ids, in batches.
+
+Called by `dcme_w2v.scdv.model` and `dcme_w2v.scdv.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core import text as core
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.text.cache import LAST, NUMBER, IdCache
+
+BATCH_DOCUMENTS = 256
+_BATCH_BYTES = 1 << 20
+_NEW_WORDS = 1 << 20  # the table is reset above this number of words
+
+
+class Batch(NamedTuple):
+    """A batch of documents as word ids.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n + 1,)
+        Document i is at starts[i] .. starts[i + 1] - 1.
+    ids : ndarray of uint32
+        Word ids; out-of-vocabulary words have ids of at least the vocabulary size.
+    """
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Numbering:
+    """Encodes texts as word ids.
+
+    Parameters
+    ----------
+    words : Words
+        The vocabulary.
+    forget : int or None
+        Remove out-of-vocabulary words, which also get ids, when there are more than this; None:
+        never.
+    """
+
+    def __init__(self, words: Words, forget: int | None = _NEW_WORDS) -> None:
+        self.words = words
+        self._forget = forget
+        self._table = self._new_table()
+
+    @property
+    def known(self) -> int:
+        """Number of words that have an id."""
+        return len(self._table)
+
+    def words_of(self, ids: NDArray[np.int64]) -> Words:
+        """Return the words of ids."""
+        return Words(*self._table.words(ids))
+
+    def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
+        """Encode texts of valid UTF-8, a few hundred at a time."""
+        held: list[bytes] = []
+        size = 0
+        for text in texts:
+            held.append(text)
+            size += len(text)
+            if len(held) == BATCH_DOCUMENTS or size > _BATCH_BYTES:
+                yield self.batch(held)
+                held, size = [], 0
+        if held:
+            yield self.batch(held)
+
+    def batch(self, texts: Sequence[bytes]) -> Batch:
+        """Encode a list of texts."""
+        if self._forget is not None and len(self._table) > len(self.words) + self._forget:
+            self._table = self._new_table()
+        # One line per text: the last token of a line is marked; an empty line has none.
+        lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"
+        ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
+        tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
+        if bad >= 0:
+            number = lines[:bad].count(b"\n") + 1
+            raise CorpusError(f"document {number} of {len(texts)} has a NUL character; give text")
+        marked = ids[:tokens]
+        ends = np.flatnonzero(marked & LAST) + 1
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        filled = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
+        starts[1:][filled] = ends
+        np.maximum.accumulate(starts, out=starts)
+        return Batch(starts, marked & NUMBER)
+
+    def _new_table(self) -> core.Table:
+        table = core.Table()
+        table.add(self.words.text, self.words.offsets, np.zeros(len(self.words), dtype=np.int64))
+        return table
+
+
+class Spool:
+    """Batches in an unnamed temporary file, for a second pass."""
+
+    def __init__(self, cache: str | None = None) -> None:
+        self._cache = IdCache(cache, "set TMPDIR to another folder")
+        self._starts: list[NDArray[np.int64]] = []
+        self._written = 0
+
+    def add(self, batch: Batch) -> None:
+        """Store a batch."""
+        self._cache.write(self._written, batch.ids)
+        self._starts.append(batch.starts)
+        self._written += len(batch.ids)
+
+    def __iter__(self) -> Iterator[Batch]:
+        first = 0
+        for starts in self._starts:
+            yield Batch(starts, self._cache.read(first, int(starts[-1])))
+            first += int(starts[-1])
+
+    def close(self) -> None:
+        """Release the disk space."""
+        self._cache.close()

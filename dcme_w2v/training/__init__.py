@@ -1,0 +1,1 @@
+"""Training: the epoch loop, progress, signals, checkpoints of any training."""

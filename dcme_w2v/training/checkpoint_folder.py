@@ -1,0 +1,439 @@
+"""Checkpoints: the whole state of a training run in a folder, to resume it exactly.
+
+A folder has the last two generations, each a subfolder that is written atomically:
+
+    000007/checkpoint.json   kind, options, data, epoch, and the size and CRC-32 of each other file
+    000007/NAME.npy          the tables of the task; for words vectors.npy and context.npy
+    000007/state.bin         the objective's and the threads' state, as the C core lists it
+
+and the texts of the task: for words vectors.vocab, so that vectors.npy can be read as word vectors.
+A resumed run may have moved its corpus, and may use other kernels, which change only the last
+digits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v import __version__
+from dcme_w2v.declarations import Checked, flag_of
+from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.command_line import recorded_arguments
+from dcme_w2v.numeric.arrays import all_finite, without_warnings
+from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.training.checkpoint_record import FORMAT, RECORD, STATE, read_record
+from dcme_w2v.training.task import Fingerprint, Task
+
+T = TypeVar("T", bound=Checked)
+KEPT = 2  # generations
+READ_AT_ONCE = 8 << 20
+
+
+@dataclass
+class Position:
+    """Position of a run.
+
+    Attributes
+    ----------
+    epoch : int
+        The current or next epoch, from 0.
+    seconds, epoch_seconds : float
+        Training time so far, in total and in this epoch.
+    """
+
+    epoch: int = 0
+    seconds: float = 0.0
+    epoch_seconds: float = 0.0
+
+
+POSITION = tuple(item.name for item in dataclasses.fields(Position))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One generation, read from its folder.
+
+    Raises
+    ------
+    FormatError
+        A file is missing, corrupt or not that of a checkpoint; the message names it.
+    """
+
+    folder: Path
+    record: dict[str, Any]
+
+    @classmethod
+    def load(cls, folder: Path) -> Checkpoint:
+        """Read the record and check the files against it."""
+        found = cls(folder, read_record(folder / RECORD))
+        for name in found.record["files"]:
+            found._check_file(name)
+        return found
+
+    def _damaged(self, name: str, what: str) -> FormatError:
+        return FormatError(
+            f"{self.folder / name}: {what}; remove {self.folder} to resume from the previous "
+            "checkpoint, if there is one"
+        )
+
+    def _check_file(self, name: str) -> None:
+        wanted, found = self.record["files"][name], {"bytes": 0, "crc32": 0}
+        try:
+            with (self.folder / name).open("rb") as file:
+                while data := file.read(READ_AT_ONCE):
+                    found["bytes"] += len(data)
+                    found["crc32"] = zlib.crc32(data, found["crc32"])
+        except OSError as error:
+            raise self._damaged(name, f"cannot be read: {error.strerror}") from error
+        if found != wanted:
+            raise self._damaged(name, "is corrupt: its size or checksum differs")
+
+    def with_run_values(self, options: T, *names: str) -> T:
+        """Return options; these names, if not given, have the values of the checkpoint."""
+        kept = self.record["options"]
+        left = [one for one in names if getattr(options, one) is None and one in kept]
+        return dataclasses.replace(options, **{name: kept[name] for name in left})  # type: ignore[type-var]
+
+    def check_kind(self, kind: str) -> None:
+        """Raise `UsageError` if the checkpoint is of another kind of training."""
+        if self.record["kind"] != kind:
+            raise UsageError(
+                f"{self.folder}: is a checkpoint of {self.record['kind']}, not of {kind}; give "
+                "--resume a folder that this command wrote"
+            )
+
+    def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
+        """Raise `UsageError` if an option that is not `free` differs from the checkpoint's."""
+        kept = self.record["options"]
+        for name, value in options.items():
+            same = name in kept and kept[name] == value and type(kept[name]) is type(value)
+            if name in kept and not same and name not in free:
+                raise UsageError(
+                    f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])} in "
+                    f"{self.folder}: give that value, or start a new run without --resume"
+                )
+
+    def check_data(self, now: Fingerprint) -> None:
+        """Raise `UsageError` if the data differ from those of the checkpoint."""
+        kept = self.record["data"]
+        if kept["hashes"] == now.hashes:
+            return
+        shown = now.described
+        if kept["described"] == shown:
+            shown = "other text of the same size"
+        raise UsageError(
+            f"{self.folder}: was trained on another corpus or vocabulary ({kept['described']}; now "
+            f"{shown}): give the same, or start a new run without --resume"
+        )
+
+    def restore(self, task: Task) -> Position:
+        """Load the state into a training with the same options and data; return its position."""
+        training = task.trainer
+        for name, table in task.tables().items():
+            table[:] = self._table(f"{name}.npy", table.shape)
+        try:
+            with (self.folder / STATE).open("rb") as file:
+                training.restore(file.readinto, self.record["training"])
+        except (DcmeError, EOFError) as error:
+            raise self._damaged(STATE, f"does not match this run: {error}") from error
+        try:
+            task.take_notes(self.record["notes"])
+        except Exception as error:
+            raise self._damaged(RECORD, f"does not match this run: notes: {error}") from error
+        position = Position(**{name: self.record["position"][name] for name in POSITION})
+        if training.unfinished not in (None, position.epoch):
+            raise self._damaged(RECORD, f"is not in epoch {position.epoch}")
+        if not 0 <= position.epoch <= training.epochs:
+            raise self._damaged(RECORD, f"there is no epoch {position.epoch}")
+        return position
+
+    def _table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        if name not in self.record["files"]:
+            raise self._damaged(RECORD, f"has no {name}")
+        try:
+            with without_warnings():
+                found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # numpy raises various errors for a corrupt header
+            raise self._damaged(name, f"is not an array ({error})") from error
+        if found.dtype != np.float32 or found.shape != shape:
+            raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")
+        if not all_finite(found):
+            raise self._damaged(name, "has a number that is NaN or infinite")
+        return found  # type: ignore[no-any-return]
+
+
+class CheckpointFolder:
+    """The folder of a run's checkpoints; one run at a time can write to it.
+
+    Parameters
+    ----------
+    path : str
+        Created if its parent exists.
+    resuming : bool
+        Whether the run continues from checkpoints in it; a new run requires a folder without any.
+
+    Raises
+    ------
+    UsageError
+        The folder cannot be created, is in use, or has checkpoints of an earlier run.
+    """
+
+    def __init__(self, path: str, *, resuming: bool) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: cannot be used for checkpoints: {error.strerror}; name another folder"
+            ) from error
+        try:
+            self._prepare(resuming)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, resuming: bool) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{self.path}: is in use by another run; name another folder"
+            ) from error
+        except OSError:
+            pass  # some file systems have no locks
+        if not resuming and self.generations():
+            raise UsageError(
+                f"{self.path}: has checkpoints of an earlier run: resume it with "
+                f"--resume={self.path}, remove them, or name another folder"
+            )
+        for left in self.path.glob(".*.part"):  # of a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part")).rmdir()
+        except OSError as error:
+            raise ResourceError(
+                f"{self.path}: cannot be written: {error.strerror}; name another folder"
+            ) from error
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        os.close(self._lock)
+
+    def generations(self) -> list[Path]:
+        """Return the generations, oldest first."""
+        return generations_in(self.path)
+
+    def save(self, record: Mapping[str, Any], task: Task) -> Path:
+        """Write a new generation, remove the oldest and return the new folder.
+
+        Raises
+        ------
+        ResourceError
+            It cannot be written; earlier generations are unchanged.
+        """
+        temporary = None
+        before = self.generations()
+        target = self.path / f"{int(before[-1].name) + 1 if before else 1:06d}"
+        try:
+            temporary = Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part"))
+            _write(temporary, record, task)
+            _sync_folder(temporary)
+            temporary.rename(target)
+            os.fsync(self._lock)
+        except ResourceError:
+            raise
+        except OSError as error:
+            raise ResourceError(
+                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
+                f"{bytes_of(task) / 1e6:,.1f} MB"
+            ) from error
+        finally:
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+        for old in self.generations()[:-KEPT]:
+            self._drop(old)
+        return target
+
+    def adopt(self, aside: Path, number: int, record: Mapping[str, Any]) -> Path:
+        """Make a generation of a folder of files that others have written; drop the oldest.
+
+        Raises
+        ------
+        ResourceError
+            It cannot be written; what was there is untouched.
+        """
+        target = self.path / f"{number:06d}"
+        text = json.dumps(record, indent=2, allow_nan=False) + "\n"
+        try:
+            _write_file(aside / STATE, iter([]))
+            _write_file(aside / RECORD, iter([text.encode()]))
+            _sync_folder(aside)
+            aside.rename(target)
+            os.fsync(self._lock)
+        except OSError as error:
+            raise ResourceError(
+                f"{self.path}: the checkpoint cannot be written: {error.strerror}"
+            ) from error
+        for old in self.generations()[:-KEPT]:
+            self._drop(old)
+        return target
+
+    def _drop(self, old: Path) -> None:
+        """Remove a generation: renamed first, so that an incomplete one is never read."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(old.rename(self.path / f".{old.name}.part"), ignore_errors=True)
+
+
+def generations_in(path: Path) -> list[Path]:
+    """Return the generations in a folder, oldest first; none if it does not exist."""
+    if not path.is_dir():
+        return []
+    found = (one for one in path.iterdir() if re.fullmatch("[0-9]{6,18}", one.name))
+    return sorted(found, key=lambda one: int(one.name))
+
+
+def bytes_of(task: Task) -> int:
+    """Return the size of a checkpoint in bytes, without its texts."""
+    state = sum(piece.nbytes for piece in task.trainer.state())
+    return sum(table.size * 4 for table in task.tables().values()) + state
+
+
+def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
+    """Return the record of a checkpoint, without `files`."""
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "kind": task.kind,
+        "options": dict(task.options),
+        "data": dataclasses.asdict(fingerprint),
+        "kernels": task.trainer.kernels,
+        "position": dataclasses.asdict(position),
+        "training": task.trainer.record(),
+        "notes": task.notes(),
+        "argv": recorded_arguments(),
+    }
+
+
+# ---- a run's folder, by its options ----
+
+
+def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
+    """Declare the folders that a run with these options reads and writes."""
+    kept, given = options.folder, "--resume" if options.checkpoint is None else "--checkpoint"
+    paths.folder(given, kept, _is_ours)
+    if options.resume is not None and not _same(options.resume, kept):
+        paths.reads("--resume", options.resume)
+    return paths
+
+
+def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
+    """Return the checkpoint to resume from; a folder that is both source and target may be empty.
+
+    Raises
+    ------
+    UsageError
+        There is none, or it is of another kind of training.
+    """
+    if options.resume is None:
+        return None
+    generations = generations_in(Path(options.resume))
+    if generations:
+        found = Checkpoint.load(generations[-1])
+        found.check_kind(kind)
+        return found
+    if options.resume == options.checkpoint:
+        return None
+    raise UsageError(
+        f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit it"
+    )
+
+
+@contextlib.contextmanager
+def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]:
+    """Open the folder of checkpoints; None if the options name none."""
+    if options.folder is None:
+        yield None
+        return
+    folder = CheckpointFolder(options.folder, resuming=options.folder == options.resume)
+    try:
+        yield folder
+    finally:
+        folder.close()
+
+
+def _is_ours(name: str) -> bool:
+    return re.fullmatch(r"[0-9]{6,18}|\..*\.part", name) is not None
+
+
+def _same(first: str, second: str | None) -> bool:
+    return first == second or (
+        second is not None and Path(first).exists() and Path(second).exists()
+        and Path(first).samefile(second)
+    )  # fmt: skip
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else f"{value:g}" if type(value) is float else str(value)
+
+
+# ---- writing ----
+
+
+def _write(folder: Path, record: Mapping[str, Any], task: Task) -> None:
+    contents: dict[str, Iterator[Any]] = {
+        f"{name}.npy": _npy(table) for name, table in task.tables().items()
+    }
+    contents |= {name: iter([data]) for name, data in task.texts().items()}
+    contents[STATE] = (piece.data for piece in task.trainer.state())
+    files = {name: _write_file(folder / name, pieces) for name, pieces in contents.items()}
+    text = json.dumps({**record, "files": files}, indent=2, allow_nan=False) + "\n"
+    _write_file(folder / RECORD, iter([text.encode()]))
+
+
+def _npy(table: NDArray[np.float32]) -> Iterator[Any]:
+    start = io.BytesIO()
+    header = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
+    np.lib.format.write_array_header_1_0(start, header)
+    yield start.getvalue()
+    for rows in blocks_of_rows(len(table)):
+        yield np.ascontiguousarray(table[rows]).data.cast("B")
+
+
+def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:
+    """Write pieces of bytes to a file, flush it to disk and return its size and checksum."""
+    size = crc = 0
+    with path.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+            size += len(piece)
+            crc = zlib.crc32(piece, crc)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"bytes": size, "crc32": crc}
+
+
+def _sync_folder(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
