@@ -93,7 +93,7 @@ class LazyGroup(Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dcme-w2v")
+@click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
 @click.option("--debug", "traceback_wanted", is_flag=True, help="show a traceback with an error")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors and text classification with many classes.
@@ -158,6 +158,10 @@ def _run(arguments: list[str]) -> int:
     except click.Abort as error:  # a signal between parsing and running the command
         number = number_of(error.__cause__ or error)
         return _report(error, "interrupted", 128 + number, arguments)
+    except UnicodeEncodeError as error:
+        text = error.object[error.start : error.end]
+        message = f"standard output: {error.encoding} has no {text!a}"
+        return _report(error, f"{message}; set PYTHONIOENCODING=utf-8", 1, arguments)
     except Exception as error:
         text = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
         return _report(error, text, 1, arguments)
