@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dcme_w2v import errors as errors
-    from dcme_w2v.classify.estimator import MaxentClassifier as MaxentClassifier
+    from dcme_w2v.cluster.estimator import MaxentClassifier as MaxentClassifier
+    from dcme_w2v.cluster.train import train as train
     from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
     from dcme_w2v.scdv.estimator import SCDV as SCDV
-    from dcme_w2v.words.train import train as train
     from dcme_w2v.words.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
@@ -23,11 +23,11 @@ __version__ = "0.1.0"
 _MODULES = {
     "FusedFeatures": "dcme_w2v.few_labels.estimator",
     "LatentClassModel": "dcme_w2v.latent.estimator",
-    "MaxentClassifier": "dcme_w2v.classify.estimator",
+    "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
     "Vectors": "dcme_w2v.words.vectors",
     "errors": "dcme_w2v.errors",
-    "train": "dcme_w2v.words.train",
+    "train": "dcme_w2v.cluster.train",
 }
 
 __all__ = [

@@ -306,6 +306,30 @@ class FileOptions(Checked):
 
 
 @dataclass(frozen=True)
+class ClusterOptions(Checked):
+    """Where a training runs, and into how many parts its data is divided."""
+
+    cluster: str | None = option(
+        None,
+        "train on a cluster: local:N starts N worker processes here (local:0: none, the shards one "
+        "after another), tcp://HOST:PORT or tls://HOST:PORT is a Dask scheduler, a path its file",
+        metavar="ADDRESS",
+    )
+    shards: int | None = option(
+        None,
+        "parts of the data, trained separately; the result depends on it, not on the workers "
+        "(--cluster; default: the workers at the start)",
+        minimum=1,
+        maximum=100_000,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shards is not None and self.cluster is None:
+            raise UsageError(f"--shards={self.shards}: requires --cluster; give both")
+
+
+@dataclass(frozen=True)
 class RoundsOptions(Checked):
     """How often the shards of a cluster exchange what they have learned, and how it is mixed."""
 

@@ -160,7 +160,8 @@ def run_changed(changes: list[str], arguments: list[str]) -> int:
     """Run the program with the rules of comparison that it does not offer."""
     from dcme_w2v.classify import voting
     from dcme_w2v.cli.main import run
-    from dcme_w2v.cluster import classes, distribute, mixing
+    from dcme_w2v.cluster import classes, distribute
+    from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
     def uniform(
         self: Any, number: int, block: Any, start: Any, pieces: list[Any], joined: Any
@@ -178,8 +179,7 @@ def run_changed(changes: list[str], arguments: list[str]) -> int:
     if "uniform" in changes:
         mock.patch.object(classes.Mixture, "mix", uniform).start()
     if "mean" in changes:
-        by_counts = mixing.by_counts
-        mock.patch.object(classes, "in_turn", lambda *given: by_counts(*given[:3])).start()
+        mock.patch.object(classes, "in_turn", lambda *given: mean_by_counts(*given[:3])).start()
     if "votes" in changes:
         mock.patch.object(voting.VotingWeights, "scores", votes).start()
     if "in-order" in changes:

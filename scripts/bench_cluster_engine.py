@@ -1,6 +1,6 @@
 """Bytes that a merge of tables moves, and memory of scheduler and workers.
 
-    python scripts/bench_cluster_engine.py [--workers 4] [--megabytes 240] [--json FILE]
+    python scripts/bench_cluster.address.py [--workers 4] [--megabytes 240] [--json FILE]
 
 Starts a Dask scheduler and workers, which exchange tables of random numbers in rounds as `train
 --cluster` does, one shard a worker; nothing is learned. Each row is one size of tables. Bytes of a
@@ -28,7 +28,7 @@ import results as results_files
 from numpy.typing import NDArray
 
 from dcme_w2v.cluster import mixing
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.rounds import Learned, Work, begun, blocks_of, learn, mix, notes_of, shards_of
 

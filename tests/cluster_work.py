@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.rounds import Learned, Work, blocks_of, run_rounds
 from dcme_w2v.errors import DivergedError

@@ -22,7 +22,7 @@ from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, Featur
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import run
-from dcme_w2v.cluster.distribute import scale_scores, shards_of
+from dcme_w2v.cluster.distribute import Distributed, scale_scores, shards_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet
@@ -216,7 +216,7 @@ def test_options_that_exclude_each_other(flags, message, docs, tmp_path, monkeyp
 
 def test_a_missing_engine_names_the_package_to_install(docs, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
+    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_executor", raising=False)
     flags = ["--cluster", "local:2"]
     assert run(["classify", "train", str(docs), "--output", str(tmp_path / "m"), *flags]) == 2
     assert "install 'dcme-w2v[cluster]'" in capsys.readouterr().err
@@ -248,7 +248,7 @@ def test_an_interrupted_run_keeps_the_current_model(docs, tmp_path):
     def run_it(reporter):
         job = pipeline.TrainJob([str(docs)], str(folder))
         options = ClassifyOptions(objective="gd", threads=1)
-        where = DistributeOptions("local:0", 2, "iterate")
+        where = Distributed(DistributeOptions("local:0", 2, "iterate"))
         signals = contextlib.nullcontext(received)
         pipeline.train(job, FeatureOptions(), options, reporter, signals, where)
 

@@ -14,11 +14,11 @@ import pytest
 from cluster_work import ROUNDS, SHAPES, Hearing, digest, straight_digest, waiting, work
 from helpers import train, write_corpus
 
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.rounds import run_rounds
 from dcme_w2v.errors import ClusterError
 
-engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
 PATIENCE = 120  # seconds until a process is up, on a busy machine
 
 

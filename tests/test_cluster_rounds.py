@@ -4,19 +4,17 @@ import contextlib
 import gc
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, straight_digest, waiting, work
+from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, straight_digest, work
 
 from dcme_w2v.cluster import folder
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import run_rounds
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
@@ -81,7 +79,7 @@ def test_workers_give_the_same_bytes_as_one_process(cluster, straight, tmp_path)
 
 
 def test_values_of_earlier_rounds_are_freed(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("dcme_w2v.cluster.dask_engine.POLL_SECONDS", 1e-4)  # often in vain
+    monkeypatch.setattr("dcme_w2v.cluster.dask_executor.POLL_SECONDS", 1e-4)  # often in vain
     handles = []
     gc.collect()
     gc.disable()
@@ -123,21 +121,6 @@ def test_a_shard_that_kills_every_worker(cluster, tmp_path):
         run_rounds(cluster, work(tmp_path, "exit"), ROUNDS)
 
 
-def test_the_task_of_a_slow_worker_is_started_twice(cluster, straight, tmp_path):
-    def stop():
-        process = waiting(tmp_path, others=1)
-        os.kill(process, signal.SIGSTOP)
-        waiting(tmp_path, 2)  # the second copy of the task: without it, the run would never end
-        time.sleep(0.5)
-        os.kill(process, signal.SIGCONT)
-        (tmp_path / "go").touch()
-
-    thread = threading.Thread(target=stop)
-    thread.start()
-    assert digest(run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)) == straight
-    thread.join()
-
-
 def test_results_of_a_lost_worker_are_recomputed(cluster, straight, tmp_path):
     def kill(record, tables):
         if record.round == 2:
@@ -164,7 +147,7 @@ def test_the_program_sleeps_while_it_waits(cluster, monkeypatch):
 
 
 def test_workers_keep_freed_memory(cluster):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     kept = {name: str(value) for name, value in engine.KEEP_MEMORY.items()}
     for found in cluster._client.run(lambda: dict(os.environ)).values():
         assert kept.items() <= found.items()
@@ -269,7 +252,7 @@ def test_an_invalid_scheduler_file(tmp_path):
 
 
 def test_an_unreachable_scheduler(monkeypatch):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
     with (
         pytest.raises(ClusterError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9"),
@@ -297,7 +280,7 @@ def test_nobody_else_can_connect_to_local_workers(cluster):
 
 
 def test_local_workers_without_encryption_are_a_warning(monkeypatch):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     monkeypatch.setitem(sys.modules, "cryptography", None)
     heard = Hearing()
     assert engine._security(heard) is None
@@ -308,7 +291,7 @@ def test_local_workers_without_encryption_are_a_warning(monkeypatch):
 
 
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_engine")
+    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     monkeypatch.setattr(engine, "__version__", "9.9")
     with pytest.raises(ClusterError, match=r"worker 127.0.0.1:\d+ has dcme-w2v .*has dcme-w2v 9.9"):
         cluster.check_versions()
@@ -316,14 +299,14 @@ def test_another_version_on_a_worker_is_named(cluster, monkeypatch):
 
 def test_a_missing_engine(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_engine", raising=False)
+    monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_executor", raising=False)
     with pytest.raises(UsageError, match=r"install 'dcme-w2v\[cluster\]'"), open_cluster("local:2"):
         pass
 
 
 KILLED = """
 import json, os, sys, time
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 if __name__ == "__main__":
     with open_cluster("local:2") as cluster:
         pids = list(cluster._client.run(os.getpid).values())

@@ -195,16 +195,14 @@ def test_the_log_has_the_rounds(corpus):
     assert {"loss", "lr", "slowest", "median", "bytes", "seconds"} <= rounds[0].keys()
 
 
-def test_a_dry_run_reports_when_a_cluster_is_worthwhile(corpus, capsys):
+def test_a_dry_run_reports_shards_rounds_and_bytes(corpus, capsys):
     line = ["train", corpus, "--dry-run", "--json", "--epochs", "2", "--quiet"]
     found = {}
     for workers in (2, 8):
         assert run([*line, "--cluster", f"local:{workers}"]) == 0
         found[workers] = json.loads(capsys.readouterr().out)
-    assert (found[8]["shards"], found[8]["rounds"]) == (8, 20)
-    assert found[2]["cluster_pays_from_tokens"] > found[2]["tokens"]
-    assert found[2]["epoch_seconds_on_the_cluster"] > found[2]["epoch_seconds_on_one_machine"]
-    assert found[2]["rounds"] == 10
+    assert [found[2][name] for name in ("shards", "rounds")] == [2, 10]
+    assert [found[8][name] for name in ("shards", "rounds")] == [8, 20]
     assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
     assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
     assert "--dry-run requires --shards" in capsys.readouterr().err

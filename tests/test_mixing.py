@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcme_w2v.cluster import mixing
+from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 small = settings(max_examples=40)
 SIZES = {"rows": st.integers(1, 150), "dim": st.integers(1, 9), "shards": st.integers(1, 5)}
@@ -58,7 +59,7 @@ def test_a_block_that_cuts_a_grain_is_refused():
 def test_equal_shards_give_the_shard_by_counts_and_by_mean(rows, dim, shards, seed):
     start, (one, *_) = learned(rows, dim, 1, seed)
     counts = np.random.default_rng(seed).integers(1, 1000, size=(shards, rows))
-    np.testing.assert_array_equal(mixing.by_counts(start, [one] * shards, counts), one)
+    np.testing.assert_array_equal(mean_by_counts(start, [one] * shards, counts), one)
     np.testing.assert_array_equal(mixing.mean([one] * shards), one)
 
 
@@ -67,7 +68,7 @@ def test_equal_shards_give_the_shard_by_counts_and_by_mean(rows, dim, shards, se
 def test_counts_weight_rows(rows, dim, shards, seed):
     start, found = learned(rows, dim, shards, seed)
     counts = np.random.default_rng(seed).integers(0, 4, size=(shards, rows))
-    mixed = mixing.by_counts(start, found, counts)
+    mixed = mean_by_counts(start, found, counts)
     for row in range(rows):
         if counts[:, row].sum():
             wanted = np.average([one[row] for one in found], axis=0, weights=counts[:, row])
@@ -79,7 +80,7 @@ def test_counts_weight_rows(rows, dim, shards, seed):
 def test_shards_in_turn_add_short_ways_up_and_average_long_ones():
     start, found = learned(30, 4, 3, 5)
     counts = np.random.default_rng(5).integers(1, 9, size=(3, 30))
-    mean = mixing.by_counts(start, found, counts)
+    mean = mean_by_counts(start, found, counts)
     long = mixing.in_turn(start, found, counts, 1e6)
     np.testing.assert_allclose(long, mean, rtol=1e-6)
     short = mixing.in_turn(start, found, np.full((3, 30), 2), 1e-9)
@@ -142,7 +143,7 @@ def test_unchanged_rows_stay_unchanged(rows, dim, shards, seed):
     steps = np.full(rows, 0.3)
     for mixed in (
         mixing.mean(found),
-        mixing.by_counts(start, found, counts),
+        mean_by_counts(start, found, counts),
         mixed_by_curvature(start, found, steps, 3),
     ):
         np.testing.assert_array_equal(mixed[::2], start[::2])

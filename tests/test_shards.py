@@ -9,7 +9,7 @@ from helpers import COMPRESSORS, refused, train, write, write_corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcme_w2v.cluster.engine import open_cluster
+from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.shards import count, cut, encoded
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.vocabulary import Vocabulary

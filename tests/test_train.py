@@ -13,10 +13,10 @@ import pytest
 from helpers import write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
 from dcme_w2v.options import (
     CheckpointOptions,
+    ClusterOptions,
     FileOptions,
     HoldoutOptions,
     OutputOptions,

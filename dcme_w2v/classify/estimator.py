@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.best import BestClasses
-from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.fit import Labelled, RemoteTraining, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import (
     SECONDS,
     ClassifyOptions,
-    DistributeOptions,
     TuneOptions,
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.classify.tune import Rows, Search
-from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.sklearn_base import (
@@ -137,11 +135,9 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
-        given, elsewhere = distributed(
-            DistributeOptions(self.cluster, self.shards, self.distribute),
-            options_of(self),
-            CheckpointOptions(),
-        )
+        given, remote = options_of(self), self._remote_training()
+        if remote is not None:
+            given = remote.prepare(given, CheckpointOptions())
         options = resolved(given, len(self.classes_))
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
@@ -149,7 +145,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
         if (seconds := _seconds_of(self.tune)) is not None:
-            if elsewhere is not None:
+            if remote is not None:
                 raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
             search = Search(Rows(matrix), data.labels, len(self.classes_), given, seconds, weights)
             self.tuned_ = dict((tuned := search.run()).setting)
@@ -158,12 +154,15 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             options = chosen_rate(data, len(self.classes_), options).options
         self.objective_, self.lr_ = options.objective, options.lr
         try:
-            trained_by = None if elsewhere is None else elsewhere.train
-            self._take(*fit(data, len(self.classes_), options, elsewhere=trained_by))
+            self._take(*fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
             error.partial = self._take(*error.partial)  # type: ignore[attr-defined]
             raise
         return self
+
+    def _remote_training(self) -> RemoteTraining | None:
+        """Return the training on `cluster`, which `dcme_w2v.cluster.estimator` supports."""
+        return None
 
     def _take(self, weights: Weights, epochs: list[dict[str, Any]]) -> MaxentClassifier:
         self._weights, self.epochs_, self.n_iter_ = weights, epochs, len(epochs)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from dcme_w2v.classify.trainer import (
     core_documents,
     documents_at_once,
 )
+from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
@@ -92,8 +93,8 @@ class Fit(Task):
         Further options; a resumed run must have the same.
     described : str
         The data, for messages.
-    elsewhere : callable, optional
-        Trains this task instead of the run engine, as `dcme_w2v.cluster.classes.Distributed.train`.
+    remote : RemoteTraining, optional
+        Trains this task on the workers of an executor.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class Fit(Task):
         multilabel: bool = False,
         others: Mapping[str, Any] | None = None,
         described: str = "",
-        elsewhere: Elsewhere | None = None,
+        remote: RemoteTraining | None = None,
     ) -> None:
         documents, labels = data.instances()
         sample_weight = None if data.weights is None else data.weights[documents]
@@ -134,8 +135,8 @@ class Fit(Task):
             if sample_weight is None
             else float(sample_weight.sum(dtype=np.float64))
         )
-        self._elsewhere, self.is_elsewhere = elsewhere, elsewhere is not None
-        if options.solver == "lbfgs" or elsewhere is not None:
+        self._remote = remote
+        if options.solver == "lbfgs" or remote is not None:
             self.weights = Weights(data.matrix.shape[1], classes, options.bias)
         else:
             training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
@@ -219,8 +220,8 @@ class Fit(Task):
             See `dcme_w2v.training.run.run_epochs`.
         """
         received = received or ReceivedSignal()
-        if self._elsewhere is not None:
-            self._elsewhere(self, reporter, received)
+        if self._remote is not None:
+            self._remote.train(self, reporter, received)
         elif self._options.solver == "lbfgs":
             self._solve(reporter, received)
         else:
@@ -253,7 +254,17 @@ class Fit(Task):
         solve(*self._learned, iterated, self._sample_weight, self.weights)
 
 
-Elsewhere = Callable[[Fit, Reporter, ReceivedSignal], None]
+class RemoteTraining(Protocol):
+    """Training on the workers of an executor; see `dcme_w2v.cluster.distribute`."""
+
+    def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
+        """Return the options of a worker; raise UsageError for options that are not supported."""
+
+    def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+        """Train to the end."""
+
+    def finish(self, weights: Weights, holdout: Labelled | None) -> dict[str, Any]:
+        """Return the record of the training; may rescale the weights by held-out documents."""
 
 
 def fit(
@@ -263,7 +274,7 @@ def fit(
     holdout: Labelled | None = None,
     multilabel: bool = False,
     reporter: Reporter | None = None,
-    elsewhere: Elsewhere | None = None,
+    remote: RemoteTraining | None = None,
 ) -> tuple[Weights, list[dict[str, Any]]]:
     """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
 
@@ -272,7 +283,7 @@ def fit(
     KeyboardInterrupt
         Its attribute `partial` has the weights and records so far.
     """
-    task = Fit(data, classes, options, holdout, multilabel, elsewhere=elsewhere)
+    task = Fit(data, classes, options, holdout, multilabel, remote=remote)
     try:
         task.train(reporter or Quiet())
     except KeyboardInterrupt as error:

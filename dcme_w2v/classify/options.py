@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import (
     Checked,
     default_threads,
@@ -19,7 +18,7 @@ from dcme_w2v.declarations import (
     threads_option,
 )
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import HoldoutOptions
+from dcme_w2v.options import ClusterOptions, HoldoutOptions
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,11 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Elsewhere, Fit, Labelled
+from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of
 from dcme_w2v.classify.options import (
     ClassifyOptions,
-    DistributeOptions,
     FeatureOptions,
     TuneOptions,
     resolved,
@@ -46,7 +45,6 @@ from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.classify.tune import Rows, Search, Tuned
-from dcme_w2v.cluster.distribute import distributed
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import disk_plan, require_disk
@@ -99,7 +97,7 @@ def train(
     options: ClassifyOptions,
     reporter: Reporter | None = None,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
-    distribute: DistributeOptions | None = None,
+    remote: RemoteTraining | None = None,
 ) -> Classifier:
     """Train a classifier on files and save it.
 
@@ -115,8 +113,8 @@ def train(
         Receives the progress.
     signals : context manager, optional
         Records signals while training. Without it, no handler is installed.
-    distribute : DistributeOptions, optional
-        The cluster to train on, if it has an address.
+    remote : RemoteTraining, optional
+        Trains on the workers of an executor, see `dcme_w2v.cluster.distribute`.
 
     Raises
     ------
@@ -133,10 +131,9 @@ def train(
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
-    _check_tune(job, distribute)
-    elsewhere = None
-    if distribute is not None:
-        options, elsewhere = distributed(distribute, options, job.checkpoints)
+    _check_tune(job, remote)
+    if remote is not None:
+        options = remote.prepare(options, job.checkpoints)
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
@@ -170,10 +167,9 @@ def train(
             choice = chosen_rate(data, len(classes), options)
             options = choice.options
             reporter.message(choice.line)
-        trained_by = None if elsewhere is None else elsewhere.train
-        task = _Fit(job, features, options, read, data, classes, text, holdout, trained_by)
+        task = _Fit(job, features, options, read, data, classes, text, holdout, remote)
         checkpointer = None
-        if options.solver != "lbfgs" and elsewhere is None:
+        if options.solver != "lbfgs" and remote is None:
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         read_seconds = time.monotonic() - start
         with interruptible(task, signals) as received:
@@ -192,8 +188,8 @@ def train(
                 model.record["tune"] = tuned.record
             if choice is not None:
                 model.record["rate"] = choice.record
-            if elsewhere is not None:
-                model.record["cluster"] = elsewhere.finish(task.weights, holdout)
+            if remote is not None:
+                model.record["cluster"] = remote.finish(task.weights, holdout)
             if task.multilabel and holdout is not None:
                 model.threshold = _threshold(model, holdout)
             write_with_fallback([Result(job.output, "model", model.save)])
@@ -247,7 +243,7 @@ class _Fit(Fit):
         classes: list[str],
         text: TextFeatures | None,
         holdout: Labelled | None,
-        elsewhere: Elsewhere | None = None,
+        remote: RemoteTraining | None = None,
     ) -> None:
         self._job, self._read, self._classes, self._text = job, read, classes, text
         self.multilabel = any(len(labels) > 1 for labels in read.labels)
@@ -257,7 +253,7 @@ class _Fit(Fit):
         )
         super().__init__(
             data, len(classes), options, holdout, self.multilabel,
-            dataclasses.asdict(features), described, elsewhere,
+            dataclasses.asdict(features), described, remote,
         )  # fmt: skip
 
     def partial(self) -> Classifier:
@@ -276,7 +272,7 @@ class _Fit(Fit):
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""
-        if not self.records and self.is_elsewhere:
+        if not self.records and self._remote is not None:
             return None  # the weights are still on the workers
         result = Result(self._job.output + PARTIAL, "model", self.partial().save)
         write_with_fallback([result])
@@ -330,14 +326,14 @@ def _tuned(
     return tuned, read, text
 
 
-def _check_tune(job: TrainJob, distribute: DistributeOptions | None) -> None:
+def _check_tune(job: TrainJob, remote: RemoteTraining | None) -> None:
     """Raise if something excludes a search."""
     if job.tune.tune is None:
         return
     folder, other = job.checkpoints.folder, None
     if folder is not None:
         other = "--resume" if job.checkpoints.checkpoint is None else "--checkpoint"
-    if distribute is not None and distribute.cluster is not None:
+    if remote is not None:
         other = "--cluster"
     if other is not None:
         raise UsageError(

@@ -76,6 +76,7 @@ def train(
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.cli.signals import recording_signals
+    from dcme_w2v.cluster.distribute import Distributed
     from dcme_w2v.training.progress import reporting
 
     options = collect(ClassifyOptions, values)
@@ -84,6 +85,7 @@ def train(
     kept = collect(CheckpointOptions, values)
     distribute = collect(DistributeOptions, values)
     tune = collect(TuneOptions, values)
+    remote = None if distribute.cluster is None else Distributed(distribute)
     job = pipeline.TrainJob(
         docs, log_json=log_json, holdout=holdout, tune=tune, fixed=frozenset(given_options()),
         checkpoints=kept, **values,
@@ -93,9 +95,7 @@ def train(
         if dry_run:
             plan = pipeline.dry_run(job, features, options, reporter)
         else:
-            model = pipeline.train(
-                job, features, options, reporter, recording_signals(), distribute
-            )
+            model = pipeline.train(job, features, options, reporter, recording_signals(), remote)
             reporter.message(f"model: {values['output']}")
     if dry_run:
         show_plan(plan, as_json)

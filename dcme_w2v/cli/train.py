@@ -14,11 +14,11 @@ from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import ignore_broken_pipe
-from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
     CheckpointOptions,
+    ClusterOptions,
     FileOptions,
     HoldoutOptions,
     OutputOptions,
@@ -124,8 +124,9 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     stops.
     """
     from dcme_w2v.cli.signals import recording_signals
+    from dcme_w2v.cluster.train import dry_run as plan_job
+    from dcme_w2v.cluster.train import train_job
     from dcme_w2v.training.progress import reporting
-    from dcme_w2v.words import run
     from dcme_w2v.words.job import TrainJob, paths_of
     from dcme_w2v.words.manifest import audit_line
 
@@ -150,10 +151,10 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
                 "--word-order: to score text with the model later, give --output-tables FOLDER, too"
             )
         if dry_run:
-            plan = run.dry_run(job, vocabulary, options, reporter)
+            plan = plan_job(job, vocabulary, options, reporter)
         else:
             manifest = (
-                run.train(job, vocabulary, options, reporter, recording_signals()).manifest or {}
+                train_job(job, vocabulary, options, reporter, recording_signals()).manifest or {}
             )
             reporter.message(audit_line(manifest))
             reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")

@@ -9,11 +9,10 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
-from dcme_w2v.cluster.engine import ClusterOptions, check_address
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.options import ClusterOptions, VocabularyOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.formats.vocabulary import Vocabulary
@@ -50,7 +49,6 @@ def vocab(
     on workers and adds the counts up: the result is the same.
     """
     options, cluster = collect(VocabularyOptions, kwargs), collect(ClusterOptions, kwargs)
-    check_address(cluster, corpus)
     if merging and cluster.cluster is not None:
         raise UsageError(f"--cluster={cluster.cluster}: is not supported with --merge; omit one")
     paths = Paths().reads("CORPUS", *corpus).writes("--output", output)

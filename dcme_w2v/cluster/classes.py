@@ -20,10 +20,11 @@ from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
 from dcme_w2v.cluster.folder import Block
-from dcme_w2v.cluster.mixing import by_counts, in_turn
+from dcme_w2v.cluster.mixing import in_turn
 from dcme_w2v.cluster.rounds import Learned, Work
 from dcme_w2v.cluster.words import rate_at, seed_of
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 TABLE = "weights"
 SLOPE = 1.0  # of the loss in the direction of a document, fitted; 1 to 4 do, 0.25 does not
@@ -149,7 +150,7 @@ class Mixture(Work):
         counts = [one.all_counts(len(start)) for one in pieces]
         learned = [one.dense(start) for one in pieces]
         if not self.iterate or self.shards == 1:
-            return by_counts(start, learned, counts)
+            return mean_by_counts(start, learned, counts)
         assert self.options.epochs is not None
         rate = rate_at(self.options, (number + 0.5) / self.options.epochs)
         square = sum(one.square for one in pieces) / len(pieces)

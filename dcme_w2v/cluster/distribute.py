@@ -22,8 +22,8 @@ from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimised
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
+from dcme_w2v.cluster.address import check_address, open_cluster
 from dcme_w2v.cluster.classes import TABLE, Gradient, Mixture, Shard
-from dcme_w2v.cluster.engine import Cluster, Handle, check_address, open_cluster
 from dcme_w2v.cluster.rounds import (
     RoundRecord,
     Tables,
@@ -36,37 +36,12 @@ from dcme_w2v.cluster.rounds import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import interrupted
 
 FACTORS = (0.25, 8.0)  # of the scores, between which the best one is searched
-
-
-def distributed(
-    distribute: DistributeOptions, options: ClassifyOptions, checkpoints: CheckpointOptions
-) -> tuple[ClassifyOptions, Distributed | None]:
-    """Return the options of a worker, and what trains on the cluster if there is one.
-
-    Raises
-    ------
-    UsageError
-        Options exclude each other.
-    """
-    check_address(distribute, ())
-    method = distribute.distribute
-    if distribute.cluster is None:
-        return options, None
-    if options.rank is not None:
-        raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
-    if method == "gradient" and options.solver != "lbfgs":
-        raise UsageError("--distribute=gradient: requires --solver=lbfgs")
-    if method == "iterate" and options.solver != "sgd":
-        raise UsageError("--distribute=iterate: requires --solver=sgd")
-    if checkpoints.folder is not None:
-        flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
-        raise UsageError(f"{flag}={checkpoints.folder}: is not supported with --cluster; omit one")
-    return dataclasses.replace(options, threads=options.threads or 1), Distributed(distribute)
 
 
 def shards_of(documents: int, shards: int, seed: int) -> NDArray[np.int64]:
@@ -98,6 +73,28 @@ class Distributed:
         self._checkpointer: Checkpointer | None = None
         self.record: dict[str, Any] = {}
 
+    def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
+        """Return the options of a worker.
+
+        Raises
+        ------
+        UsageError
+            The address is not valid, or an option is not supported on a cluster.
+        """
+        assert self._distribute.cluster is not None
+        check_address(self._distribute.cluster)
+        method = self._distribute.distribute
+        if options.rank is not None:
+            raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
+        if method == "gradient" and options.solver != "lbfgs":
+            raise UsageError("--distribute=gradient: requires --solver=lbfgs")
+        if method == "iterate" and options.solver != "sgd":
+            raise UsageError("--distribute=iterate: requires --solver=sgd")
+        if (folder := checkpoints.folder) is not None:
+            flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
+            raise UsageError(f"{flag}={folder}: is not supported with --cluster; omit one")
+        return dataclasses.replace(options, threads=options.threads or 1)
+
     def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
         """Train to the end.
 
@@ -106,7 +103,7 @@ class Distributed:
         Interrupted
             A signal was received.
         DcmeError
-            See `dcme_w2v.cluster.engine`.
+            See `dcme_w2v.training.executor`.
         """
         checkpointer = self._checkpointer = Checkpointer(task, reporter)
 
@@ -117,23 +114,23 @@ class Distributed:
         address = self._distribute.cluster
         assert address is not None
         reporter.stage("training", None, "rounds")
-        with open_cluster(address, reporter, watch) as cluster:
-            count = self._distribute.shards or max(1, cluster.workers)
-            data = self._deal(cluster, task, count)
-            blocks = blocks_of({TABLE: (task.weights.features + 1, task.classes)}, cluster.workers)
+        with open_cluster(address, reporter, watch) as executor:
+            count = self._distribute.shards or max(1, executor.workers)
+            data = self._deal(executor, task, count)
+            blocks = blocks_of({TABLE: (task.weights.features + 1, task.classes)}, executor.workers)
             sizes = (task.weights.features, task.classes, task.resolved)
             method = self._distribute.distribute
             if method == "gradient":
-                self._gradient(cluster, Gradient(count, blocks, *sizes), data, task, reporter)
+                self._gradient(executor, Gradient(count, blocks, *sizes), data, task, reporter)
             elif method == "vote":
-                self._vote(cluster, Mixture(count, blocks, *sizes), data, task, reporter)
+                self._vote(executor, Mixture(count, blocks, *sizes), data, task, reporter)
             else:
                 work = Mixture(count, blocks, *sizes, method == "iterate")
-                self._mixture(cluster, work, data, task, reporter)
+                self._mixture(executor, work, data, task, reporter)
             self.record = {
                 "distribute": method,
                 "shards": count,
-                **cluster.figures(),
+                **executor.figures(),
             }
 
     def finish(self, weights: Weights, holdout: Labelled | None) -> dict[str, Any]:
@@ -143,7 +140,7 @@ class Distributed:
             self.record["score_factor"] = scale_scores(weights, holdout)
         return self.record
 
-    def _deal(self, cluster: Cluster, task: Fit, count: int) -> list[Handle]:
+    def _deal(self, executor: Executor, task: Fit, count: int) -> list[Future]:
         """Send each shard its documents, in the arguments of a task that can run again."""
         data = task.data
         dealt = shards_of(len(data.labels), count, task.resolved.seed)
@@ -156,15 +153,15 @@ class Distributed:
                     "give fewer"
                 )
             shard = Shard.of(data, chosen)
-            handles.append(cluster.submit(_given, shard, label=f"shard {k + 1}", near=k))
-        cluster.wait(handles)
+            handles.append(executor.submit(_given, shard, label=f"shard {k + 1}", worker_hint=k))
+        executor.wait(handles)
         return handles
 
     def _mixture(
         self,
-        cluster: Cluster,
+        executor: Executor,
         work: Mixture,
-        data: list[Handle],
+        data: list[Future],
         task: Fit,
         reporter: Reporter,
     ) -> None:
@@ -176,20 +173,20 @@ class Distributed:
             self._end_epoch(task, reporter, record.round, record.seconds, _mean_loss(record.notes))
             return task.is_over()
 
-        run_rounds(cluster, work, rounds, data=data, end_round=end_round)
+        run_rounds(executor, work, rounds, data=data, end_round=end_round)
 
     def _vote(
         self,
-        cluster: Cluster,
+        executor: Executor,
         work: Mixture,
-        data: list[Handle],
+        data: list[Future],
         task: Fit,
         reporter: Reporter,
     ) -> None:
         since = time.monotonic()
         models, notes = [], []
-        for one in learn(cluster, work, 0, data, begun(cluster, work)):
-            pieces, note = cluster.result(one)
+        for one in learn(executor, work, 0, data, begun(executor, work)):
+            pieces, note = executor.result(one)
             table = np.concatenate(
                 [p.dense(work.begin(b)) for p, b in zip(pieces, work.blocks, strict=True)]
             )
@@ -203,9 +200,9 @@ class Distributed:
 
     def _gradient(
         self,
-        cluster: Cluster,
+        executor: Executor,
         work: Gradient,
-        data: list[Handle],
+        data: list[Future],
         task: Fit,
         reporter: Reporter,
     ) -> None:
@@ -217,14 +214,14 @@ class Distributed:
             calls += 1
             point = weights.table[:, : work.classes]
             start = [
-                cluster.submit(_given, np.ascontiguousarray(point[block.rows]), near=b)
+                executor.submit(_given, np.ascontiguousarray(point[block.rows]), worker_hint=b)
                 for b, block in enumerate(work.blocks)
             ]
-            learned = learn(cluster, work, calls - 1, data, start)
-            summed = mix(cluster, work, calls - 1, start, learned)
-            noted = [cluster.submit(_loss, one, near=one) for one in learned]
-            loss = sum(cluster.result(one) for one in noted)
-            return loss, Tables(cluster, work.blocks, summed).get(TABLE)
+            learned = learn(executor, work, calls - 1, data, start)
+            summed = mix(executor, work, calls - 1, start, learned)
+            noted = [executor.submit(_loss, one, worker_hint=one) for one in learned]
+            loss = sum(executor.result(one) for one in noted)
+            return loss, Tables(executor, work.blocks, summed).get(TABLE)
 
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal since

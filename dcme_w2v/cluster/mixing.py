@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.numeric.parallel import one_blas_thread
+from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 GRAINS = 64  # of a table; blocks consist of whole grains
 TERMS_MAX = 32  # of a sum of powers, which takes less time than two exponentials up to there
@@ -55,30 +56,6 @@ def mean(learned: Sequence[Rows]) -> Rows:
     return _rows(_sum(learned) / len(learned))
 
 
-def by_counts(
-    start: Rows, learned: Sequence[Rows], counts: Sequence[NDArray[np.integer | np.floating]]
-) -> Rows:
-    """Return the mean of the shards' rows, weighted by the count of the row in each shard.
-
-    Parameters
-    ----------
-    start : ndarray of float32, shape (n, d)
-        Rows that no shard has counted keep these values.
-    learned : sequence of ndarray of float32, shape (n, d)
-    counts : sequence of ndarray, shape (n,)
-        c_k of each row, at least 0.
-    """
-    weights = [np.asarray(one, dtype=np.float64)[:, None] for one in counts]
-    total = np.zeros((len(start), 1))
-    mixed = np.zeros(start.shape)
-    for rows, weight in zip(learned, weights, strict=True):
-        total += weight
-        mixed += weight * rows
-    seen = total[:, 0] > 0
-    np.divide(mixed, total, out=mixed, where=total > 0)
-    return np.where(seen[:, None], _rows(mixed), start)
-
-
 def in_turn(
     start: Rows,
     learned: Sequence[Rows],
@@ -89,8 +66,8 @@ def in_turn(
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
     change m weighted by the counts c_k, U + m (1 - e^(-x c)) / (sum_k c_k (1 - e^(-x c_k)) / c),
-    c their sum: the sum of the changes where little was learned, their mean, as by `by_counts`,
-    where each shard has gone all the way.
+    c their sum: the sum of the changes where little was learned, and `mean_by_counts` where each
+    shard has gone all the way.
 
     Parameters
     ----------
@@ -105,7 +82,7 @@ def in_turn(
     alone = (weights * -np.expm1(-reach * weights)).sum(axis=0)
     together = total * -np.expm1(-reach * total)
     factor = np.divide(together, alone, out=np.ones(len(total)), where=alone > 0)
-    mean = by_counts(start, learned, counts)
+    mean = mean_by_counts(start, learned, counts)
     return _rows(start + factor[:, None] * (mean - start))
 
 

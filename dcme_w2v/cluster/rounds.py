@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.cluster.engine import Cluster, Handle
 from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder
 from dcme_w2v.cluster.mixing import blocks as cut
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
+from dcme_w2v.training.executor import Executor, Future
 
 BLOCKS_MAX = 32
 BYTES_IN_ONE = 64 << 20  # tables below it are one block
@@ -146,7 +146,7 @@ class RoundRecord:
     slowest, median : float
         Seconds of the shards.
     bytes : int
-        Sent so far, see `Cluster.figures`.
+        Sent so far, see `Executor.figures`.
     notes : list of dict
         Those of the shards, in order.
     """
@@ -159,14 +159,14 @@ class RoundRecord:
     notes: list[dict[str, Any]]
 
 
-Rows = Sequence[Handle | None]  # of each block; None is what `Work.begin` returns
+Rows = Sequence[Future | None]  # of each block; None is what `Work.begin` returns
 
 
 class Tables:
     """Tables that are on the workers, block by block."""
 
-    def __init__(self, cluster: Cluster, blocks: Sequence[Block], handles: Rows) -> None:
-        self._cluster, self._blocks, self.handles = cluster, blocks, handles
+    def __init__(self, executor: Executor, blocks: Sequence[Block], handles: Rows) -> None:
+        self._executor, self._blocks, self.handles = executor, blocks, handles
 
     def get(self, name: str) -> NDArray[Any]:
         """Fetch a table, one block at a time."""
@@ -176,7 +176,7 @@ class Tables:
         for i in chosen:
             handle = self.handles[i]
             assert handle is not None
-            fetched = self._cluster.result(handle)
+            fetched = self._executor.result(handle)
             if table is None:
                 table = np.empty((rows, *fetched.shape[1:]), dtype=fetched.dtype)
             table[self._blocks[i].rows] = fetched
@@ -188,14 +188,14 @@ EndRound = Callable[[RoundRecord, Tables], "bool | None"]
 
 
 def run_rounds(
-    cluster: Cluster,
+    executor: Executor,
     work: Work,
     rounds: int,
     *,
     first: int = 0,
     saved: RoundFiles | None = None,
-    data: Sequence[Handle] | None = None,
-    shared: Handle | None = None,
+    data: Sequence[Future] | None = None,
+    shared: Future | None = None,
     account: Callable[[int, list[dict[str, Any]]], None] | None = None,
     end_round: EndRound | None = None,
     folder: RoundFolder | None = None,
@@ -205,7 +205,7 @@ def run_rounds(
 
     Parameters
     ----------
-    cluster : Cluster
+    executor : Executor
     work : Work
     rounds : int
         In all.
@@ -213,9 +213,9 @@ def run_rounds(
         Those that are done already.
     saved : RoundFiles, optional
         Where the tables after these are, with the blocks of the work.
-    data : sequence of Handle, optional
+    data : sequence of Future, optional
         The data of each shard; by default what `Work.load` returns.
-    shared : Handle, optional
+    shared : Future, optional
         What `Work.load` needs for every shard.
     account : callable, optional
         Gets the number of rounds that are done and the notes of the last, before it is saved: may
@@ -224,7 +224,7 @@ def run_rounds(
         Called in this process after every round; returns whether to stop.
     folder : RoundFolder, optional
         Where the tables of every round are saved: a folder that all workers have.
-    start : sequence of Handle, optional
+    start : sequence of Future, optional
         The tables before the first round; by default what `Work.begin` returns.
 
     Raises
@@ -232,57 +232,56 @@ def run_rounds(
     DcmeError
         A task has failed. Nothing of its round was mixed.
     """
-    loaded = shards_of(cluster, work, shared) if data is None else data
-    again = data is None
+    loaded = shards_of(executor, work, shared) if data is None else data
     if start is not None:
-        cluster.wait([one for one in start if one is not None])
+        executor.wait([one for one in start if one is not None])
         handles = start
     else:
-        handles = begun(cluster, work) if saved is None else _read(cluster, work, first, saved)
+        handles = begun(executor, work) if saved is None else _read(executor, work, first, saved)
     kept: list[Any] = []  # the last two rounds, from which a lost value is computed again
     for number in range(first, rounds):
         since = time.monotonic()
-        learned = learn(cluster, work, number, loaded, handles, shared, again)
-        notes = notes_of(cluster, learned)
+        learned = learn(executor, work, number, loaded, handles)
+        notes = notes_of(executor, learned)
         seconds = [note.pop("seconds") for note in notes]
         if account is not None:
             account(number + 1, notes)
         kept = [*kept[-1:], handles]
         if folder is None:
-            handles = mix(cluster, work, number, handles, learned)
+            handles = mix(executor, work, number, handles, learned)
         else:
-            handles = _mix_and_save(cluster, work, number, handles, learned, folder)
+            handles = _mix_and_save(executor, work, number, handles, learned, folder)
         record = RoundRecord(
             number + 1, time.monotonic() - since, max(seconds), statistics.median(seconds),
-            cluster.figures()["bytes_sent"], notes,
+            executor.figures()["bytes_sent"], notes,
         )  # fmt: skip
-        if end_round is not None and end_round(record, Tables(cluster, work.blocks, handles)):
+        if end_round is not None and end_round(record, Tables(executor, work.blocks, handles)):
             break
-    return Tables(cluster, work.blocks, handles)
+    return Tables(executor, work.blocks, handles)
 
 
-def shards_of(cluster: Cluster, work: Work, shared: Handle | None = None) -> list[Handle]:
+def shards_of(executor: Executor, work: Work, shared: Future | None = None) -> list[Future]:
     """Load the data of all shards, and wait for them: errors of the input come before a round."""
     found = [
-        cluster.submit(work.load, k, shared, label=_label(work, k), near=k)
+        executor.submit(work.load, k, shared, label=_label(work, k), worker_hint=k)
         for k in range(work.shards)
     ]
-    cluster.wait(found)
+    executor.wait(found)
     return found
 
 
-def notes_of(cluster: Cluster, learned: Sequence[Handle]) -> list[dict[str, Any]]:
+def notes_of(executor: Executor, learned: Sequence[Future]) -> list[dict[str, Any]]:
     """Return the notes of what the shards have learned, with its `seconds`."""
-    noted = [cluster.submit(_pick, one, None, near=one) for one in learned]
-    return [dict(cluster.result(one)) for one in noted]
+    noted = [executor.submit(_pick, one, None, worker_hint=one) for one in learned]
+    return [dict(executor.result(one)) for one in noted]
 
 
 def _mix_and_save(
-    cluster: Cluster,
+    executor: Executor,
     work: Work,
     number: int,
     start: Rows,
-    learned: Sequence[Handle],
+    learned: Sequence[Future],
     folder: RoundFolder,
 ) -> Rows:
     """Mix, each block into its file; return what reads them, so that no round depends on it.
@@ -292,84 +291,78 @@ def _mix_and_save(
     since = time.monotonic()
     try:
         with folder.generation(number + 1):
-            mixed = mix(cluster, work, number, start, learned, folder.files)
-            written = [cluster.result(one) for one in mixed if one is not None]
+            mixed = mix(executor, work, number, start, learned, folder.files)
+            written = [executor.result(one) for one in mixed if one is not None]
             folder.complete(number + 1, time.monotonic() - since, written)
     except OutOfMemoryError:
         raise
     except ResourceError as error:
-        cluster.reporter.message(f"warning: {error.message}; training continues")
-        return mix(cluster, work, number, start, learned)
-    return _read(cluster, work, number + 1, folder.files)
+        executor.reporter.message(f"warning: {error.message}; training continues")
+        return mix(executor, work, number, start, learned)
+    return _read(executor, work, number + 1, folder.files)
 
 
 def learn(
-    cluster: Cluster,
-    work: Work,
-    number: int,
-    data: Sequence[Handle],
-    tables: Rows,
-    shared: Handle | None = None,
-    again: bool = False,
-) -> list[Handle]:
-    """Let all shards learn, and wait for the last: nothing is mixed where one has failed.
-
-    With `again`, a twin loads its data: where it was loaded, no worker may answer.
-    """
-    learned = []
-    for k, one in enumerate(data):
-        twin = (work, number, k, None, shared, tables) if again else None
-        given = (work, number, k, one, None, tables)
-        label = _label(work, k, number)
-        learned.append(cluster.submit(_learn, *given, label=label, near=k, again=twin))
-    cluster.wait(learned, twins=True)
+    executor: Executor, work: Work, number: int, data: Sequence[Future], tables: Rows
+) -> list[Future]:
+    """Let all shards learn, and wait for the last: nothing is mixed where one has failed."""
+    learned = [
+        executor.submit(
+            _learn, work, number, k, one, tables, label=_label(work, k, number), worker_hint=k
+        )
+        for k, one in enumerate(data)
+    ]
+    executor.wait(learned)
     return learned
 
 
 def mix(
-    cluster: Cluster,
+    executor: Executor,
     work: Work,
     number: int,
     start: Rows,
-    learned: Sequence[Handle],
+    learned: Sequence[Future],
     files: RoundFiles | None = None,
 ) -> Rows:
     """Mix what the shards have learned; return a handle for each block, and wait for them."""
     picks = [
-        [cluster.submit(_pick, one, b, near=one) for one in learned]
+        [executor.submit(_pick, one, b, worker_hint=one) for one in learned]
         for b in range(len(work.blocks))
     ]
-    joined: Handle | None = None
+    joined: Future | None = None
     if work.has_parts:
         parts = [
-            cluster.submit(_part, work, number, b, start[b], picks[b], near=b)
+            executor.submit(_part, work, number, b, start[b], picks[b], worker_hint=b)
             for b in range(len(work.blocks))
         ]
-        joined = cluster.submit(work.join, number, parts, label=f"round {number + 1}")
+        joined = executor.submit(work.join, number, parts, label=f"round {number + 1}")
     mixed = [
-        cluster.submit(
+        executor.submit(
             _mix, work, number, b, start[b], picks[b], joined, files,
-            label=f"rows {block.rows.start} to {block.rows.stop} in round {number + 1}", near=b,
+            label=f"rows {block.rows.start} to {block.rows.stop} in round {number + 1}",
+            worker_hint=b,
         )
         for b, block in enumerate(work.blocks)
     ]  # fmt: skip
-    cluster.wait(mixed)
+    executor.wait(mixed)
     return mixed
 
 
-def begun(cluster: Cluster, work: Work) -> Rows:
+def begun(executor: Executor, work: Work) -> Rows:
     """Return the tables before the first round."""
     if work.begins_anywhere:
         return [None] * len(work.blocks)
-    found = [cluster.submit(work.begin, block, near=b) for b, block in enumerate(work.blocks)]
-    cluster.wait(found)
+    found = [
+        executor.submit(work.begin, block, worker_hint=b) for b, block in enumerate(work.blocks)
+    ]
+    executor.wait(found)
     return found
 
 
-def _read(cluster: Cluster, work: Work, number: int, saved: RoundFiles) -> Rows:
+def _read(executor: Executor, work: Work, number: int, saved: RoundFiles) -> Rows:
     """Return the tables that were saved after so many rounds."""
-    found = [cluster.submit(saved.read, number, b, near=b) for b in range(len(work.blocks))]
-    cluster.wait(found)
+    found = [executor.submit(saved.read, number, b, worker_hint=b) for b in range(len(work.blocks))]
+    executor.wait(found)
     return found
 
 
@@ -385,11 +378,9 @@ def _label(work: Work, shard: int, number: int | None = None) -> str:
 
 
 def _learn(
-    work: Work, number: int, shard: int, data: Any, shared: Any, tables: list[NDArray[Any] | None]
+    work: Work, number: int, shard: int, data: Any, tables: list[NDArray[Any] | None]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Let a shard learn; a twin has no data and loads it."""
     since, whole = time.monotonic(), {}
-    data = work.load(shard, shared) if data is None else data
     for name in dict.fromkeys(block.table for block in work.blocks):
         of = [_start(work, b, t) for b, t in enumerate(tables) if work.blocks[b].table == name]
         # a copy where it is written to: other tasks read what is given

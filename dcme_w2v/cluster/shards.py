@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.cluster.engine import Cluster, ClusterOptions, Handle, open_cluster
+from dcme_w2v.cluster.address import check_address, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
 from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus, Tally, encode, tally
+from dcme_w2v.training.executor import Executor, Future
 
+STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
 PACKED = 4  # bytes of text in a byte of a compressed file, about
 
@@ -79,7 +81,14 @@ class Shard:
 class Counted(CountedCorpus):
     """The counts of a whole corpus; `handle` is of its vocabulary, on a worker."""
 
-    handle: Handle
+    handle: Future
+
+
+def check_files(address: str, corpus: Sequence[str]) -> None:
+    """Raise UsageError if the address is not valid, or the corpus is standard input."""
+    check_address(address)
+    if STDIN in corpus:
+        raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
 
 
 def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
@@ -171,7 +180,7 @@ def _next_line(file: _File, byte: int) -> int:
 
 
 def count(
-    cluster: Cluster,
+    executor: Executor,
     shards: Sequence[Shard],
     options: VocabularyOptions,
     given: Vocabulary | None = None,
@@ -180,7 +189,7 @@ def count(
 
     Parameters
     ----------
-    cluster : Cluster
+    executor : Executor
     shards : sequence of Shard
     options : VocabularyOptions
     given : Vocabulary, optional
@@ -193,16 +202,18 @@ def count(
     """
     started = time.perf_counter()
     tallies = [
-        cluster.submit(_tally, shard, options, label=f"shard {k + 1} ({shard.name})", near=k)
+        executor.submit(
+            _tally, shard, options, label=f"shard {k + 1} ({shard.name})", worker_hint=k
+        )
         for k, shard in enumerate(shards)
     ]
-    cluster.wait(tallies)
+    executor.wait(tallies)
     while len(tallies) > 1:
         pairs = [tallies[i : i + 2] for i in range(0, len(tallies), 2)]
-        tallies = [cluster.submit(_added, pair) if pair[1:] else pair[0] for pair in pairs]
-    handle = cluster.submit(_vocabulary, tallies[0], options, given)
-    vocabulary = cluster.result(handle)
-    figures = cluster.result(cluster.submit(_figures, tallies[0]))
+        tallies = [executor.submit(_added, pair) if pair[1:] else pair[0] for pair in pairs]
+    handle = executor.submit(_vocabulary, tallies[0], options, given)
+    vocabulary = executor.result(handle)
+    figures = executor.result(executor.submit(_figures, tallies[0]))
     kept = int(vocabulary.counts.sum()) if given is None else figures["tokens"]
     seconds = time.perf_counter() - started
     return Counted(
@@ -225,9 +236,10 @@ def count_on(
     options : VocabularyOptions
     """
     assert where.cluster is not None
-    with open_cluster(where.cluster) as cluster:
-        parts = cut(corpus, where.shards or max(1, cluster.workers), options)
-        return count(cluster, parts, options)
+    check_files(where.cluster, corpus)
+    with open_cluster(where.cluster) as executor:
+        parts = cut(corpus, where.shards or max(1, executor.workers), options)
+        return count(executor, parts, options)
 
 
 def encoded(

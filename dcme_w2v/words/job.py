@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
@@ -13,6 +12,7 @@ from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
+    ClusterOptions,
     HoldoutOptions,
     RoundsOptions,
     SubwordOptions,

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
-from dcme_w2v.cluster.engine import check_address
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.fallback import Result, write_with_fallback
@@ -75,12 +74,12 @@ def train(
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Vectors:
-    """Train word vectors and write them.
+    """Train word vectors on this machine and write them.
 
     Parameters
     ----------
     job : TrainJob
-        Inputs and outputs.
+        Inputs and outputs; `cluster` is for `dcme_w2v.cluster.train`.
     vocabulary : VocabularyOptions
         Options of the vocabulary.
     options : TrainOptions
@@ -110,11 +109,6 @@ def train(
     KeyboardInterrupt
         While training; its attribute `partial` is the `Vectors` so far.
     """
-    check_address(job.cluster, job.corpus)
-    if job.cluster.cluster is not None:
-        from dcme_w2v.cluster.train import train_on_cluster
-
-        return train_on_cluster(job, vocabulary, options, reporter, signals)
     start = time.monotonic()
     job, options, found = _resolved(job, vocabulary, options)
     holdout, initial = HoldoutOptions(job.holdout), _initial(job, found)
@@ -161,17 +155,10 @@ def dry_run(
     dict
         See `dcme_w2v.words.resources.needs`; "refused" is the error if they are not available.
     """
-    check_address(job.cluster, job.corpus)
-    if job.cluster.cluster is not None and options.threads is None:
-        options = dataclasses.replace(options, threads=1)  # of a worker
     job, options, found = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter, _initial(job, found)) as corpus:
         ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
         plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
-        if job.cluster.cluster is not None:
-            from dcme_w2v.cluster.estimate import plan_of
-
-            plan |= plan_of(job, options, len(corpus.vocabulary), corpus.tokens, reporter)
         return {**plan, "refused": reason_against(plan)}
 
 

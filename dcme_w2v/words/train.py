@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from dcme_w2v.cluster.engine import ClusterOptions
 from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
 from dcme_w2v.formats.corpus import is_corpus_path
@@ -18,6 +17,7 @@ from dcme_w2v.formats.sentences import Sentence, Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
+    ClusterOptions,
     FileOptions,
     HoldoutOptions,
     OutputOptions,
@@ -26,7 +26,7 @@ from dcme_w2v.options import (
     TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.training.progress import ProgressUpdate, reporting_to
+from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 from dcme_w2v.words import run
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
@@ -34,6 +34,7 @@ from dcme_w2v.words.presets import PRESETS, PresetOptions, preset_values
 from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
+TrainFunction = Callable[[TrainJob, VocabularyOptions, TrainOptions, Reporter], Vectors]
 Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
            HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
@@ -117,6 +118,16 @@ def train(
       ...
     dcme_w2v.errors.UsageError: dim=0: must be at least 1
     """
+    return train_by(run.train, corpus, progress, options)
+
+
+def train_by(
+    train_job: TrainFunction,
+    corpus: Corpus,
+    progress: bool | Callable[[ProgressUpdate], object],
+    options: dict[str, Any],
+) -> Vectors:
+    """Make a job of the arguments of `train`, and train it by the given function."""
     _check_names(options)
     given = {name: _plain(name, value) for name, value in options.items()}
     objects = {name: given.pop(name, None) for name in ("read_vocab", "init", "init_context")}
@@ -140,7 +151,7 @@ def train(
     job = TrainJob(paths, **files)
     with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
         try:
-            return run.train(job, made[VocabularyOptions], made[TrainOptions], reporter)
+            return train_job(job, made[VocabularyOptions], made[TrainOptions], reporter)
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise

@@ -19,7 +19,6 @@ from dcme_w2v import __version__
 from dcme_w2v.classify import model as classify
 from dcme_w2v.classify.model import COLUMNS, Classifier
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
-from dcme_w2v.cluster.mixing import by_counts
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
@@ -27,6 +26,7 @@ from dcme_w2v.formats.model_folder import kind_of_model
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.numeric.weighted_mean import mean_by_counts
 from dcme_w2v.words import tables
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.sidecars import MANIFEST, is_manifest, read_with, written_with
@@ -207,7 +207,7 @@ def _merged(
     nowhere = np.sum(counts, axis=0) == 0
     for rows in blocks_of_rows(len(merged)):
         weights = [np.where(nowhere[rows], 1, one[rows]) for one in counts]
-        merged[rows] = by_counts(parts[0][rows], [one[rows] for one in parts], weights)
+        merged[rows] = mean_by_counts(parts[0][rows], [one[rows] for one in parts], weights)
     return merged
 
 

@@ -1,7 +1,7 @@
-"""Tasks on Dask: the only module that imports it, and only when a cluster is opened.
+"""`DaskExecutor` runs tasks on Dask workers; the only module that imports Dask.
 
-Nothing is scattered, since Dask cannot compute scattered data again when its worker is lost: every
-value is that of a task. Called by `dcme_w2v.cluster.engine.open_cluster`.
+Every value is the result of a task and nothing is scattered: Dask recomputes the results of a lost
+worker, but not scattered data.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from dask.sizeof import sizeof
 from distributed.scheduler import KilledWorker
 
 from dcme_w2v import __version__
-from dcme_w2v.cluster.engine import Cluster, Handle, run_task
 from dcme_w2v.errors import ClusterError, DcmeError
 from dcme_w2v.files.folders import scratch_folder
+from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
 
 WORKER_SECONDS = 60.0  # that the first worker of a cluster may take
 CONNECT_SECONDS = 10.0
 POLL_SECONDS, LOOK_SECONDS, ASK_SECONDS = 0.1, 0.5, 5.0
-SLOW = 3.0  # a task that takes so many times as long as the others gets a twin
-SLOW_SECONDS = 1.0
 OVER = ("finished", "error", "cancelled")  # a future that is lost is computed again
 LOOPBACK = "127.0.0.1"
 SCRATCH = "dcme-w2v-cluster-"  # start of the name of the folder that workers write to
@@ -60,37 +58,26 @@ KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC
 Versions = tuple[str, str, str]
 
 
-class _Task(Handle):
-    """A future, and until it was waited for, what is needed to run it a second time.
+class _Task(Future):
+    """A future of Dask, its label, and the worker that has its value."""
 
-    No longer: the arguments have handles, theirs have others, and all rounds would stay in memory.
-    """
-
-    def __init__(self, future: Any, label: str, function: Any, args: Sequence[Any]) -> None:
-        self.future, self.label, self.function = future, label, function
-        self.args: Sequence[Any] | None = args
+    def __init__(self, future: Any, label: str) -> None:
+        self.future, self.label = future, label
         self.worker: str | None = None
-        self.twin: Any = None
 
     @property
     def is_over(self) -> bool:
-        if self.twin is not None and self.twin.status == "finished" != self.future.status:
-            self.future, self.twin = self.twin, self.future
-        over = self.future.status in OVER
-        if self.twin is not None and over:
-            self.twin.cancel()
-            self.twin = None
-        return over
+        return self.future.status in OVER
 
 
-class DaskCluster(Cluster):
+class DaskExecutor(Executor):
     """Workers that a Dask scheduler has.
 
     Parameters
     ----------
     client : distributed.Client
     reporter, watch
-        See `Cluster`.
+        See `Executor`.
     """
 
     def __init__(
@@ -116,63 +103,47 @@ class DaskCluster(Cluster):
         function: Callable[..., Any],
         *args: Any,
         label: str = "",
-        near: Handle | int | None = None,
-        again: Sequence[Any] | None = None,
-    ) -> Handle:
+        worker_hint: Future | int | None = None,
+    ) -> Future:
         """Submit a task."""
-        worker = near.worker if isinstance(near, _Task) else None
-        if isinstance(near, int) and self._known:
-            worker = sorted(self._known)[near % len(self._known)]
-        future = self._submit(function, label, args, worker)
-        task = _Task(future, label, function, args if again is None else again)
+        worker = worker_hint.worker if isinstance(worker_hint, _Task) else None
+        if isinstance(worker_hint, int) and self._known:
+            worker = sorted(self._known)[worker_hint % len(self._known)]
+        key = f"{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+        self._labels[key] = label
+        self._bytes_given += sizeof([one for one in args if not isinstance(one, Future)])
+        pinned = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        future = self._client.submit(
+            _run, function, label, *map(_future, args), key=key, pure=False, **pinned
+        )
+        task = _Task(future, label)
         self._tasks.add(task)
         return task
 
-    def _submit(
-        self, function: Callable[..., Any], label: str, args: Sequence[Any], worker: str | None
-    ) -> Any:
-        key = f"{function.__name__.strip('_')}-{uuid.uuid4().hex}"
-        self._labels[key] = label
-        self._bytes_given += sizeof([one for one in args if not isinstance(one, Handle)])
-        pinned = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        return self._client.submit(
-            _run, function, label, *map(_future, args), key=key, pure=False, **pinned
-        )
-
-    def wait(self, handles: Sequence[Handle], twins: bool = False) -> None:
-        """Wait until all values are there."""
-        tasks = [one for one in handles if isinstance(one, _Task)]
-        begun, last, before = time.monotonic(), time.monotonic(), 0
+    def wait(self, futures: Sequence[Future]) -> None:
+        """Wait until all values are computed."""
+        tasks = [one for one in futures if isinstance(one, _Task)]
         while True:
             pending = [one for one in tasks if not one.is_over]
             self._raise_errors(tasks)
             if not pending:
                 break
-            over, now = len(tasks) - len(pending), time.monotonic()
-            if over > before:
-                before, last = over, now
-            if twins and over:
-                usual = (last - begun) / -(-over // max(1, len(self._known)))
-                if now - last > max((SLOW - 1) * usual, SLOW_SECONDS):
-                    self._run_again([one for one in pending if one.twin is None])
-            self._look(now)
+            self._look(time.monotonic())
             self.watch()
             self._pause(pending)
-        for one in tasks:
-            one.args = None
         self._locate(tasks)
 
     def _pause(self, tasks: Sequence[_Task]) -> None:
         """Return when all tasks are over, or a tenth of a second has passed."""
         with contextlib.suppress(Exception):  # a lost scheduler: see `_look`
-            self._client.sync(_settled, self._client, [one.twin or one.future for one in tasks])
+            self._client.sync(_settled, self._client, [one.future for one in tasks])
 
-    def result(self, handle: Handle) -> Any:
+    def result(self, future: Future) -> Any:
         """Wait for a value and fetch it."""
-        self.wait([handle])
-        assert isinstance(handle, _Task)
+        self.wait([future])
+        assert isinstance(future, _Task)
         try:
-            return handle.future.result()
+            return future.future.result()
         except (distributed.CancelledError, OSError) as error:
             raise self._gone() from error
 
@@ -188,7 +159,7 @@ class DaskCluster(Cluster):
         return {"workers": len(self._known), "lost_workers": self._lost, "bytes_sent": sent}
 
     def cancel(self) -> None:
-        """Cancel all tasks that anyone has a handle of and that are not over."""
+        """Cancel all tasks that are referenced and not over."""
         futures = [one.future for one in self._tasks if not one.is_over]
         with contextlib.suppress(Exception):
             self._client.cancel(futures, force=True)
@@ -254,14 +225,6 @@ class DaskCluster(Cluster):
 
     def _gone(self) -> ClusterError:
         return ClusterError("the scheduler of the cluster is lost: restart it")
-
-    def _run_again(self, tasks: Sequence[_Task]) -> None:
-        """Submit twins of tasks to workers that have nothing to do."""
-        running = self._client.processing()
-        idle = [worker for worker, keys in running.items() if not keys]
-        for task, worker in zip(tasks, idle, strict=False):
-            assert task.args is not None  # it is waited for
-            task.twin = self._submit(task.function, task.label, task.args, worker)
 
     def _locate(self, tasks: Sequence[_Task]) -> None:
         """Note which worker has each value, so that others can be computed near it."""
@@ -338,23 +301,20 @@ def opened(
     target: str | None,
     reporter: Reporter,
     watch: Callable[[], None] | None,
-    dashboard: bool,
-) -> Iterator[DaskCluster]:
+) -> Iterator[DaskExecutor]:
     """Connect to the scheduler `target`, or start `local` workers here; see `open_cluster`."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
         stack.callback(logging.getLogger("distributed").setLevel, _quiet_logs())
-        started, security = None, None
+        security = None
         if local:
             security = _security(reporter)
-            started = stack.enter_context(_started(local, dashboard, security))
+            started = stack.enter_context(_started(local, security))
             target = started.scheduler_address
         client = stack.enter_context(_client(address, target, security))
         if local:
             client.register_plugin(_Own())
-        if dashboard and started is not None:
-            reporter.message(f"dashboard: {started.dashboard_link}")
-        cluster = DaskCluster(client, reporter, watch)
+        cluster = DaskExecutor(client, reporter, watch)
         cluster.check_versions()
         try:
             yield cluster
@@ -383,7 +343,7 @@ def _security(reporter: Reporter) -> Any:
 
 
 @contextlib.contextmanager
-def _started(workers: int, dashboard: bool, security: Any) -> Iterator[Any]:
+def _started(workers: int, security: Any) -> Iterator[Any]:
     """Start worker processes that listen on the loopback interface only and die with this one."""
     try:
         with (
@@ -396,7 +356,7 @@ def _started(workers: int, dashboard: bool, security: Any) -> Iterator[Any]:
                 host=LOOPBACK,
                 security=security,
                 dashboard_address=f"{LOOPBACK}:0",
-                scheduler_kwargs={"dashboard": dashboard},
+                scheduler_kwargs={"dashboard": False},
                 memory_limit=0,  # no spilling to disk, and no killing below the system's limit
                 local_directory=folder,
                 silence_logs=logging.CRITICAL,

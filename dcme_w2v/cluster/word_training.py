@@ -1,0 +1,422 @@
+"""Training of word vectors on a cluster; `dcme_w2v.words.run` trains them on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.cluster.address import local_workers, open_cluster
+from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder, blocks_in
+from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
+from dcme_w2v.cluster.shards import check_files, count, cut
+from dcme_w2v.cluster.start import check_init, rows_of
+from dcme_w2v.cluster.words import (
+    DONE,
+    TABLES,
+    Plan,
+    check_mixed,
+    rate_at,
+    resolved_for,
+    rounds_of,
+    warning_of,
+)
+from dcme_w2v.cluster.words_work import WordsWork, figures_of
+from dcme_w2v.errors import DcmeError, DivergedError, FormatError, UsageError
+from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
+from dcme_w2v.training.checkpoint_folder import (
+    Checkpoint,
+    CheckpointFolder,
+    find_checkpoint,
+    open_folder,
+)
+from dcme_w2v.training.executor import Executor, Future
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.task import Fingerprint, hash_of
+from dcme_w2v.training.trainer import Progress
+from dcme_w2v.words import run
+from dcme_w2v.words.classes import check_classes
+from dcme_w2v.words.defaults import vectors_of
+from dcme_w2v.words.job import TrainJob, check_new_words, paths_of
+from dcme_w2v.words.likelihood import Neighbours
+from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
+from dcme_w2v.words.neighbour_classes import NeighbourClasses
+from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against
+from dcme_w2v.words.subwords import Subwords
+from dcme_w2v.words.vectors import Vectors
+
+KIND = "words on a cluster"
+FETCH_SECONDS = 20  # after a signal, for the tables so far
+WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
+
+
+@dataclass
+class Trained:
+    """Tables that were learned, as `dcme_w2v.words.run` saves them."""
+
+    options: TrainOptions
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    kernels: str
+    subwords: Subwords | None = None
+    neighbours: Neighbours | None = None  # never: word order is not supported
+    classes: NeighbourClasses | None = None
+
+
+def train(
+    job: TrainJob,
+    vocabulary: VocabularyOptions,
+    options: TrainOptions,
+    reporter: Reporter,
+    signals: AbstractContextManager[ReceivedSignal] | None = None,
+) -> Vectors:
+    """Train word vectors on a cluster and write them; see `dcme_w2v.words.run.train`.
+
+    `job.cluster` and `job.rounds` say where and how. The number of workers does not change the
+    vectors; with one shard, a round an epoch and one thread they are those of one machine.
+
+    Raises
+    ------
+    ClusterError
+        The cluster cannot be reached, or a task ended its workers.
+    """
+    start = time.monotonic()
+    found = find_checkpoint(job.checkpoints, KIND)
+    job, options = _checked(job, options, found)
+    assert job.cluster.cluster is not None
+    with (
+        signals or contextlib.nullcontext(ReceivedSignal()) as received,
+        open_folder(job.checkpoints) as folder,
+    ):
+        session = _Session(job, vocabulary, reporter, received, folder, found)
+        with open_cluster(job.cluster.cluster, reporter, session.check_signals) as executor:
+            try:
+                trained = session.train(executor, options)
+            except Interrupted as error:
+                raise session.interrupted(error.exit_code) from None
+        run.check_trained(session.progress())
+        run.save_results(job, trained, session.corpus)
+        return session.finish(trained, start)
+
+
+def dry_run(
+    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
+) -> dict[str, Any]:
+    """Read the corpus on this machine and return the resources that training requires.
+
+    Returns
+    -------
+    dict
+        The figures of `dcme_w2v.words.run.dry_run`, and `shards`, `rounds`, `tokens_a_round` of a
+        shard, `bytes_a_round` that all workers together send, and `worker_memory_bytes`.
+    """
+    assert job.cluster.cluster is not None
+    check_files(job.cluster.cluster, job.corpus)
+    check_mixed(options)
+    local = local_workers(job.cluster.cluster)
+    if job.cluster.shards is None and local is None:
+        raise UsageError(f"--cluster={job.cluster.cluster}: --dry-run requires --shards, too")
+    shards = job.cluster.shards or max(1, local or 0)
+    if options.threads is None:
+        options = dataclasses.replace(options, threads=1)  # of each worker
+    plan = run.dry_run(job, vocabulary, options, reporter)
+    rounds = rounds_of(job.rounds.rounds, options.epochs, plan["tokens"], shards)
+    if warning := warning_of(shards, rounds):
+        reporter.message(warning)
+    tables = len(TABLES) * 4 * plan["vocabulary"] * options.dim
+    return {
+        **plan,
+        "shards": shards,
+        "rounds": rounds,
+        "tokens_a_round": round(plan["tokens"] * options.epochs / rounds / shards),
+        "bytes_a_round": 2 * (shards - 1) * tables,
+        "worker_memory_bytes": WORKER_TABLES * tables + round(4 * plan["tokens"] / shards),
+    }
+
+
+def _checked(
+    job: TrainJob, options: TrainOptions, found: Checkpoint | None
+) -> tuple[TrainJob, TrainOptions]:
+    """Check files and options before anything is started."""
+    assert job.cluster.cluster is not None
+    check_files(job.cluster.cluster, job.corpus)
+    paths_of(job).check()
+    check_mixed(options)
+    flag = f"--cluster={job.cluster.cluster}"
+    if job.sentences is not None:
+        raise UsageError(f"{flag}: workers read the corpus from files; give paths")
+    if job.holdout is not None:
+        raise UsageError("--holdout: is not supported with --cluster; remove it")
+    check_new_words(job)
+    check_init(job)
+    if job.new_words.unk is not None:
+        raise UsageError("--unk: is not supported with --cluster; remove it")
+    if job.subwords.subwords is not None:
+        raise UsageError("--subwords: is not supported with --cluster; remove it")
+    if found is not None:
+        if job.checkpoints.folder != job.checkpoints.resume:
+            raise UsageError("--checkpoint: must be the folder of --resume with --cluster")
+        options = found.with_run_values(options, "sample", "lr", "min_lr")
+        cluster = found.with_run_values(job.cluster, "shards")
+        job = dataclasses.replace(
+            job, cluster=cluster, rounds=found.with_run_values(job.rounds, "rounds")
+        )
+    rounds_of(job.rounds.rounds, options.epochs, 0, job.cluster.shards or 1)  # or raise
+    job = run.with_counts(job)
+    vectors = vectors_of(job.vectors, options, job.output_context)
+    if options.threads is None:
+        options = dataclasses.replace(options, threads=1)
+    return dataclasses.replace(job, vectors=vectors), options
+
+
+def _blocks_of(found: Checkpoint, words: int) -> tuple[Block, ...]:
+    """Return the blocks of a checkpoint, which cover both tables."""
+    blocks = blocks_in(found)
+    for table in TABLES:
+        rows = [block.rows for block in blocks if block.table == table]
+        if [*(one.start for one in rows), words] != [0, *(one.stop for one in rows)]:
+            raise UsageError(
+                f"{found.folder}: was trained on another corpus or vocabulary than one of "
+                f"{words:,} words: give the same, or start a new run without --resume"
+            )
+    return blocks
+
+
+class _Session:
+    """One run: what has been read and done so far."""
+
+    def __init__(
+        self,
+        job: TrainJob,
+        vocabulary: VocabularyOptions,
+        reporter: Reporter,
+        received: ReceivedSignal,
+        folder: CheckpointFolder | None,
+        found: Checkpoint | None,
+    ) -> None:
+        self.job, self.vocabulary, self.reporter = job, vocabulary, reporter
+        self.received, self.folder, self.found = received, folder, found
+        self.done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None, "kernels": ""}
+        self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
+        self.rounds: RoundFolder | None = None
+        self.tables: Tables | None = None  # of the last round
+        self.deadline = 0.0  # before which signals are not handled
+        self.corpus: EncodedCorpus
+        self.plan: Plan
+
+    # ---- signals ----
+
+    def check_signals(self) -> None:
+        """Raise `Interrupted` if a signal has come."""
+        number = self.received.number
+        if number is not None and time.monotonic() > self.deadline:
+            raise Interrupted("", number)
+
+    def interrupted(self, code: int) -> Interrupted:
+        """Save what there is and return the error of a signal."""
+        self.deadline = time.monotonic() + FETCH_SECONDS  # the cluster is used once more
+        said = f"stopped by {self.received.name} in round {self.round + 1}: "
+        if self.folder is not None and self.folder.generations():
+            said += f"the state is in {self.folder.path}; resume with --resume={self.folder.path}"
+        else:
+            said += self._partial() or "nothing saved"
+        return Interrupted(said, code - 128)
+
+    def _partial(self) -> str | None:
+        """Save the vectors of the last round beside the outputs."""
+        if self.tables is None:
+            return None
+        with contextlib.suppress(DcmeError):
+            written = run.save_results(self.job, self._trained(), self.corpus, suffix=PARTIAL)
+            return f"the vectors so far are in {' and '.join(written)}" if written else None
+        return None
+
+    # ---- training ----
+
+    def train(self, executor: Executor, options: TrainOptions) -> Trained:
+        """Read the corpus and train all rounds."""
+        shards = self.job.cluster.shards or max(1, executor.workers)
+        parts = cut(self.job.corpus, shards, self.vocabulary)
+        known = self.job.read_vocab
+        known = Vocabulary.load(known) if isinstance(known, str) else known
+        self.reporter.stage("reading", None, "bytes")
+        counted = count(executor, parts, self.vocabulary, known)
+        check_classes(self.job.classes, len(counted.vocabulary))
+        options = resolved_for(options, len(counted.vocabulary), shards)
+        rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
+        if warning := warning_of(shards, rounds):
+            self.reporter.message(warning)
+        self.plan = Plan(options, shards, rounds)
+        words = len(counted.vocabulary)
+        shapes = dict.fromkeys(TABLES, (words, options.dim))
+        work = WordsWork(
+            plan=self.plan, totals=self.plan.totals(counted.vocabulary.counts), parts=parts,
+            vocabulary=self.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
+            words=words, shards=shards,
+            blocks=_blocks_of(self.found, words)
+            if self.found
+            else blocks_of(shapes, executor.workers),
+        )  # fmt: skip
+        data = shards_of(executor, work, counted.handle)
+        fingerprint = self._read(executor, counted, data)
+        self.rounds = self._prepare(work, fingerprint)
+        self.reporter.stage("training", counted.tokens * options.epochs, "words")
+        try:
+            self.tables = run_rounds(
+                executor, work, rounds, first=self.round, saved=self._saved(), data=data,
+                shared=counted.handle, account=self._account, end_round=self._end_round,
+                folder=self.rounds, start=self._start(executor, work, counted.handle),
+            )  # fmt: skip
+        except DivergedError as error:
+            raise DivergedError(f"{error.message}{self._last_state()}") from error
+        self.figures |= {"shards": shards, "rounds": rounds, "mix": self.job.rounds.mix}
+        self.figures |= executor.figures()
+        return self._trained()
+
+    def _read(self, executor: Executor, counted: CountedCorpus, data: list[Future]) -> Fingerprint:
+        """Let the shards be encoded; return what distinguishes the text."""
+        given = self.job.read_vocab is not None
+        figures = [executor.submit(figures_of, one, given, worker_hint=one) for one in data]
+        executor.wait(figures)
+        found = [executor.result(one) for one in figures]
+        words = counted.vocabulary
+        counts = np.sum([one["counts"] for one in found], axis=0) if given else words.counts
+        ids = sum(one["ids"] for one in found)
+        fields = {
+            item.name: getattr(counted, item.name) for item in dataclasses.fields(CountedCorpus)
+        }
+        empty = np.zeros(0, dtype=np.uint32)
+        self.corpus = EncodedCorpus(
+            **{**fields, "out_of_vocabulary": counted.tokens - ids}, ids=empty, counts=counts,
+            lines=sum(one["lines"] for one in found), held_out=empty, held_out_tokens=0,
+            held_out_lines=0,
+        )  # fmt: skip
+        self.reporter.message(corpus_line(self.corpus))
+        for place in counted.truncated:
+            self.reporter.message(f"warning: {place}: read up to there")
+        hashes = [one["hash"] for one in found]
+        vocabulary = hash_of((words.text, words.offsets, words.counts))
+        return Fingerprint(
+            {"ids": " ".join(hashes), "vocabulary": vocabulary},
+            f"{counted.tokens:,} tokens and {len(words):,} words of "
+            f"{', '.join(self.job.corpus[:3])}",
+        )
+
+    def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> RoundFolder | None:
+        """Check memory and disk, save the vocabulary, and resume; return where rounds are saved."""
+        options, job = self.plan.options, self.job
+        resources = needs(job, self.corpus, options)
+        if refused := reason_against(resources):
+            raise refused
+        self.reporter.message(plan_line(resources))
+        if job.save_vocab:
+            self.corpus.vocabulary.save(job.save_vocab)
+        named = {
+            **dataclasses.asdict(self.vocabulary), **dataclasses.asdict(options),
+            "shards": work.shards, "rounds": self.plan.rounds, "mix": work.rule,
+        }  # fmt: skip
+        if self.found is not None:
+            self.found.check_options(named, ("threads",) if options.deterministic else ())
+            self.found.check_data(fingerprint)
+            self.round = self.found.record["position"]["epoch"]
+            self._take_notes(self.found)
+            self.reporter.message(f"resuming {self.found.folder}, in round {self.round + 1}")
+        if self.folder is None:
+            return None
+        return RoundFolder(self.folder, KIND, named, fingerprint, work.blocks)
+
+    def _take_notes(self, found: Checkpoint) -> None:
+        try:
+            notes = found.record["notes"]
+            self.seconds = float(notes["seconds"])
+            self.done = {name: notes["done"][name] for name in self.done}
+            counts = [int(self.done[name]) for name in DONE]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{found.folder}: its notes are corrupt; remove it") from error
+        if not 0 <= self.round <= self.plan.rounds or min(counts) < 0:
+            raise FormatError(f"{found.folder}: is of round {self.round}; remove it")
+
+    def _saved(self) -> RoundFiles | None:
+        """Return the tables that the run is resumed from."""
+        if self.found is None:
+            return None
+        return RoundFiles(str(self.found.folder.parent.absolute()))
+
+    def _start(
+        self, executor: Executor, work: WordsWork, vocabulary: Future
+    ) -> list[Future] | None:
+        """Let workers read the tables of --init."""
+        init, context = self.job.init, self.job.init_context
+        if init is None or self.found is not None:
+            return None
+        return [
+            executor.submit(
+                rows_of, block, self.plan.options, init, context, vocabulary, label="--init"
+            )
+            for block in work.blocks
+        ]
+
+    def _account(self, number: int, notes: list[dict[str, Any]]) -> None:
+        """Add up what the shards have done in a round, before its checkpoint."""
+        for name in DONE:
+            self.done[name] += sum(note[name] for note in notes)
+        some = [note for note in notes if note["loss"] is not None]
+        trained = sum(note["trained"] for note in some)
+        loss = sum(note["loss"] * note["trained"] for note in some)
+        self.done["loss"] = loss / trained if trained else None
+        self.done["kernels"] = notes[0].get("kernels", self.done["kernels"])
+        if self.rounds is not None:
+            self.rounds.notes |= {"done": self.done, "seconds": self.seconds}
+
+    def _end_round(self, record: RoundRecord, tables: Tables) -> None:
+        """Report a round."""
+        self.round, self.tables = record.round, tables
+        self.seconds += record.seconds
+        progress = self.progress()
+        total = self.corpus.tokens * self.plan.options.epochs
+        share = self.round / self.plan.rounds
+        self.reporter.advance(int(total * share), loss=progress.loss, lr=progress.lr)
+        figures = {"seconds": round(record.seconds, 3), "loss": progress.loss, "lr": progress.lr}
+        more = {"slowest": record.slowest, "median": record.median, "bytes": record.bytes}
+        self.reporter.epoch({"round": record.round, **figures, **more})
+
+    def _last_state(self) -> str:
+        if self.folder is None:
+            return "; no state was saved, --checkpoint=FOLDER would"
+        generations = self.folder.generations()
+        return f"; the last good state is {generations[-1]}" if generations else ""
+
+    def progress(self) -> Progress:
+        """Return what was done in all rounds."""
+        rate = rate_at(self.plan.options, self.round / self.plan.rounds)
+        loss = float("nan") if self.done["loss"] is None else self.done["loss"]
+        counts = {name: self.done[name] for name in DONE}
+        return Progress(**counts, loss=loss, lr=rate)
+
+    def _trained(self) -> Trained:
+        assert self.tables is not None
+        input, output = (self.tables.get(name) for name in TABLES)
+        return Trained(self.plan.options, input, output, self.done["kernels"])
+
+    def finish(self, trained: Trained, start: float) -> Vectors:
+        """Write the manifest and return the vectors."""
+        job = self.job
+        seconds = Seconds(self.corpus.seconds, self.seconds, time.monotonic() - start)
+        manifest = run.manifest_for(
+            job, self.vocabulary, self.corpus, trained, self.progress(), seconds, None
+        )
+        manifest["cluster"] = self.figures
+        if job.output is not None:
+            beside = sidecars_of(job.output, job.output_context, job.save_vocab)
+            write_manifest({**manifest, **beside}, job.output)
+        return run.as_vectors(job, trained, self.corpus.vocabulary, manifest)
