@@ -61,3 +61,9 @@ def test_each_source_is_compiled_once_for_the_target(tmp_path, target, special):
         (call,) = (line for line in calls if f"-c {source.relative_to(ROOT)} " in line)
         assert ("-mavx2" in call) == (special and source.stem == "avx2")
         assert ("-mavx512f" in call) == (special and source.stem == "avx512")
+
+
+def test_suppressed_races_are_in_sources_that_exist():
+    text = (ROOT / "tests" / "tsan.supp").read_text(encoding="utf-8")
+    named = re.findall(r"^race:(csrc/\S+)$", text, flags=re.M)
+    assert named and not [name for name in named if not (ROOT / name).exists()]

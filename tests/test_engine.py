@@ -3,6 +3,8 @@
 tests/c/test_resume.c does so for every objective.
 """
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import random as random_matrix
@@ -83,3 +85,12 @@ def test_rows_that_are_not_finite_are_found_by_their_numbers():
 def test_a_run_without_data_is_an_error():
     with pytest.raises(TypeError):
         Run()
+
+
+def test_views_of_the_state_keep_the_run_open():
+    run = trainer()._core
+    before = sys.getrefcount(run)
+    views = run.state()
+    assert sys.getrefcount(run) > before
+    views.clear()
+    assert sys.getrefcount(run) == before

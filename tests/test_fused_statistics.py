@@ -251,3 +251,13 @@ def test_only_selected_features_are_summed(keep):
     assert len(passes) <= 2
     if keep <= 5:
         assert len(found.counts) < FEATURES / 2
+
+
+def test_the_environment_chooses_the_kernels(monkeypatch):
+    rows, log_p = rows_and_probabilities()
+    whole = counted(rows, log_p)
+    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
+    assert same(counted(rows, log_p), whole)
+    monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
+    with pytest.raises(UsageError, match="mmx"):
+        counted(rows, log_p)

@@ -259,3 +259,13 @@ def test_token_ids():
     assert known == [0, -1, 2, 1, 1, -1, -1, -1, 0]
     assert len(numbering.batch([])) == 0
     assert [len(batch) for batch in numbering.batches([b"a"] * 600)] == [256, 256, 88]
+
+
+def test_the_environment_chooses_the_kernels(monkeypatch):
+    model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
+    rows = transform(model, make_texts()).toarray()
+    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
+    np.testing.assert_allclose(transform(model, make_texts()).toarray(), rows, atol=1e-6)
+    monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
+    with pytest.raises(UsageError, match="mmx"):
+        transform(model, make_texts())

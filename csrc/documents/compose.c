@@ -1,22 +1,19 @@
 /* Documents as sums of their words' vectors, a part for each topic. */
 #include "documents/documents.h"
 
-#include "kernels/kernels.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     const dcme_composition *words;
-    const dcme_kernels *kernels;
     float *row;      /* (topics, stride) */
     int32_t *counts; /* (words), zero between documents */
 } composer;
 
 static dcme_status start(composer *c, const dcme_composition *words, dcme_error *error) {
     int64_t size = words->topics * words->stride;
-    *c = (composer){.words = words, .kernels = dcme_kernels_choose(NULL)};
+    *c = (composer){.words = words};
     c->row = dcme_allocate(size, sizeof *c->row);
     c->counts = dcme_allocate_zeros(words->words, sizeof *c->counts);
     if (c->row && c->counts)
@@ -37,7 +34,7 @@ static void add(const composer *c, uint32_t id, int32_t count) {
     float weight = frequency * w->weights[id];
     const float *vector = w->vectors + id * w->stride;
     for (int64_t i = w->starts[id]; i < w->starts[id + 1]; i++)
-        c->kernels->axpy(c->row + w->topic[i] * w->stride, weight * w->share[i], vector, w->stride);
+        w->kernels->axpy(c->row + w->topic[i] * w->stride, weight * w->share[i], vector, w->stride);
 }
 
 /* Compute the row of a document, and return 1 / length: 0 for a row of zeros. */

@@ -9,6 +9,7 @@
 #define DCME_DOCUMENTS_H
 
 #include "dcme.h"
+#include "kernels/kernels.h"
 
 /* What the words are. `vectors` has rows of `stride` numbers, dcme_stride(dim), padded with zeros.
  * The posteriors of word w are at starts[w] .. starts[w + 1] - 1. */
@@ -23,6 +24,7 @@ typedef struct {
     const int64_t *starts; /* (words + 1) */
     const int32_t *topic;  /* (starts[words]) */
     const float *share;    /* (starts[words]) */
+    const dcme_kernels *kernels;
 } dcme_composition;
 
 /* Some documents: the `ids` of document i are at starts[i] .. starts[i + 1] - 1. An id that is not

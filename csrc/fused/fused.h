@@ -46,6 +46,7 @@ typedef struct {
     int64_t *joint;      /* (height, classes); NULL: only counts */
     int64_t *counts;     /* (height) */
     int64_t *prior;      /* (classes) */
+    const dcme_kernels *kernels;
 } dcme_statistics;
 
 /* Add the documents from `begin` on. log_probabilities (count, classes) are of these documents;

@@ -37,7 +37,6 @@ typedef struct {
     dcme_handle handle;
     dcme_statistics sums; /* the caller's, or this thread's own */
     const dcme_sparse_rows *documents;
-    const dcme_kernels *kernels;
     const double *log_p;    /* of the piece; NULL: only counts */
     double least;           /* log of the cut */
     int64_t begin, count;   /* documents of the piece */
@@ -110,7 +109,7 @@ static void add_joint(const share *s, int64_t d, const part *n) {
     const int32_t *list = s->units.listed + d * t->classes;
     int64_t kept = s->units.kept[d];
     if (kept < 0)
-        s->kernels->add_products(t->joint, n->rows, n->x, n->count, p, t->classes);
+        t->kernels->add_products(t->joint, n->rows, n->x, n->count, p, t->classes);
     for (int64_t i = 0; kept > 0 && i < n->count; i++) {
         int64_t *restrict sums = t->joint + n->rows[i] * t->classes;
         for (int64_t k = 0; k < kept; k++)
@@ -343,7 +342,6 @@ dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_r
                                 double cut, int32_t threads, dcme_error *error) {
     share given = {.sums = *statistics,
                    .documents = documents,
-                   .kernels = dcme_kernels_choose(NULL),
                    .log_p = statistics->joint ? log_probabilities : NULL,
                    .least = log(cut),
                    .begin = begin,

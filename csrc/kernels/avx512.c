@@ -23,10 +23,16 @@ static inline void store_part(float *p, int64_t n, vec v) { _mm512_mask_storeu_p
 static inline vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
 static inline vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
-static inline float sum(vec v) { return _mm512_reduce_add_ps(v); }
-
 static inline __m256 fold(vec v) {
     return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+}
+
+/* In a fixed order, unlike _mm512_reduce_add_ps(). */
+static inline float sum(vec v) {
+    __m256 half = fold(v);
+    __m128 a = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    a = _mm_add_ps(a, _mm_movehl_ps(a, a));
+    return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
 static inline void sum2(float *p, vec a, vec b) {

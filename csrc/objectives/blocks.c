@@ -161,7 +161,7 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
     real offset = noise->offset ? noise->offset[word] : 0, step = classes ? classes->step : 0;
     int32_t odds[DCME_BLOCK_MAX] = {0};
     if (classes) {
-        const int8_t *left = classes->odds + word * 2 * classes->count;
+        const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
         const int8_t *right = left + classes->count;
         for (int t = 0; t < DCME_BLOCK_MAX; t++)
             odds[t] = left[me->left[t]] + right[me->right[t]];

@@ -14,9 +14,9 @@
  * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
  * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
  * sample of a target has the distribution q, and all rows but two are in the cache already.
- * A sample is reused some targets later with other samples; for negative sampling there is no loss
- * of quality, unlike for samples shared by a block of targets (docs/results/speed.md). For NCE
- * it costs 0.04 nats of likelihood or more: there all k samples are drawn for each target.
+ * A sample is reused some targets later with other samples; for negative sampling no loss
+ * of quality was measured, unlike for samples shared by a block of targets. For NCE the reuse
+ * costs 0.04 nats of likelihood or more: there all k samples are drawn for each target.
  */
 #include "objectives/noise.h"
 

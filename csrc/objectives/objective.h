@@ -29,7 +29,7 @@ static inline real dcme_class_score(const dcme_model *model, const dcme_instance
     if (!classes)
         return 0;
     const int8_t *odds = word == instance->target ? classes->own : classes->odds;
-    odds += word * 2 * classes->count;
+    odds += (int64_t)word * 2 * classes->count;
     return classes->step * (real)(odds[instance->left] + odds[classes->count + instance->right]);
 }
 
@@ -37,7 +37,8 @@ static inline void dcme_class_prefetch(const dcme_model *model, int32_t word, in
     const dcme_neighbour_classes *classes = model->classes;
     if (!classes)
         return;
-    const int8_t *odds = (is_target ? classes->own : classes->odds) + word * 2 * classes->count;
+    const int8_t *odds =
+        (is_target ? classes->own : classes->odds) + (int64_t)word * 2 * classes->count;
     for (int64_t i = 0; i < 2 * classes->count; i += 64)
         __builtin_prefetch(odds + i);
     __builtin_prefetch(odds + 2 * classes->count - 1); /* if they do not begin at a cache line */

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
+from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
@@ -27,15 +28,6 @@ cdef extern from "classify/options.h" nogil:
         double l2
         int32_t threads
         int64_t seed
-
-
-cdef extern from "kernels/kernels.h" nogil:
-    ctypedef struct dcme_kernels:
-        const char *name
-        double (*log_sum_exp)(const double *x, int64_t count) noexcept nogil
-
-    int64_t dcme_stride(int64_t dim)
-    const dcme_kernels *dcme_kernels_choose(const char *name)
 
 
 cdef extern from "classify/classify.h" nogil:
@@ -377,15 +369,6 @@ cdef class ClassCodes:
                                        &error)
         check(status, &error)
         return scored
-
-
-cdef const dcme_kernels *kernels_of(kernels) except NULL:
-    """Return the kernels of a name, of None the fastest."""
-    cdef bytes name = kernels.encode() if kernels else b""
-    cdef const dcme_kernels *found = dcme_kernels_choose(<const char *>name if name else NULL)
-    if found == NULL:
-        raise ValueError("no kernels of that name here")
-    return found
 
 
 def most_probable(const float[:, ::1] scores, int64_t classes, int32_t[:, ::1] best,

@@ -11,6 +11,7 @@ class Composer:
         share: NDArray[np.float32],
         topics: int,
         log_counts: bool = False,
+        kernels: str | None = None,
     ) -> None: ...
     def extremes(
         self, starts: NDArray[np.int64], ids: NDArray[np.uint32]

@@ -4,11 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
+from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
-
-
-cdef extern from "kernels/kernels.h" nogil:
-    int64_t dcme_stride(int64_t dim)
 
 
 cdef extern from "documents/documents.h" nogil:
@@ -25,6 +22,7 @@ cdef extern from "documents/documents.h" nogil:
         const int64_t *starts
         const int32_t *topic
         const float *share
+        const dcme_kernels *kernels
 
     ctypedef struct dcme_documents:
         int64_t count
@@ -67,7 +65,7 @@ cdef class Composer:
 
     def __init__(self, vectors, const float[::1] weights, const int64_t[::1] starts,
                  const int32_t[::1] topic, const float[::1] share, int64_t topics,
-                 bint log_counts=False):
+                 bint log_counts=False, kernels=None):
         cdef int64_t stride = dcme_stride(vectors.shape[1])
         cdef const float[:, ::1] rows
         if stride != vectors.shape[1] or not vectors.flags.c_contiguous:
@@ -87,6 +85,7 @@ cdef class Composer:
         self.words.starts = &starts[0]
         self.words.topic = &topic[0] if topic.shape[0] else NULL
         self.words.share = &share[0] if share.shape[0] else NULL
+        self.words.kernels = kernels_of(kernels)
         self.held = (padded, weights, starts, topic, share)
 
     @staticmethod

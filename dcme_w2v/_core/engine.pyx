@@ -2,10 +2,20 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
 from dcme_w2v._core.status cimport DCME_STOPPED, check, dcme_error, dcme_status
+
+
+class _Piece:
+    """Memory of a run as an array of bytes, which keeps the run alive."""
+
+    def __init__(self, run, uintptr_t address, int64_t size):
+        self.run = run
+        self.__array_interface__ = {
+            "version": 3, "data": (address, False), "shape": (size,), "typestr": "|u1"
+        }
 
 
 cdef class Run:
@@ -42,7 +52,7 @@ cdef class Run:
     def state(self):
         """Return the memory that the rest of the run depends on, as arrays of bytes.
 
-        They are views, to be read or written between epochs while the run is open. The tables that
+        They are views, to be read or written between epochs, which keep the run open. The tables that
         are learned belong to the caller and are not among them.
         """
         cdef dcme_state state = dcme_state(NULL, 0, 0)
@@ -55,8 +65,7 @@ cdef class Run:
             state.room, state.count = state.count, 0
             dcme_engine_state(self.engine, &state)
             return [
-                np.asarray(<uint8_t[:state.pieces[i].size]>state.pieces[i].bytes)
-                if state.pieces[i].size else np.empty(0, dtype=np.uint8)
+                np.asarray(_Piece(self, <uintptr_t>state.pieces[i].bytes, state.pieces[i].size))
                 for i in range(state.count)
             ]
         finally:

@@ -32,6 +32,7 @@ def add_statistics(
     prior: NDArray[np.int64],
     rows: NDArray[np.int32] | None,
     threads: int,
+    kernels: str | None = None,
 ) -> None: ...
 def pack_levels(
     starts: NDArray[np.int64],

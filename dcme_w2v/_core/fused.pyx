@@ -4,6 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
+from dcme_w2v._core.kernels cimport dcme_kernels, kernels_of
 from dcme_w2v._core.status cimport DCME_BAD_FORMAT, check, dcme_error, dcme_status
 
 
@@ -24,6 +25,7 @@ cdef extern from "fused/fused.h" nogil:
         int64_t *joint
         int64_t *counts
         int64_t *prior
+        const dcme_kernels *kernels
 
     dcme_status dcme_cluster_numbers(
         const double *numbers, const double *weights, int64_t n, int32_t count, int32_t pinned,
@@ -123,7 +125,8 @@ def assign_levels(const double[::1] numbers, const double[::1] weights,
 
 def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
                    const float[::1] values, int64_t width, log_probabilities, double cut,
-                   joint, int64_t[::1] counts, int64_t[::1] prior, rows, int32_t threads):
+                   joint, int64_t[::1] counts, int64_t[::1] prior, rows, int32_t threads,
+                   kernels=None):
     """Add documents (CSR, features ascending in each row) to sums; see csrc/fused/fused.h.
 
     `joint` is an ndarray of int64, shape (rows, classes), or None: then only `counts` are added to.
@@ -139,6 +142,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
     _check_rows(starts, features, values, width, threads)
     statistics.features, statistics.height = width, counts.shape[0]
     statistics.classes = classes
+    statistics.kernels = kernels_of(kernels)
     statistics.rows = NULL
     statistics.joint = NULL
     statistics.counts = &counts[0] if counts.shape[0] else NULL

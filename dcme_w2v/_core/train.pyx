@@ -5,6 +5,7 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
+from dcme_w2v._core.kernels cimport dcme_kernels_choose, dcme_row_stride
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
@@ -74,14 +75,6 @@ cdef extern from "train/train.h" nogil:
     void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, float *alpha)
     const char *dcme_trainer_kernels(const dcme_trainer *trainer)
     void dcme_trainer_close(dcme_trainer *trainer)
-
-
-cdef extern from "kernels/kernels.h" nogil:
-    ctypedef struct dcme_kernels:
-        const char *name
-
-    int64_t dcme_row_stride(int64_t items, int64_t dim)
-    const dcme_kernels *dcme_kernels_choose(const char *name)
 
 
 def row_stride(int64_t rows, int64_t dim):

@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.memory import require_memory
 
 UNIT = 65536
@@ -92,6 +93,7 @@ class Statistics:
             self.prior,
             self.rows,
             threads,
+            kernels_named(),
         )
         self.documents += matrix.shape[0]
         self.empty += int((np.diff(matrix.indptr) == 0).sum())

@@ -27,6 +27,7 @@ from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.scdv.bow import bag_rows, unit_rows
 from dcme_w2v.scdv.mixture import Mixture
@@ -131,6 +132,7 @@ class DocumentModel:
             self.posteriors.shares,
             self.posteriors.count,
             self.options.term_frequency == "log",
+            kernels_named(),
         )
 
     def transform(
