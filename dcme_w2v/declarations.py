@@ -1,9 +1,14 @@
 """How an option is declared and checked.
 
 An option is a field of a frozen dataclass, as in `dcme_w2v.options`: type, default, bounds, help
-text, spellings on the command line. The click option, ``--help``, the reference in the
-documentation, the manifest and the C struct of the same name are derived from it, so that they
-cannot disagree.
+text, heading of the help, conflicts with other options, earlier names. The click option,
+``--help``, the reference in the documentation, the manifest and the C struct of the same name are
+derived from it, so that they cannot disagree.
+
+    @dataclass(frozen=True)
+    class MixtureOptions(Checked, group="Model"):
+        components: int = option(60, "number of components", minimum=1)
+        centers: str | None = option(None, "file of the initial means", needs=("components",))
 """
 
 from __future__ import annotations
@@ -18,37 +23,74 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from dcme_w2v.errors import UnknownOptionError, UsageError, warn
 
 T = TypeVar("T")
+Conflict = tuple[str, str]  # what is wrong, and what to do
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What one option is, beside its name, type and default.
+    """An option, besides its name, type and default.
 
-    `only`, `needs` and `unless` are when it has an effect: all of these other options have one of
-    the values; one of them is given; none of them is. `sets` are the values of other options that
-    follow from one of its own; `usual` are the lowest and the highest value of a sensible number;
-    `bare` is the value of an option that is given without one on the command line.
-    See `warn_of_options`.
+    Attributes
+    ----------
+    help : str
+        One line for ``--help`` and the reference.
+    minimum, maximum, above : float, optional
+        Bounds: inclusive, inclusive, and an exclusive lower bound.
+    usual : (float, float), optional
+        The lowest and the highest sensible value; others cause a warning.
+    choices : tuple of str
+        The valid values; all values if empty.
+    metavar : str, optional
+        What the help calls the value.
+    bare : str, optional
+        The value of an option that is given without one on the command line.
+    short, word2vec : str, optional
+        A flag of one letter (``-o``), and the name in word2vec.c (``size``).
+    group : str, optional
+        Heading of the help, by default the heading of the dataclass.
+    advanced : bool
+        Shown by ``--help-all`` only.
+    only : mapping of str to tuple
+        The option has an effect only if each of these options has one of the values.
+    needs : tuple of str
+        The option has an effect only if at least one of these options is given.
+    unless : tuple of str
+        The option has no effect if one of these options is given.
+    strict : bool
+        Whether a conflict (`only`, `needs`, `unless`) is an error instead of a warning.
+    neutral : tuple
+        Values that never conflict, besides None, False and the default.
+    sets : mapping
+        Values of other options that follow from a value of this option.
+    former : tuple of str
+        Earlier names of the option, and in `former_values` of its values; both still work.
     """
 
     help: str
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
+    usual: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
-    word2vec: str | None = None
     metavar: str | None = None
+    bare: str | None = None
+    short: str | None = None
+    word2vec: str | None = None
+    group: str | None = None
+    advanced: bool = False
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
-    usual: tuple[float, float] | None = None
-    bare: str | None = None
+    strict: bool = False
+    neutral: tuple[Any, ...] = ()
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    former: tuple[str, ...] = ()
+    former_values: Mapping[str, str] = field(default_factory=dict)
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -61,9 +103,7 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
     help : str
         One line for ``--help`` and the reference.
     **declaration
-        The other fields of `Declaration`: `minimum` and `maximum` (inclusive), `above`
-        (exclusive lower bound), `choices`, `word2vec` (word2vec.c's spelling), `metavar`, and
-        `only`, `needs`, `unless`, `usual`, `bare`.
+        The other attributes of `Declaration`.
     """
     return field(default=default, metadata={"option": Declaration(help, **declaration)})
 
@@ -73,6 +113,11 @@ def declaration_of(item: dataclasses.Field[Any]) -> Declaration:
     declared = item.metadata["option"]
     assert isinstance(declared, Declaration)
     return declared
+
+
+def options_in(cls: type) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a dataclass that are options."""
+    return [item for item in dataclasses.fields(cls) if "option" in item.metadata]
 
 
 def flag_of(name: str) -> str:
@@ -99,15 +144,23 @@ def default_threads() -> int:
 
 
 class Checked:
-    """Base class that checks every field against its declaration.
+    """Base class that checks every option against its declaration.
 
-    Numbers, including numpy's, are converted to the declared Python type.
+    Numbers, including numpy's, are converted to the declared Python type, and former values to the
+    present ones.
     """
+
+    group: ClassVar[str] = "Other"  # heading of the help
+
+    def __init_subclass__(cls, group: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if group is not None:
+            cls.group = group
 
     def __post_init__(self) -> None:
         cls: type = type(self)
         kinds = types_of(cls)
-        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+        for item in options_in(cls):
             kind, optional = kinds[item.name]
             value = getattr(self, item.name)
             if value is None and optional:
@@ -118,7 +171,8 @@ class Checked:
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
         """Create options from a mapping; an unknown name is an error that suggests the nearest."""
-        check_names(values, [item.name for item in dataclasses.fields(cls)])  # type: ignore[arg-type]
+        values = renamed(values, [cls])
+        check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
 
@@ -131,8 +185,29 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
             raise UnknownOptionError(f"unknown option {name}{hint}")
 
 
+def former_names(classes: Iterable[type]) -> dict[str, str]:
+    """Return the earlier names of options, each with the present name."""
+    return {
+        old: item.name
+        for cls in classes
+        for item in options_in(cls)
+        for old in declaration_of(item).former
+    }
+
+
+def renamed(values: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+    """Return options with earlier names replaced by the present ones, with a warning."""
+    former = former_names(classes)
+    for old in former.keys() & values.keys():
+        warn(f"{flag_of(old)} is now called {flag_of(former[old])}")
+    return {former.get(name, name): value for name, value in values.items()}
+
+
 def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
+    if isinstance(value, str) and value in declared.former_values:
+        old, value = value, declared.former_values[value]
+        warn(f"{flag_of(name)}={old} is now called {flag_of(name)}={value}")
     shown = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
@@ -153,6 +228,32 @@ def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
     return value
 
 
+# ---- conflicts ----
+
+
+def check_conflicts(classes: Iterable[type], values: Mapping[str, Any]) -> None:
+    """Raise if an option conflicts with another one and its declaration is strict.
+
+    Parameters
+    ----------
+    classes : iterable of type
+        Dataclasses of options.
+    values : mapping
+        Options by name; missing ones have their defaults.
+
+    Raises
+    ------
+    UsageError
+        The message names both options and what to do.
+    """
+    items = _items(classes)
+    for item in items.values():
+        declared, value = declaration_of(item), values.get(item.name, item.default)
+        if declared.strict and _is_set(item, value):
+            for what, remedy in _conflicts(item, items, values):
+                raise UsageError(f"{_spelled(item.name, value)}: {what}; {remedy}")
+
+
 def warn_of_options(
     classes: Iterable[type], given: Iterable[str], values: Mapping[str, Any]
 ) -> None:
@@ -163,33 +264,56 @@ def warn_of_options(
     classes : iterable of type
         Dataclasses of options.
     given : iterable of str
-        The names of the options that somebody has given.
+        The names of the options that the user has given.
     values : mapping
         Options and other arguments by name: as given, or their defaults.
     """
-    names = set(given)
-    for cls in classes:
-        for item in dataclasses.fields(cls):
-            if item.name in names and values[item.name] is not None:
-                for message in _objections(item, values):
-                    warn(message)
+    items, names = _items(classes), set(given)
+    for name, item in items.items():
+        if name in names and values[name] is not None:
+            for message in _objections(item, items, values):
+                warn(message)
 
 
-def _objections(item: dataclasses.Field[Any], values: Mapping[str, Any]) -> Iterator[str]:
+def _items(classes: Iterable[type]) -> dict[str, dataclasses.Field[Any]]:
+    return {item.name: item for cls in classes for item in options_in(cls)}
+
+
+def _conflicts(
+    item: dataclasses.Field[Any],
+    items: Mapping[str, dataclasses.Field[Any]],
+    values: Mapping[str, Any],
+) -> Iterator[Conflict]:
+    """Yield why an option has no effect with the values of others, and what to do."""
+    declared = declaration_of(item)
+    for name, wanted in declared.only.items():
+        other = values.get(name, items[name].default if name in items else None)
+        if other is None or other in wanted:
+            continue
+        if name in items and any(_conflicts(items[name], items, values)):
+            continue  # the other option has no effect itself
+        meant = " or ".join(f"{flag_of(name)}={one}" for one in wanted)
+        yield f"has no effect with {_spelled(name, other)}", f"it is for {meant}"
+        return
+    if declared.needs and not any(_is_given(name, items, values) for name in declared.needs):
+        missing = " or ".join(map(flag_of, declared.needs))
+        yield f"has no effect without {missing}", f"give {missing}"
+    for name in declared.unless:
+        if _is_given(name, items, values):
+            yield f"has no effect with {flag_of(name)}", "remove one of them"
+
+
+def _objections(
+    item: dataclasses.Field[Any],
+    items: Mapping[str, dataclasses.Field[Any]],
+    values: Mapping[str, Any],
+) -> Iterator[str]:
     """Yield why an option has no effect with the values of others, or is unusual."""
     declared, flag, value = declaration_of(item), flag_of(item.name), values[item.name]
-    others = {name: values[name] for name in declared.only if name in values}
-    for name, other in others.items():
-        if other not in declared.only[name]:
-            wanted = " or ".join(f"{flag_of(name)}={one}" for one in declared.only[name])
-            yield f"{flag} has no effect with {flag_of(name)}={other}; it is for {wanted}"
-            return
-    if declared.needs and all(_is_absent(values.get(name)) for name in declared.needs):
-        wanted = " or ".join(map(flag_of, declared.needs))
-        yield f"{flag} has no effect without {wanted}"
-    for name in declared.unless:
-        if not _is_absent(values.get(name)):
-            yield f"{flag} has no effect with {flag_of(name)}"
+    if not declared.strict:  # otherwise an error, see `check_conflicts`
+        for what, remedy in _conflicts(item, items, values):
+            yield f"{flag} {what}" + (f"; {remedy}" if remedy.startswith("it is") else "")
+    value = declared.former_values.get(value, value) if isinstance(value, str) else value
     objective = declared.sets.get(value, {}).get("objective")
     if objective not in (None, values.get("objective")):
         yield (
@@ -202,8 +326,23 @@ def _objections(item: dataclasses.Field[Any], values: Mapping[str, Any]) -> Iter
             yield f"{flag}={value:g} is unusual: {low:g} to {high:g} is the sensible range"
 
 
-def _is_absent(value: Any) -> bool:
-    return value is None or value is False
+def _is_set(item: dataclasses.Field[Any], value: Any) -> bool:
+    """Return whether a value of an option can conflict with other options."""
+    return value not in (None, False, item.default, *declaration_of(item).neutral)
+
+
+def _is_given(
+    name: str, items: Mapping[str, dataclasses.Field[Any]], values: Mapping[str, Any]
+) -> bool:
+    value = values.get(name)
+    if name in items:
+        return _is_set(items[name], value)
+    return value is not None and value is not False
+
+
+def _spelled(name: str, value: Any) -> str:
+    """Return an option as messages have it: a switch without its value."""
+    return flag_of(name) if value is True else f"{flag_of(name)}={value}"
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
@@ -223,13 +362,14 @@ def threads_option(**declaration: Any) -> Any:
         "number of threads (default: the CPUs that this process may use)",
         minimum=1,
         maximum=1024,
+        group="Run",
         **declaration,
     )
 
 
 def seed_option() -> Any:
     """Declare the random seed."""
-    return option(1, "random seed", minimum=0, maximum=2**63 - 1)
+    return option(1, "random seed", minimum=0, maximum=2**63 - 1, group="Run")
 
 
 def encoding_errors_option() -> Any:
@@ -238,11 +378,16 @@ def encoding_errors_option() -> Any:
         "strict",
         "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
         choices=("strict", "replace", "skip"),
+        group="Input",
+        advanced=True,
     )
 
 
 def strict_option() -> Any:
     """Declare what happens to entries of folders that are not text."""
     return option(
-        False, "fail on dangling links, pipes and binary files in folders instead of skipping them"
+        False,
+        "fail on dangling links, pipes and binary files in folders instead of skipping them",
+        group="Input",
+        advanced=True,
     )

@@ -21,7 +21,7 @@ from dcme_w2v.errors import UsageError
 
 
 @dataclass(frozen=True)
-class VocabularyOptions(Checked):
+class VocabularyOptions(Checked, group="Input"):
     """Which words are kept, and how text is split into tokens."""
 
     min_count: int = option(
@@ -32,16 +32,20 @@ class VocabularyOptions(Checked):
     )
     encoding_errors: str = encoding_errors_option()
     allow_truncated: bool = option(
-        False, "read truncated compressed files as far as possible instead of failing"
+        False,
+        "read truncated compressed files as far as possible instead of failing",
+        advanced=True,
     )
     allow_binary: bool = option(
-        False, "read files with NUL bytes; --encoding-errors applies to tokens with NUL"
+        False,
+        "read files with NUL bytes; --encoding-errors applies to tokens with NUL",
+        advanced=True,
     )
     strict: bool = strict_option()
 
 
 @dataclass(frozen=True)
-class PhraseOptions(Checked):
+class PhraseOptions(Checked, group="Model"):
     """Which pairs of words are joined to phrases."""
 
     passes: int = option(
@@ -84,11 +88,13 @@ class PhraseOptions(Checked):
         minimum=0.001,
         maximum=1e6,
         unless=("read_table",),
+        advanced=True,
+        group="Run",
     )
 
 
 @dataclass(frozen=True)
-class TrainOptions(Checked):
+class TrainOptions(Checked, group="Model"):
     """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
 
     model: str = option(
@@ -101,6 +107,7 @@ class TrainOptions(Checked):
         "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy or "
         "hierarchical softmax",
         choices=("ns", "nce", "dcme", "hs"),
+        group="Objective",
     )
     dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
     window: int = option(
@@ -111,6 +118,7 @@ class TrainOptions(Checked):
         "shrink: random width up to --window; fixed: always --window; linear: weight decreases "
         "with distance",
         choices=("shrink", "fixed", "linear"),
+        advanced=True,
     )
     negative: int | None = option(
         None,
@@ -120,6 +128,7 @@ class TrainOptions(Checked):
         maximum=1000,
         word2vec="negative",
         only={"objective": ("ns", "nce", "dcme")},
+        group="Objective",
     )
     noise_power: float | None = option(
         None,
@@ -127,12 +136,16 @@ class TrainOptions(Checked):
         minimum=-2.0,
         maximum=2.0,
         only={"objective": ("ns", "nce", "dcme")},
+        advanced=True,
+        group="Objective",
     )
     prior: float | None = option(
         None,
         "adds X times log unigram(w) to each score (nce, dcme; default: 0; dcme: 1)",
         minimum=0.0,
         maximum=2.0,
+        advanced=True,
+        group="Objective",
     )
     clusters: int = option(
         20,
@@ -140,6 +153,8 @@ class TrainOptions(Checked):
         minimum=1,
         maximum=4096,
         only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
     )
     top_items: int = option(
         10,
@@ -147,18 +162,24 @@ class TrainOptions(Checked):
         minimum=0,
         maximum=4096,
         only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
     )
     beta: float = option(
         1.0,
         "update a cluster's centre after X times as many targets as there are words (dcme)",
         above=0.0,
         only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
     )
     dcme_update: str = option(
         "robust",
         "robust: bounded weights and noise samples; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
         only={"objective": ("dcme",)},
+        advanced=True,
+        group="Objective",
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float | None = option(
@@ -182,12 +203,14 @@ class TrainOptions(Checked):
         "final learning rate of the linear decay (default: lr / 10,000)",
         minimum=0.0,
         maximum=1000.0,
+        advanced=True,
     )
     input_rate: float | None = option(
         None,
         "learning-rate multiplier of the word vectors (default: depends on the objective)",
         above=0.0,
         maximum=1000.0,
+        advanced=True,
     )
     gradient: str | None = option(
         None,
@@ -195,11 +218,14 @@ class TrainOptions(Checked):
         "of context words (default: depends on the objective)",
         choices=("exact", "word2vec"),
         only={"model": ("cbow",)},
+        advanced=True,
+        group="Objective",
     )
     word_order: bool = option(
         False,
         "add two vectors to the context vector: of the word just before the target, and of the "
         "word just after it (cbow)",
+        advanced=True,
     )
     neighbor_classes: int = option(
         0,
@@ -207,6 +233,7 @@ class TrainOptions(Checked):
         "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
         minimum=0,
         maximum=255,
+        advanced=True,
     )
     block: int = option(
         1,
@@ -215,16 +242,19 @@ class TrainOptions(Checked):
         minimum=1,
         maximum=16,
         only={"model": ("cbow",), "objective": ("ns", "nce", "dcme")},
+        advanced=True,
     )
     threads: int | None = threads_option(word2vec="threads")
     seed: int = seed_option()
     deterministic: bool = option(
-        False, "bit-identical results for any --threads: all threads read, one trains"
+        False,
+        "bit-identical results for any --threads: all threads read, one trains",
+        group="Run",
     )
 
 
 @dataclass(frozen=True)
-class SubwordOptions(Checked):
+class SubwordOptions(Checked, group="Model"):
     """Character n-grams that words are made of; see `dcme_w2v.words.subwords`."""
 
     subwords: str | None = option(
@@ -239,6 +269,7 @@ class SubwordOptions(Checked):
         minimum=1,
         maximum=2**30,
         needs=("subwords",),
+        advanced=True,
     )
 
     def __post_init__(self) -> None:
@@ -260,7 +291,7 @@ class SubwordOptions(Checked):
 
 
 @dataclass(frozen=True)
-class FileOptions(Checked):
+class FileOptions(Checked, group="Output"):
     """The files that training reads and writes."""
 
     output: str | None = option(
@@ -268,45 +299,73 @@ class FileOptions(Checked):
         "write the word vectors to this file; - is stdout",
         word2vec="output",
         metavar="VECTORS",
+        short="-o",
     )
     output_context: str | None = option(
-        None, "write the context vectors (output embeddings) to this file", metavar="FILE"
+        None,
+        "write the context vectors (output embeddings) to this file",
+        metavar="FILE",
+        advanced=True,
     )
     output_tables: str | None = option(
         None,
         "write both tables, input and context vectors, to this folder, which --init starts from",
         metavar="FOLDER",
+        advanced=True,
     )
     output_fasttext: str | None = option(
         None,
         "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
         "gensim read, too",
         metavar="FILE",
+        advanced=True,
     )
     save_vocab: str | None = option(
-        None, 'write the vocabulary, lines "word count"', word2vec="save-vocab", metavar="FILE"
+        None,
+        'write the vocabulary, lines "word count"',
+        word2vec="save-vocab",
+        metavar="FILE",
+        advanced=True,
     )
     read_vocab: str | None = option(
-        None, "read the vocabulary instead of counting", word2vec="read-vocab", metavar="FILE"
+        None,
+        "read the vocabulary instead of counting",
+        word2vec="read-vocab",
+        metavar="FILE",
+        advanced=True,
+        group="Input",
     )
     init: str | None = option(
         None,
         "start from these vectors, or from both tables of a folder of --output-tables",
         metavar="VECTORS",
+        group="Input",
     )
     init_context: str | None = option(
-        None, "start from these context vectors; needs --init", metavar="FILE"
+        None,
+        "start from these context vectors; needs --init",
+        metavar="FILE",
+        advanced=True,
+        group="Input",
     )
     cache_dir: str | None = option(
-        None, "folder for the encoded corpus (default: for temporary files)", metavar="FOLDER"
+        None,
+        "folder for the encoded corpus (default: for temporary files)",
+        metavar="FOLDER",
+        advanced=True,
+        group="Run",
     )
     log_json: str | None = option(
-        None, "log start, progress, epochs and end, one JSON object a line", metavar="FILE"
+        None,
+        "log start, progress, epochs and end, one JSON object a line",
+        metavar="FILE",
+        advanced=True,
+        group="Run",
     )
 
 
 @dataclass(frozen=True)
-class ClusterOptions(Checked):
+class ClusterOptions(Checked, group="Cluster"):
     """Where a training runs, and into how many parts its data is divided."""
 
     cluster: str | None = option(
@@ -321,6 +380,9 @@ class ClusterOptions(Checked):
         "(--cluster; default: the workers at the start)",
         minimum=1,
         maximum=100_000,
+        needs=("cluster",),
+        strict=True,
+        advanced=True,
     )
 
     def __post_init__(self) -> None:
@@ -330,7 +392,7 @@ class ClusterOptions(Checked):
 
 
 @dataclass(frozen=True)
-class RoundsOptions(Checked):
+class RoundsOptions(Checked, group="Cluster"):
     """How often the shards of a cluster exchange what they have learned, and how it is mixed."""
 
     rounds: int | None = option(
@@ -340,6 +402,7 @@ class RoundsOptions(Checked):
         "over 10^7 tokens)",
         minimum=1,
         needs=("cluster",),
+        advanced=True,
     )
     mix: str = option(
         "curvature",
@@ -347,11 +410,12 @@ class RoundsOptions(Checked):
         "where all have learned the same, or the mean of the tables (--cluster)",
         choices=("curvature", "mean"),
         needs=("cluster",),
+        advanced=True,
     )
 
 
 @dataclass(frozen=True)
-class CheckpointOptions(Checked):
+class CheckpointOptions(Checked, group="Run"):
     """Where and how often the state of a run is saved, and what it is resumed from."""
 
     checkpoint: str | None = option(
@@ -362,7 +426,8 @@ class CheckpointOptions(Checked):
         "interval of checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
-        unless=("cluster",),  # a checkpoint is written after every round
+        unless=("cluster",),  # a checkpoint is written after every round,
+        advanced=True,
     )
     resume: str | None = option(
         None, "resume from the last checkpoint in this folder", metavar="FOLDER"
@@ -397,7 +462,7 @@ class CheckpointOptions(Checked):
 
 
 @dataclass(frozen=True)
-class HoldoutOptions(Checked):
+class HoldoutOptions(Checked, group="Input"):
     """Text that is excluded from training and scored after each epoch."""
 
     holdout: str | None = option(
@@ -433,7 +498,7 @@ ANALOGY_METHODS = ("3cosadd", "3cosmul")
 
 
 @dataclass(frozen=True)
-class OutputOptions(Checked):
+class OutputOptions(Checked, group="Output"):
     """The format of the output."""
 
     format: str | None = option(
@@ -446,6 +511,7 @@ class OutputOptions(Checked):
         "the vector of a word: the sum of its input and its context vector, one of them, or the "
         "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
         choices=("sum", "input", "context", "unit-sum"),
+        advanced=True,
     )
 
 
@@ -453,7 +519,7 @@ POSTPROCESSES = ("none", "centre", "damp")
 
 
 @dataclass(frozen=True)
-class PostprocessOptions(Checked):
+class PostprocessOptions(Checked, group="Output"):
     """How `convert` changes the vectors."""
 
     postprocess: str = option(

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from dcme_w2v import __version__
+from dcme_w2v.cli.command import SHOW_ALL
 from dcme_w2v.cli.main import program
 
 NAME = "dcme-w2v"
@@ -63,6 +64,7 @@ def roff(text: str) -> str:
 def page_of(context: click.Context) -> str:
     """Return the manual page of a command."""
     command, formatter = context.command, ManFormatter()
+    context.meta[SHOW_ALL] = True
     name = context.command_path.replace(" ", "-")
     formatter.write(f'.TH "{name.upper()}" 1 "" "{NAME} {__version__}" "{NAME}"\n')
     formatter.write(f".SH NAME\n{roff(name)} \\- {roff(command.get_short_help_str(200))}\n")

@@ -2,11 +2,12 @@
 
 import click
 import pytest
-from helpers import ALL_COMMANDS
+from helpers import ALL_COMMANDS, refused
 
 from dcme_w2v import __version__
 from dcme_w2v.cli import main
 from dcme_w2v.cli.main import COMMANDS, program, run
+from dcme_w2v.cli.spellings import translated
 from dcme_w2v.errors import ResourceError
 
 
@@ -44,18 +45,44 @@ def test_every_option_has_help_and_a_long_name(name):
             assert any(flag.startswith("--") or flag == "-k" for flag in param.opts), param.opts
 
 
-def test_train_has_its_documented_flags():
-    flags = {flag for param in ALL_COMMANDS["dcme-w2v train"].params for flag in param.opts}
-    word2vec = ["train", "output", "debug", "size", "window", "sample", "hs", "negative",
-                "threads", "iter", "min-count", "alpha", "binary", "cbow",
-                "save-vocab", "read-vocab"]  # fmt: skip
-    assert {f"-{flag}" for flag in word2vec} <= flags
-    ours = ["output", "model", "objective", "dim", "window", "window-mode", "negative",
-            "noise-power", "clusters", "top-items", "beta", "dcme-update", "epochs", "sample",
-            "min-count", "max-vocab", "lr", "min-lr", "gradient", "threads", "seed", "format",
-            "output-context", "save-vocab", "read-vocab", "init", "log-json", "cache-dir",
-            "dry-run", "quiet"]  # fmt: skip
-    assert {f"--{flag}" for flag in ours} <= flags
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("-train c -output v -size 50", "c --output v --dim 50 --preset word2vec"),
+        ("-train c --preset likelihood", "c --preset likelihood"),
+        ("-window 3 -sample 0 -iter 2 -alpha .1", "--window 3 --sample 0 --epochs 2 --lr .1"),
+        ("--iter 2 --size=3", "--epochs 2 --dim=3"),
+        ("-cbow 0 -binary 1 -debug 0", "--model skipgram --format binary --quiet"),
+        ("-cbow 1 -binary 0 -debug 2", "--model cbow --format text"),
+        ("-hs 1 -negative 0", "--objective hs"),
+        ("-hs 0 -negative 5", "--negative 5"),
+        ("-classes 9 -binary 1", "--classes 9"),
+        ("-min-count 1 -threads 2 -o v", "--min-count 1 --threads 2 -o v"),
+        ("-save-vocab a -read-vocab b", "--save-vocab a --read-vocab b"),
+        ("c --unk --dim 3 -- -d", "c --unk --dim 3 -- -d"),
+        ("-", "-"),
+    ],
+)
+def test_other_spellings_are_translated(given, meant):
+    command = ALL_COMMANDS["dcme-w2v train"]
+    assert translated(command, click.Context(command), given.split()) == meant.split()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("-cbow 0 --model cbow", "-cbow 0 and --model cbow disagree"),
+        ("-hs 1 -negative 5", "-hs 1 and -negative 5: are not trained together"),
+        ("-hs 1 --objective ns", "-hs 1 and --objective ns disagree"),
+        ("-cbow 2", "-cbow 2: must be 0 or 1"),
+        ("-cbow", "-cbow : must be 0 or 1"),
+        ("-outputx", "unknown option -outputx; did you mean --output?"),
+        ("-oname", "unknown option -oname"),
+    ],
+)
+def test_spellings_that_contradict_or_do_not_exist_are_errors(given, message, capsys):
+    assert run(["train", *given.split()]) == 2
+    assert message in refused(capsys, 2)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +100,7 @@ def test_train_has_its_documented_flags():
         (["text", "--output", "v", "--save-vocab", "v"], "--save-vocab v: is the same file"),
         (["text", "--output", "v", "-window", "0"], "--window 0: must be at least 1"),
         (["text", "--output"], "requires an argument"),
-        (["text", "--output", "v", "-cbow", "2"], "not one of"),
+        (["text", "--output", "v", "-cbow", "2"], "must be 0 or 1"),
         (["text", "--output", "v", "-objectve", "ns"], "did you mean --objective?"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 import shlex
 import sys
@@ -11,9 +12,11 @@ import pytest
 from click.shell_completion import BashComplete
 from documentation import COMMANDS, ROOT, parse
 
-from dcme_w2v.cli.command import GROUPS, MANY
-from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS, OPTION_HINTS
+from dcme_w2v.cli.command import HEADINGS, MIN_GROUPED
+from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.options import Option
+from dcme_w2v.cli.spellings import OPTION_HINTS
 
 
 @pytest.fixture
@@ -36,10 +39,23 @@ def test_help_ends_with_an_example_that_parses(name, capsys):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_long_help_is_in_a_group(name):
     options = [one for one in COMMANDS[name].params if isinstance(one, click.Option)]
-    if len(options) >= MANY:
-        assert {one.name for one in options} <= {
-            name for names in GROUPS.values() for name in names
-        }
+    if len(options) >= MIN_GROUPED:
+        assert {one.group for one in options if isinstance(one, Option)} <= set(HEADINGS)
+        assert all(isinstance(one, Option) for one in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("train", 28), ("classify train", 25), ("latent fit", 15), ("fuse fit", 12)],
+)
+def test_plain_help_has_the_options_that_most_people_set(name, most, capsys):
+    assert run([*name.split(), "--help"]) == 0
+    plain = re.findall(r"^  (?:-\w, )?(--[\w-]+)", capsys.readouterr().out, re.MULTILINE)
+    assert run([*name.split(), "--help-all"]) == 0
+    every = re.findall(r"^  (?:-\w, )?(--[\w-]+)", capsys.readouterr().out, re.MULTILINE)
+    assert set(plain) < set(every) and len(plain) <= most
+    options = [one for one in COMMANDS[f"dcme-w2v {name}"].params if isinstance(one, click.Option)]
+    assert {one.opts[-1] for one in options} <= set(every)
 
 
 @pytest.mark.parametrize("group", ["", "eval", "scdv", "classify", "latent"])
@@ -84,7 +100,7 @@ def test_commands_of_other_programs_get_a_hint(name, capsys):
         (["--vector_size", "50"], "use --dim"),
         (["--sg", "1"], "use --model skipgram"),
         (["-minn", "3"], "use --subwords MIN-MAX"),
-        (["-minCount", "5"], "did you mean -min-count?"),
+        (["-minCount", "5"], "did you mean --min-count?"),
         (["--zzz"], "see dcme-w2v train --help"),
     ],
 )

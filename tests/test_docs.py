@@ -15,6 +15,7 @@ import pytest
 from documentation import COMMANDS, DOCS, PAGES, ROOT, blocks, command_lines, parse
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.cli.spellings import SWITCHES
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.words.presets import PRESETS
 
@@ -87,9 +88,10 @@ def test_every_flag_of_a_page_exists(page):
     options = [param for command in COMMANDS.values() for param in command.params
                if isinstance(param, click.Option)]  # fmt: skip
     known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
+    known |= {flag[1:] for flag in known if flag[:2] == "--"} | {*SWITCHES, "-train", "-classes"}
     scripts = "".join(path.read_text() for path in (ROOT / "scripts").glob("*.py"))
     for flag in set(re.findall(r"`(--?[a-z][a-z0-9-]+)[` ]", PAGES[page])):
-        assert flag in known | {"--help", "--debug"} or f'"{flag}"' in scripts, flag
+        assert flag in known | {"--help", "--debug", "--help-all"} or f'"{flag}"' in scripts, flag
 
 
 def test_every_flag_of_word2vec_is_on_its_page():

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import collect, options_of, spellings
-from dcme_w2v.declarations import Checked, declaration_of, option, types_of
-from dcme_w2v.errors import UsageError, in_shell_terms
+from dcme_w2v.cli.options import collect, options_of
+from dcme_w2v.declarations import (
+    Checked,
+    check_conflicts,
+    declaration_of,
+    flag_of,
+    option,
+    types_of,
+)
+from dcme_w2v.errors import DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.options import (
     CheckpointOptions,
     OutputOptions,
@@ -55,13 +62,15 @@ def test_defaults_come_from_the_dataclasses():
 def test_every_spelling_of_every_option_sets_its_field(item):
     cls = next(cls for cls in CLASSES if item in fields(cls))
     kind, _ = types_of(cls)[item.name]
+    old = declaration_of(item).word2vec
+    flags = [flag_of(item.name), *([f"-{old}", f"--{old}"] if old else [])]
     if kind is bool:
-        for flag in spellings(item):
-            assert True in [getattr(made, item.name, None) for made in parse([flag], *CLASSES)[2:]]
+        found = parse([flag_of(item.name)], *CLASSES)[2:]
+        assert True in [getattr(made, item.name, None) for made in found]
         return
     value = {int: 7, float: 0.25, str: declaration_of(item).choices[-1:]}[kind]
     value = (value[0] if value else "3") if kind is str else value
-    for flag in spellings(item):
+    for flag in flags:
         found = [getattr(made, item.name, None) for made in parse([flag, str(value)], *CLASSES)[2:]]
         assert value in found
         assert parse([f"{flag}={value}"], *CLASSES) == parse([flag, str(value)], *CLASSES)
@@ -116,12 +125,11 @@ def test_numpy_numbers_become_python_numbers():
     ("flag", "nearest"),
     [
         ("--min-cuont", "--min-count"),
-        ("-min-cuont", "-min-count"),
+        ("-min-cuont", "--min-count"),
         ("--min_count", "--min-count"),
-        ("-minCount", "-min-count"),
-        ("-epochs", "--epochs"),
+        ("-minCount", "--min-count"),
         ("-dims", "--dim"),
-        ("-threats=4", "-threads"),
+        ("-threats=4", "--threads"),
         ("--windows", "--window"),
     ],
 )
@@ -143,10 +151,58 @@ def test_values_and_words_may_begin_with_a_dash():
 
 
 def test_help_shows_bounds_defaults_and_choices(capsys):
-    parse(["--help"], *CLASSES)
+    parse(["--help-all"], *CLASSES)
     text = " ".join(capsys.readouterr().out.split())
     assert "--window-mode shrink|fixed|linear" in text
-    assert "--size N dimensions of a vector [default: 100]" in text
+    assert "--dim N dimensions of a vector [default: 100]" in text
+
+
+@dataclass(frozen=True)
+class MadeUp(Checked, group="Model"):
+    kind: str = option("a", "the kind", choices=("a", "b"), former_values={"alpha": "a"})
+    size: int = option(1, "the size", former=("bulk",), only={"kind": ("a",)}, strict=True)
+    half: bool = option(False, "half of it", needs=("size",), strict=True)
+    whole: bool = option(False, "all of it", unless=("half",), strict=True)
+    more: int | None = option(None, "the rest", advanced=True, only={"size": (2,)})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "b", "size": 2}, "size=2: has no effect with kind=b; it is for kind=a"),
+        ({"half": True}, "half: has no effect without size; give size"),
+        ({"size": 2, "half": True, "whole": True}, "whole: has no effect with half; remove one"),
+        ({"kind": "b"}, None),
+        ({"size": 2, "half": True}, None),
+        ({"kind": "b", "more": 3}, None),
+    ],
+)
+def test_conflicts_are_declared(values, message):
+    if message is None:
+        check_conflicts([MadeUp], values)
+        return
+    with pytest.raises(UsageError) as caught:
+        check_conflicts([MadeUp], values)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
+def test_earlier_names_and_values_work_and_name_the_present_ones():
+    with pytest.warns(DcmeWarning, match="bulk is now called size"):
+        assert parse(["--bulk", "2"], MadeUp)[2] == MadeUp(size=2)
+    with pytest.warns(DcmeWarning, match="bulk is now called size"):
+        assert MadeUp.from_mapping({"bulk": 3}) == MadeUp(size=3)
+    with pytest.warns(DcmeWarning, match="kind=alpha is now called kind=a"):
+        assert MadeUp(kind="alpha").kind == "a"
+
+
+def test_advanced_options_are_shown_by_help_all(capsys):
+    parse(["--help"], MadeUp)
+    plain = capsys.readouterr().out
+    assert "--size" in plain and "--help-all" in plain
+    assert not {"--more", "--bulk"} & set(plain.split())
+    parse(["--help-all"], MadeUp)
+    assert "--more" in capsys.readouterr().out.split()
 
 
 def test_a_switch_takes_no_value():
@@ -172,6 +228,7 @@ def test_a_group_suggests_the_nearest_command_and_flag(capsys):
         return program.main(list(arguments), prog_name="dcme-w2v", standalone_mode=False)
 
     assert call("similarity", "--verbose") is True
+    assert call("similarity", "-verbose") is True
     with pytest.raises(UsageError, match=r"unknown command similiarity; did you mean similarity?"):
         call("similiarity")
     with pytest.raises(UsageError, match="unknown option verbos; did you mean verbose"):

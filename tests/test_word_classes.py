@@ -100,10 +100,6 @@ def test_vectors_that_are_zero_or_equal_have_a_class():
             "train c.txt --output o --classes 2 --output-context p",
             "--output-context p: is for vectors, and --classes 2 writes classes; remove one",
         ),
-        (
-            "train c.txt --output o --sum-context --vectors input",
-            "--sum-context and --vectors input: disagree; give one",
-        ),
     ],
 )
 def test_wrong_usage(here, capsys, line, error):
@@ -115,12 +111,3 @@ def test_wrong_usage(here, capsys, line, error):
     assert error in message
     assert message.count("\n") == 1
     assert sorted(here.iterdir()) == before
-
-
-@pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_sum_context_is_the_sum(here, model):
-    for flags, output in ((["--sum-context"], "a"), (["--vectors", "sum"], "b")):
-        flags = [*flags, "--model", model, "--output-context", f"{output}.context"]
-        assert run(["train", "c.txt", "--output", output, *flags, *SMALL]) == 0
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-    assert json.loads(Path("a.json").read_text())["options"]["vectors"] == "sum"

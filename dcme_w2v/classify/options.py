@@ -22,7 +22,7 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions
 
 
 @dataclass(frozen=True)
-class FeatureOptions(Checked):
+class FeatureOptions(Checked, group="Features"):
     """How text is converted to a sparse vector."""
 
     by: str = option(
@@ -30,6 +30,7 @@ class FeatureOptions(Checked):
         "classify documents, one a line, or the tokens of sentences in CoNLL's columns: token, "
         "..., tag",
         choices=("document", "token"),
+        advanced=True,
     )
     features: int | None = option(
         None,
@@ -44,6 +45,7 @@ class FeatureOptions(Checked):
         "words: lower-cased runs of letters, digits and _; spaces: split at whitespace, unchanged",
         choices=("words", "spaces"),
         only={"by": ("document",)},
+        advanced=True,
     )
     ngrams: int = option(
         1, "features are n-grams of up to N words", minimum=1, maximum=10,
@@ -57,18 +59,21 @@ class FeatureOptions(Checked):
         "drop words and n-grams of more than this share of the documents (not with --hashing)",
         above=0.0,
         maximum=1.0,
+        advanced=True,
     )
     hashing: int | None = option(
         None,
         "feature hashing into N columns, without a vocabulary",
         minimum=1,
         maximum=2**31 - 2,
+        advanced=True,
     )
     hashing_signs: str | None = option(
         None,
         "signs of hashed features: random, so that collisions cancel on average, or none "
         "(default: random; fuse: none)",
         choices=("random", "none"),
+        advanced=True,
     )
     weighting: str = option(
         "tfidf",
@@ -76,7 +81,10 @@ class FeatureOptions(Checked):
         choices=("tfidf", "log", "count"),
     )
     norm: str = option(
-        "l2", "scale each document's vector to unit length, or not", choices=("l2", "none")
+        "l2",
+        "scale each document's vector to unit length, or not",
+        choices=("l2", "none"),
+        advanced=True,
     )
     encoding_errors: str = encoding_errors_option()
     strict: bool = strict_option()
@@ -88,7 +96,7 @@ class FeatureOptions(Checked):
 
 
 @dataclass(frozen=True)
-class ClassifyOptions(Checked):
+class ClassifyOptions(Checked, group="Model"):
     """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
 
     objective: str = option(
@@ -97,12 +105,15 @@ class ClassifyOptions(Checked):
         "negative sampling; auto: gd below 1,200 classes, else dcme",
         choices=("gd", "dcme", "nce", "ns", "auto"),
         only={"solver": ("sgd",)},
+        group="Objective",
     )
     loss: str | None = option(
         None,
         "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
         "gd; default: softmax)",
         choices=("softmax", "hinge"),
+        advanced=True,
+        group="Objective",
     )
     solver: str = option(
         "sgd",
@@ -115,6 +126,7 @@ class ClassifyOptions(Checked):
         "gd)",
         minimum=1,
         maximum=16384,
+        advanced=True,
     )
     negative: int = option(
         20,
@@ -122,6 +134,8 @@ class ClassifyOptions(Checked):
         minimum=1,
         maximum=100000,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     noise_power: float | None = option(
         None,
@@ -129,6 +143,8 @@ class ClassifyOptions(Checked):
         minimum=-2.0,
         maximum=2.0,
         only={"objective": ("nce", "ns"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     class_clusters: int | None = option(
         None,
@@ -137,6 +153,8 @@ class ClassifyOptions(Checked):
         minimum=1,
         maximum=4096,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     exact_clusters: int | None = option(
         None,
@@ -144,6 +162,8 @@ class ClassifyOptions(Checked):
         minimum=0,
         maximum=4096,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     draws: int = option(
         4,
@@ -151,6 +171,8 @@ class ClassifyOptions(Checked):
         minimum=0,
         maximum=1000,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     centre_interval: float | None = option(
         None,
@@ -158,6 +180,8 @@ class ClassifyOptions(Checked):
         "(dcme; default: 40)",
         above=0.0,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     clusters: int | None = option(
         None,
@@ -165,6 +189,8 @@ class ClassifyOptions(Checked):
         minimum=1,
         maximum=4096,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     top_items: int | None = option(
         None,
@@ -173,6 +199,8 @@ class ClassifyOptions(Checked):
         minimum=0,
         maximum=100000,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     beta: float | None = option(
         None,
@@ -180,12 +208,16 @@ class ClassifyOptions(Checked):
         "(--dcme-update paper; default: 1)",
         above=0.0,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     dcme_update: str = option(
         "robust",
         "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
+        advanced=True,
+        group="Objective",
     )
     batch: int | None = option(
         None,
@@ -193,6 +225,7 @@ class ClassifyOptions(Checked):
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
+        advanced=True,
     )
     epochs: int | None = option(
         None,
@@ -201,7 +234,10 @@ class ClassifyOptions(Checked):
         maximum=1000000,
     )
     patience: int | None = option(
-        None, "early stopping: with --holdout, stop after N epochs without improvement", minimum=1
+        None,
+        "early stopping: with --holdout, stop after N epochs without improvement",
+        minimum=1,
+        advanced=True,
     )
     lr: float | None = option(
         None,
@@ -219,6 +255,7 @@ class ClassifyOptions(Checked):
         minimum=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
+        advanced=True,
     )
     l2: float | None = option(
         None,
@@ -227,13 +264,18 @@ class ClassifyOptions(Checked):
         maximum=1e6,
     )
     bias: float = option(
-        0.1, "value of the constant feature of every document; 0: no bias", minimum=0.0, maximum=1e3
+        0.1,
+        "value of the constant feature of every document; 0: no bias",
+        minimum=0.0,
+        maximum=1e3,
+        advanced=True,
     )
     tolerance: float = option(
         1e-6,
         "stop when an iteration reduces the loss by less than this share (lbfgs)",
         minimum=0.0,
         only={"solver": ("lbfgs",)},
+        advanced=True,
     )
     threads: int | None = threads_option()
     seed: int = seed_option()
@@ -255,7 +297,7 @@ SECONDS = 60.0  # of a search of settings, at most
 
 
 @dataclass(frozen=True)
-class TuneOptions(Checked):
+class TuneOptions(Checked, group="Model"):
     """Whether settings that are not given are searched."""
 
     tune: float | None = option(
@@ -279,6 +321,7 @@ class DistributeOptions(ClusterOptions):
         "their probabilities averaged (vote), or exact gradients summed (gradient; --solver lbfgs)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
+        advanced=True,
     )
 
 

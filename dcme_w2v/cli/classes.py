@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import threads_option
+from dcme_w2v.cli.options import output_option, threads_option
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.files.paths import Paths
 
@@ -24,7 +24,7 @@ from dcme_w2v.files.paths import Paths
     metavar="N",
     help="number of classes",
 )
-@click.option("--output", required=True, metavar="FILE", help="write the classes here; - is stdout")
+@output_option("FILE", "write the classes here; - is stdout")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="first N words only")
 @click.option(
     "--seed", default=1, show_default=True, type=click.IntRange(0), metavar="N", help="random seed"

@@ -21,7 +21,10 @@ from dcme_w2v.cli.options import (
     collect,
     given_options,
     json_option,
+    log_json_option,
     options_of,
+    output_option,
+    plain_option,
     quiet_option,
     threads_option,
 )
@@ -29,8 +32,12 @@ from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 
-labels_option = click.option(
-    "--labels", metavar="FILE", help="for .npz: labels, one line a row, joined by |"
+labels_option = plain_option(
+    "--labels",
+    group="Input",
+    advanced=True,
+    metavar="FILE",
+    help="for .npz: labels, one line a row, joined by |",
 )
 top_option = click.option(
     "-k", "--top-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
@@ -50,14 +57,12 @@ def classify() -> None:
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@output_option("MODEL", "write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
 @labels_option
-@click.option(
-    "--log-json", metavar="FILE", help="log start, progress, epochs and end, one JSON object a line"
-)
+@log_json_option
 @dry_run_option
 @json_option
 @quiet_option

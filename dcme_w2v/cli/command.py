@@ -8,54 +8,28 @@ from typing import Any
 
 import click
 
-from dcme_w2v.cli.options import PATHS, Declared, Value, given_options
+from dcme_w2v.cli.options import PATHS, Declared, Option, Value, given_options
+from dcme_w2v.cli.spellings import translated
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 
-# Heading in the help -> names of the parameters below it.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Input": (
-        "vectors", "labels", "min_count", "max_vocab", "encoding_errors", "allow_truncated",
-        "allow_binary", "strict", "merging", "read_vocab", "init", "init_context",
-        "init_vocab", "unk", "holdout", "cache_dir",
-        "read_table", "queries", "documents", "judgements", "unlabelled", "reference",
-        "resume_statistics",
-    ),
-    "Features": (
-        "by", "features", "tokens", "ngrams", "hashing", "hashing_signs", "weighting", "norm",
-        "term_frequency", "min_df", "max_df",
-    ),
-    "Objective": (
-        "objective", "loss", "negative", "noise_power", "prior", "dcme_update", "class_clusters",
-        "exact_clusters", "draws", "centre_interval", "clusters", "top_items", "beta", "gradient",
-    ),
-    "Model": (
-        "preset", "model", "dim", "window", "window_mode", "word_order", "neighbor_classes",
-        "block", "epochs", "sample", "lr", "min_lr", "input_rate", "subwords", "buckets",
-        "covariance",
-        "sparsity", "centre", "power", "tfidf", "tolerance",
-        "iterations", "latent", "unsupervised", "unlabelled", "choose", "starts", "columns",
-        "rounding", "freedom", "rank", "lsa", "balance", "smoothing", "solver", "batch",
-        "patience", "l2", "bias", "tune", "passes", "threshold", "scorer", "connectors",
-        "clusters",
-    ),
-    "Cluster": ("cluster", "shards", "rounds", "mix", "distribute"),
-    "Fused features": (
-        "levels", "impact", "keep", "initial", "rounds", "final", "folds", "choose", "optimiser",
-        "shrinkage", "max_bytes", "coding", "words",
-    ),
-    "Run": (
-        "threads", "seed", "deterministic", "checkpoint", "checkpoint_every", "resume", "dry_run",
-        "quiet", "log_json", "memory",
-    ),
-    "Output": (
-        "output", "output_context", "output_tables", "output_fasttext", "vectors", "format",
-        "postprocess", "classes", "sum_context",
-        "save_vocab", "save_table", "statistics", "as_json",
-    ),
-    "Spellings of word2vec.c": ("corpus_too", "cbow", "binary", "hs", "debug"),
-}  # fmt: skip
-MANY = 12  # minimum number of options for grouping
+# Headings of the help, in this order; an option declares its own. Others follow.
+HEADINGS = ("Input", "Features", "Objective", "Model", "Cluster", "Run", "Output")
+MIN_GROUPED = 12  # options from which on the help is grouped
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[SHOW_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+SHOW_ALL = f"{__name__}.show_all"
+help_all = click.Option(
+    ["--help-all"], is_flag=True, expose_value=False, is_eager=True, callback=_show_all,
+    help="Show all options, also those for research, and exit.",
+)  # fmt: skip
 
 
 class Command(click.Command):
@@ -67,6 +41,8 @@ class Command(click.Command):
         Example shown by `--help`.
     resolve_flags : callable, optional
         Changes the values in the context before anything else, where some follow from others.
+    word2vec : bool
+        Whether command lines of word2vec.c are accepted, see `dcme_w2v.cli.spellings`.
     """
 
     def __init__(
@@ -74,14 +50,26 @@ class Command(click.Command):
         *arguments: Any,
         example: str = "",
         resolve_flags: Callable[[click.Context], None] | None = None,
+        word2vec: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
+        self.word2vec = word2vec
         self._resolve_flags = resolve_flags
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
             _complete_values(param)
+
+    @property
+    def declared(self) -> list[type]:
+        """The dataclasses of the command's options."""
+        return list(dict.fromkeys(one.declared for one in self.params if isinstance(one, Declared)))
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` if some options are advanced."""
+        found = super().get_params(ctx)
+        return [*found, help_all] if any(map(_is_advanced, self.params)) else found
 
     def arranged(self, args: list[str]) -> list[str]:
         """Return the arguments in the form that is parsed."""
@@ -93,6 +81,8 @@ class Command(click.Command):
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
+        if not ctx.resilient_parsing:  # shell completion has half an option
+            args = translated(self, ctx, self.arranged(args))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -101,34 +91,23 @@ class Command(click.Command):
             self._resolve_flags(ctx)
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
-        given = given_options(ctx)
-        classes = dict.fromkeys(one.declared for one in self.params if isinstance(one, Declared))
-        warn_of_options(classes, given, ctx.params)
+        warn_of_options(self.declared, given_options(ctx), ctx.params)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings."""
-        records = {
-            param.name: record
-            for param in self.get_params(ctx)
-            if isinstance(param, click.Option)
-            and (record := param.get_help_record(ctx)) is not None
-        }
-        groups = GROUPS if len(records) >= MANY else {}
-        for heading, names in groups.items():
-            if heading == "Objective" and "objective" not in records:
-                continue  # means other clusters there
-            if heading == "Cluster" and "cluster" not in records:
-                continue  # other rounds
-            if heading == "Input" and "output_context" in records:
-                names = tuple(name for name in names if name != "vectors")  # which are written
-            found = [records.pop(name) for name in names if name in records]
-            if found:
+        """Write the options under their headings; advanced ones only for ``--help-all``."""
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        grouped = len(options) >= MIN_GROUPED
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in HEADINGS}
+        for one in options:
+            record = one.get_help_record(ctx)
+            if record is not None and (ctx.meta.get(SHOW_ALL) or not _is_advanced(one)):
+                heading = getattr(one, "group", "Other") if grouped else "Options"
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
                 with formatter.section(heading):
-                    formatter.write_dl(found)
-        if records:
-            with formatter.section("Other" if groups else "Options"):
-                formatter.write_dl(list(records.values()))
+                    formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example."""
@@ -136,6 +115,10 @@ class Command(click.Command):
             with formatter.section("Example"):
                 for line in self.example.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def _is_advanced(param: click.Parameter) -> bool:
+    return isinstance(param, Option) and param.advanced
 
 
 def _complete_values(param: click.Parameter) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import quiet_option
+from dcme_w2v.cli.options import output_option, quiet_option
 from dcme_w2v.files.paths import Paths
 
 
@@ -15,9 +15,7 @@ from dcme_w2v.files.paths import Paths
     "dcme-w2v explore before.npy after.npy --output page.html",
 )
 @click.argument("vectors", nargs=-1, required=True)
-@click.option(
-    "--output", required=True, metavar="HTML", help="write the page to this file; - is stdout"
-)
+@output_option("HTML", "write the page to this file; - is stdout")
 @click.option(
     "--labels", metavar="FILE",
     help="labels, one line per row, with columns separated by tabs; points are coloured by them",

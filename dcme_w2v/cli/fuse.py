@@ -13,7 +13,10 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
     collect,
     json_option,
+    log_json_option,
     options_of,
+    output_option,
+    plain_option,
     quiet_option,
     threads_option,
 )
@@ -61,28 +64,39 @@ def fuse() -> None:
     example="dcme-w2v fuse fit labelled.tsv --unlabelled texts.txt --output model",
 )
 @click.argument("labelled", nargs=-1, required=True)
-@click.option(
-    "--unlabelled", multiple=True, metavar="DOCS",
+@plain_option(
+    "--unlabelled", group="Input", multiple=True, metavar="DOCS",
     help="documents without labels, one or more files; labels in them are ignored",
 )  # fmt: skip
-@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
-@options_of(FusedOptions, FeatureOptions)
-@click.option(
-    "--labels", metavar="FILE", help="for .npz: labels of LABELLED, one line a row, joined by |"
+@output_option("MODEL", "write the model to this folder")
+@options_of(FusedOptions)
+@options_of(FeatureOptions, advanced=True)
+@plain_option(
+    "--labels",
+    group="Input",
+    advanced=True,
+    metavar="FILE",
+    help="for .npz: labels of LABELLED, one line a row, joined by |",
 )
-@click.option(
-    "--reference", metavar="MODEL", help="use this classifier as the initial model, without folds"
+@plain_option(
+    "--reference",
+    group="Input",
+    advanced=True,
+    metavar="MODEL",
+    help="use this classifier as the initial model, without folds",
 )
-@click.option(
-    "--statistics", metavar="FILE", help="write the statistics of the first round to this .npz file"
+@plain_option(
+    "--statistics",
+    group="Output",
+    advanced=True,
+    metavar="FILE",
+    help="write the statistics of the first round to this .npz file",
 )
-@click.option(
-    "--resume-statistics", multiple=True, metavar="FILE",
+@plain_option(
+    "--resume-statistics", group="Input", advanced=True, multiple=True, metavar="FILE",
     help="add these statistics of unlabelled documents, of fuse statistics with the --reference",
 )  # fmt: skip
-@click.option(
-    "--log-json", metavar="FILE", help="log start, progress and end, one JSON object a line"
-)
+@log_json_option
 @quiet_option
 def fit(
     labelled: tuple[str, ...],
@@ -113,7 +127,7 @@ def fit(
 )
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="PART", help="write the sums to this .npz file")
+@output_option("PART", "write the sums to this .npz file")
 @click.option("--binary", is_flag=True, help="count features as 1 each, for --impact paper")
 @threads_option
 @json_option
@@ -149,7 +163,7 @@ def statistics(
 @fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
 def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> None:
     """Convert documents to a column for each level and class.
@@ -176,14 +190,18 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
 )
 @click.argument("model")
-@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@output_option("MODEL", "write the model to this folder")
 @options_of(ShrinkOptions)
 @click.option(
     "--holdout", multiple=True, metavar="DOCS",
     help="labelled documents to measure the model and the small model on",
 )  # fmt: skip
-@click.option(
-    "--labels", metavar="FILE", help="for .npz: labels of --holdout, one line a row, joined by |"
+@plain_option(
+    "--labels",
+    group="Input",
+    advanced=True,
+    metavar="FILE",
+    help="for .npz: labels of --holdout, one line a row, joined by |",
 )
 @threads_option
 @json_option

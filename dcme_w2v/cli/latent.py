@@ -10,7 +10,16 @@ import click
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.classify import labels_option
 from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import collect, json_option, options_of, quiet_option, threads_option
+from dcme_w2v.cli.options import (
+    collect,
+    json_option,
+    log_json_option,
+    options_of,
+    output_option,
+    plain_option,
+    quiet_option,
+    threads_option,
+)
 from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
@@ -31,24 +40,24 @@ def latent() -> None:
     "dcme-w2v latent fit docs.tsv --unlabelled use --output model",
 )
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
-@options_of(LatentOptions, FeatureOptions)
-@click.option(
+@output_option("MODEL", "write the model to this folder")
+@options_of(LatentOptions)
+@options_of(FeatureOptions, advanced=True)
+@plain_option(
     "--holdout",
+    group="Input",
     metavar="SHARE|FILE",
     help="hold out this share of the labelled documents, or use this file, and report its measures",
 )
-@click.option(
+@plain_option(
     "--choose",
+    group="Model",
+    advanced=True,
     metavar="N,N,...",
     help="fit each of these numbers of latent classes; keep the best held-out log-likelihood",
 )
 @labels_option
-@click.option(
-    "--log-json",
-    metavar="FILE",
-    help="log start, progress, iterations and end, one JSON object a line",
-)
+@log_json_option
 @quiet_option
 def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Fit latent classes to documents, with labels or without.
@@ -73,7 +82,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 )
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option("--log", is_flag=True, help="write the logarithms of the probabilities")
 @click.option(
     "--labels", metavar="FILE", help="write the documents' labels to this file, one line a row"
@@ -153,9 +162,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 @latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option(
-    "--output", required=True, metavar="PNG", help="write the picture to this file; - is stdout"
-)
+@output_option("PNG", "write the picture to this file; - is stdout")
 @click.option(
     "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
 )

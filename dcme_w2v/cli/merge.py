@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import output_option
 
 
 @click.command(cls=Command, example="dcme-w2v merge part-1 part-2 part-3 --output whole")
 @click.argument("models", nargs=-1, required=True)
-@click.option(
-    "--output", required=True, metavar="MODEL", help="write the merged vectors or model here"
-)
+@output_option("MODEL", "write the merged vectors or model here")
 def merge(models: tuple[str, ...], output: str) -> None:
     """Merge models that were trained on the parts of a corpus.
 

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import declaration_of, flag_of, types_of
+from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
 
 T = TypeVar("T")
@@ -37,19 +37,17 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
     return as_json
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, callback=_check_reported, help="print JSON"
-)
-quiet_option = click.option("--quiet", is_flag=True, help="print only errors")
-threads_option = click.option(
-    "--threads",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="number of threads (default: the CPUs that this process may use)",
-)
+class Option(click.Option):
+    """An option below a heading of the help; an advanced one is shown by ``--help-all`` only."""
+
+    def __init__(
+        self, *arguments: Any, group: str = "Other", advanced: bool = False, **more: Any
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self.group, self.advanced = group, advanced
 
 
-class Declared(click.Option):
+class Declared(Option):
     """An option that is a field of the dataclass `declared`."""
 
     def __init__(self, *arguments: Any, declared: type, **more: Any) -> None:
@@ -57,7 +55,40 @@ class Declared(click.Option):
         self.declared = declared
 
 
-def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
+def plain_option(
+    *flags: str, group: str, advanced: bool = False, **more: Any
+) -> Callable[[Decorated], Decorated]:
+    """Return a click option that belongs to one command and is no field of a dataclass."""
+    return click.option(*flags, cls=Option, group=group, advanced=advanced, **more)
+
+
+def output_option(
+    metavar: str, help: str, required: bool = True
+) -> Callable[[Decorated], Decorated]:
+    """Return the option of the file or folder that a command writes."""
+    return plain_option(
+        "-o", "--output", required=required, metavar=metavar, help=help, group="Output"
+    )
+
+
+json_option = plain_option(
+    "--json", "as_json", is_flag=True, callback=_check_reported, help="print JSON", group="Output"
+)
+quiet_option = plain_option("--quiet", is_flag=True, help="print only errors", group="Run")
+log_json_option = plain_option(
+    "--log-json", metavar="FILE", group="Run", advanced=True,
+    help="log start, progress, epochs and end, one JSON object a line",
+)  # fmt: skip
+threads_option = plain_option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="number of threads (default: the CPUs that this process may use)",
+    group="Run",
+)
+
+
+def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 
     The command gets the values as keyword arguments; `collect` makes objects of them.
@@ -66,30 +97,37 @@ def options_of(*classes: type) -> Callable[[Decorated], Decorated]:
     ----------
     *classes : type
         Dataclasses whose fields were declared with `dcme_w2v.declarations.option`.
+    advanced : bool, optional
+        Whether this command shows them by ``--help-all`` only (default: as declared).
     """
 
     def decorate(function: Decorated) -> Decorated:
-        items = [(cls, item.name) for cls in classes for item in dataclasses.fields(cls)]
+        items = [(cls, item.name) for cls in classes for item in options_in(cls)]
         for cls, name in reversed(items):
-            function = option_of(cls, name)(function)
+            function = option_of(cls, name, advanced)(function)
         return function
 
     return decorate
 
 
-def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
+def option_of(
+    cls: type, name: str, advanced: bool | None = None
+) -> Callable[[Decorated], Decorated]:
     """Return one option of a dataclass as a click option."""
     item = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
     kind, optional = types_of(cls)[name]
     shape: dict[str, Any] = {"is_flag": True}
-    flags = spellings(item)
+    declared = declaration_of(item)
+    flags = [*([declared.short] if declared.short else []), flag_of(name)]
     if kind is not bool:
-        shape = {"type": Value(kind, declaration_of(item).choices)}
+        shape = {"type": Value(kind, declared.choices)}
         shape["metavar"] = value_name(cls, item)
-        if (bare := declaration_of(item).bare) is not None:
-            shape |= {"is_flag": False, "flag_value": bare, "metavar": f"[{shape['metavar']}]"}
+        if declared.bare is not None:
+            shape |= {
+                "is_flag": False, "flag_value": declared.bare, "metavar": f"[{shape['metavar']}]"
+            }  # fmt: skip
     elif optional:  # three states: on, off, left to the program
-        flags = [f"--{flags[0][2:]}/--no-{flags[0][2:]}"]
+        flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
     return click.option(
         *flags,
         item.name,
@@ -97,7 +135,9 @@ def option_of(cls: type, name: str) -> Callable[[Decorated], Decorated]:
         declared=cls,
         default=item.default,
         show_default=item.default is not None,
-        help=declaration_of(item).help,
+        help=declared.help,
+        group=declared.group or cls.group,  # type: ignore[attr-defined]
+        advanced=declared.advanced if advanced is None else advanced,
         **shape,
     )
 
@@ -110,7 +150,7 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
     UsageError
         A value is of the wrong type, out of bounds or not one of the choices.
     """
-    names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    names = [item.name for item in options_in(cls)]
     return cls(**{name: values.pop(name) for name in names})
 
 
@@ -119,13 +159,6 @@ def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
     ctx = ctx or click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
-
-
-def spellings(item: dataclasses.Field[Any]) -> list[str]:
-    """Return an option's flags: ``--dim``, and word2vec.c's as ``--size`` and ``-size``."""
-    alias = declaration_of(item).word2vec
-    flags = [flag_of(item.name)] + ([f"--{alias}", f"-{alias}"] if alias else [])
-    return list(dict.fromkeys(flags))
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:

@@ -13,6 +13,8 @@ from dcme_w2v.cli.options import (
     json_option,
     option_of,
     options_of,
+    output_option,
+    plain_option,
     quiet_option,
     threads_option,
 )
@@ -25,34 +27,35 @@ from dcme_w2v.options import PhraseOptions, VocabularyOptions
 
 @click.command(
     cls=Command,
+    word2vec=True,
     example="dcme-w2v phrases corpus.txt --output joined.txt --passes 2\n"
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
 @click.argument("corpus", nargs=-1)
-@click.option(
-    "--output", "-output", required=True, metavar="FILE", help="write the text here; - is stdout"
-)
+@output_option("FILE", "write the text here; - is stdout")
 @options_of(PhraseOptions)
-@click.option("--save-table", metavar="FILE", help="write the table of phrases to this file")
-@click.option("--read-table", metavar="FILE", help="join the phrases of this table only")
+@plain_option(
+    "--save-table", group="Output", metavar="FILE", help="write the table of phrases to this file"
+)
+@plain_option(
+    "--read-table", group="Input", metavar="FILE", help="join the phrases of this table only"
+)
 @option_of(VocabularyOptions, "encoding_errors")
 @option_of(VocabularyOptions, "allow_truncated")
 @option_of(VocabularyOptions, "allow_binary")
 @option_of(VocabularyOptions, "strict")
-@click.option(
+@plain_option(
     "--cache-dir",
+    group="Run",
+    advanced=True,
     metavar="FOLDER",
     help="folder for the encoded corpus (default: for temporary files)",
 )
 @threads_option
 @json_option
 @quiet_option
-@click.option("-train", "corpus_too", multiple=True, metavar="FILE", help="CORPUS")
-@click.option("-debug", type=int, metavar="N", help="0 is --quiet")
 def phrases(
     corpus: tuple[str, ...],
-    corpus_too: tuple[str, ...],
-    debug: int | None,
     output: str,
     save_table: str | None,
     read_table: str | None,
@@ -74,8 +77,6 @@ def phrases(
     from dcme_w2v.text.phrase_table import PhraseTable
     from dcme_w2v.text.phrases import join_phrases
 
-    corpus += corpus_too
-    quiet = quiet or debug == 0
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     options = collect(PhraseOptions, values)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="report the memory and disk space needed, then stop"
+from dcme_w2v.cli.options import plain_option
+from dcme_w2v.cli.streams import print_json
+
+dry_run_option = plain_option(
+    "--dry-run",
+    is_flag=True,
+    help="report the memory and disk space needed, then stop",
+    group="Run",
 )
 
 
@@ -26,7 +31,7 @@ def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
     refused = plan["refused"]
     if as_json:
         message = None if refused is None else refused.message
-        click.echo(json.dumps({**plan, "refused": message}, indent=2))
+        print_json({**plan, "refused": message}, indent=2)
     else:
         for name, value in plan.items():
             if value is not None and name not in ("refused", "disk"):

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import output_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 
@@ -17,10 +18,7 @@ from dcme_w2v.files.paths import Paths
     "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png",
 )
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--output", required=True, metavar="PNG",
-    help="write the picture to this file (.png, .pdf or .svg); - is stdout",
-)  # fmt: skip
+@output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @click.option(
     "--field", "fields", multiple=True, metavar="NAME",
     help="figure of the logs to draw, such as loss; may be given several times (default: all)",

@@ -16,6 +16,9 @@ from dcme_w2v.cli.options import (
     json_option,
     option_of,
     options_of,
+    output_option,
+    plain_option,
+    quiet_option,
     threads_option,
 )
 from dcme_w2v.cli.plan import dry_run_option, show_plan
@@ -39,14 +42,16 @@ def scdv() -> None:
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--vectors", required=True, metavar="VECTORS", help="word vectors, in any format")
-@click.option("--output", required=True, metavar="MODEL", help="write the model to this folder")
+@plain_option(
+    "--vectors", group="Input", required=True, metavar="VECTORS", help="word vectors, in any format"
+)
+@output_option("MODEL", "write the model to this folder")
 @threads_option
 @encoding_option
 @strict_option
 @json_option
 @dry_run_option
-@click.option("--quiet", is_flag=True, help="print only errors")
+@quiet_option
 @options_of(ScdvOptions, ScdvTuneOptions)
 def fit(
     docs: tuple[str, ...],
@@ -117,7 +122,7 @@ def fit(
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
-@click.option("--output", required=True, metavar="X", help="X.npz, X.svm, or - for svmlight")
+@output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option(
     "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"
 )

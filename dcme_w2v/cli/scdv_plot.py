@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import output_option
 from dcme_w2v.files.paths import Paths
 
 
@@ -14,12 +15,7 @@ from dcme_w2v.files.paths import Paths
     example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
 )
 @click.argument("rows")
-@click.option(
-    "--output",
-    required=True,
-    metavar="PNG",
-    help="write the picture to this file (.png, .pdf or .svg); - is stdout",
-)
+@output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @click.option(
     "--labels", metavar="FILE", help="labels of the rows, one line per row; colours are by label"
 )

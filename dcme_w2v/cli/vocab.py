@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import collect, json_option, options_of, threads_option
+from dcme_w2v.cli.options import (
+    collect,
+    json_option,
+    options_of,
+    output_option,
+    plain_option,
+    threads_option,
+)
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
@@ -21,12 +28,11 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, example="dcme-w2v vocab corpus.txt --output corpus.vocab")
 @click.argument("corpus", nargs=-1, required=True)
-@click.option(
-    "--output", required=True, metavar="FILE", help="write the counts to this file; - is stdout"
-)
-@click.option(
+@output_option("FILE", "write the counts to this file; - is stdout")
+@plain_option(
     "--merge",
     "merging",
+    group="Input",
     is_flag=True,
     help="merge files of counts: CORPUS are files that this command wrote",
 )

@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class FusedOptions(Checked):
+class FusedOptions(Checked, group="Model"):
     """How fused features are learnt."""
 
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
@@ -27,6 +27,7 @@ class FusedOptions(Checked):
         "impact of a feature on a class: log-odds (log), difference (centred), or 2r - 1 of "
         "binary features (paper)",
         choices=IMPACTS,
+        advanced=True,
     )
     keep: str | None = option(
         None,
@@ -39,6 +40,7 @@ class FusedOptions(Checked):
         "initial model: trained on the labelled documents, or self-trained on the unlabelled "
         "ones, too (default: self-training; paper: supervised)",
         choices=("self-training", "supervised"),
+        advanced=True,
     )
     rounds: int | None = option(
         None,
@@ -46,6 +48,7 @@ class FusedOptions(Checked):
         "(default: 3; paper: 1)",
         minimum=1,
         maximum=1000,
+        advanced=True,
     )
     final: str | None = option(
         None,
@@ -53,9 +56,14 @@ class FusedOptions(Checked):
         "level (tied), that and the initial model's scores (beside), or maxent on a column for "
         "each level and class (columns) (default: teach; paper: tied)",
         choices=FINALS,
+        advanced=True,
     )
     folds: int = option(
-        3, "folds of the labelled documents, by class (supervised)", minimum=2, maximum=1000
+        3,
+        "folds of the labelled documents, by class (supervised)",
+        minimum=2,
+        maximum=1000,
+        advanced=True,
     )
     choose: bool | None = option(
         None,
@@ -67,10 +75,12 @@ class FusedOptions(Checked):
         "exact",
         "levels by optimal weighted k-means (exact), or by the paper's ADMM",
         choices=("exact", "admm"),
+        advanced=True,
     )
     shrinkage: float = option(
         0.0, "precision of a prior that makes the weights of all levels similar", minimum=0.0,
         maximum=1e9,
+        advanced=True,
     )  # fmt: skip
     threads: int | None = threads_option()
     seed: int = seed_option()
@@ -81,7 +91,7 @@ class FusedOptions(Checked):
 
 
 @dataclass(frozen=True)
-class ShrinkOptions(Checked):
+class ShrinkOptions(Checked, group="Model"):
     """How the weights of a classifier are made small."""
 
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)

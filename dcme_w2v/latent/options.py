@@ -14,7 +14,7 @@ OF_LABELS = ("labels", "scores")  # starts that need them
 
 
 @dataclass(frozen=True)
-class LatentOptions(Checked):
+class LatentOptions(Checked, group="Model"):
     """How a latent-class model is fitted."""
 
     latent: int | None = option(
@@ -39,32 +39,41 @@ class LatentOptions(Checked):
         "em",
         "expectation maximisation, or L-BFGS on all parameters from where EM ends",
         choices=("em", "lbfgs"),
+        advanced=True,
     )
     starts: int | None = option(
         None,
         "number of starts of each kind; the lowest cost is kept (default: 1; unsupervised: 3)",
         minimum=1,
         maximum=10000,
+        advanced=True,
     )
     columns: int = option(
         3,
         "descents that the start quadratic chooses from; columns of the start relaxed",
         minimum=1,
         maximum=100,
+        advanced=True,
     )
     rounding: str = option(
         "avg",
         "relaxed: the sum of all columns, or the one with the lowest value",
         choices=("avg", "min"),
+        advanced=True,
     )
     freedom: float = option(
         0.3,
         "degrees of freedom of the ridge regression behind the starts, as a share of --rank",
         above=0.0,
         maximum=1.0,
+        advanced=True,
     )
     rank: int = option(
-        100, "singular vectors of the documents that the starts use", minimum=1, maximum=10000
+        100,
+        "singular vectors of the documents that the starts use",
+        minimum=1,
+        maximum=10000,
+        advanced=True,
     )
     lsa: int | None = option(
         None,
@@ -72,6 +81,7 @@ class LatentOptions(Checked):
         "(default: unsupervised, where there are more features: 50; otherwise 0)",
         minimum=0,
         maximum=10000,
+        advanced=True,
     )
     l2: float | None = option(
         None,
@@ -86,9 +96,14 @@ class LatentOptions(Checked):
         "divergence (--unlabelled use, auto); paper: 1",
         minimum=1.0,
         maximum=1e6,
+        advanced=True,
     )
     smoothing: float = option(
-        0.1, "count added to each label in each latent class", minimum=0.0, maximum=1e6
+        0.1,
+        "count added to each label in each latent class",
+        minimum=0.0,
+        maximum=1e6,
+        advanced=True,
     )
     epochs: int | None = option(
         None,
@@ -97,7 +112,10 @@ class LatentOptions(Checked):
         maximum=1000000,
     )
     tolerance: float = option(
-        1e-5, "stop when an iteration reduces the cost by less than this share", minimum=0.0
+        1e-5,
+        "stop when an iteration reduces the cost by less than this share",
+        minimum=0.0,
+        advanced=True,
     )
     threads: int | None = threads_option()
     seed: int = seed_option()

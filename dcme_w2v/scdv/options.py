@@ -14,7 +14,7 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # fo
 
 
 @dataclass(frozen=True)
-class ScdvOptions(Checked):
+class ScdvOptions(Checked, group="Model"):
     """How document vectors are computed; the defaults are those of the paper."""
 
     features: str = option(
@@ -48,14 +48,19 @@ class ScdvOptions(Checked):
         "frequency 0.001 / (0.001 + p(w)) (sif), or 1",
         choices=("idf", "sif", "none"),
         only=MIXTURE,
+        advanced=True,
     )
     term_frequency: str = option(
         "count",
         "a word that occurs n times in a document counts n, or 1 + ln n",
         choices=("count", "log"),
+        advanced=True,
     )
     centre: bool = option(
-        False, "subtract the mean word vector, then rescale to unit length", only=COMPOSED
+        False,
+        "subtract the mean word vector, then rescale to unit length",
+        only=COMPOSED,
+        advanced=True,
     )
     power: float = option(
         1.0,
@@ -82,6 +87,7 @@ class ScdvOptions(Checked):
         "stop when an iteration raises the mean log-likelihood by less",
         minimum=0.0,
         only=MIXTURE,
+        advanced=True,
     )
     iterations: int = option(
         100,
@@ -89,12 +95,13 @@ class ScdvOptions(Checked):
         minimum=1,
         maximum=100000,
         only=MIXTURE,
+        advanced=True,
     )
     seed: int = seed_option()
 
 
 @dataclass(frozen=True)
-class ScdvTuneOptions(Checked):
+class ScdvTuneOptions(Checked, group="Model"):
     """Whether options that are not given are searched."""
 
     tune: float | None = option(

@@ -9,7 +9,7 @@ from dcme_w2v.errors import UsageError
 
 
 @dataclass(frozen=True)
-class NewWordsOptions(Checked):
+class NewWordsOptions(Checked, group="Input"):
     """Which words get a vector: those of the text, of earlier vectors, and one for rare words."""
 
     init_vocab: str = option(
@@ -17,6 +17,7 @@ class NewWordsOptions(Checked):
         "words that get vectors: those of the text (new), of --init (old) or of both (union); with "
         "old and union, counts of --init are added",
         choices=("new", "old", "union"),
+        advanced=True,
     )
     unk: str | None = option(
         None,
@@ -24,6 +25,7 @@ class NewWordsOptions(Checked):
         "word is given",
         metavar="WORD",
         bare="<unk>",
+        advanced=True,
     )
 
     def __post_init__(self) -> None:
@@ -44,7 +46,7 @@ def _is_text(word: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class ClassesOptions(Checked):
+class ClassesOptions(Checked, group="Output"):
     """Whether classes of words are written instead of their vectors."""
 
     classes: int = option(
@@ -53,4 +55,5 @@ class ClassesOptions(Checked):
         "0: vectors",
         minimum=0,
         word2vec="classes",
+        advanced=True,
     )

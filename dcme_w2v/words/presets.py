@@ -53,7 +53,7 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PresetOptions(Checked):
+class PresetOptions(Checked, group="Model"):
     """One of `PRESETS`."""
 
     preset: str | None = option(

@@ -1,0 +1,253 @@
+"""Translates a command's arguments before click parses them.
+
+Other spellings become the options of this program: the flags of word2vec.c (``-size 100 -cbow 0``),
+long flags with one dash, and earlier names. An unknown option is an error that names the nearest
+one, or the option that replaces an option of another program.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from dcme_w2v.cli.options import Declared
+from dcme_w2v.declarations import declaration_of, flag_of, former_names, options_in
+from dcme_w2v.errors import UsageError, warn
+
+if TYPE_CHECKING:
+    from dcme_w2v.cli.command import Command
+
+MIN_SIMILARITY = 0.7  # of suggested names, from 0 to 1
+
+# word2vec.c's switches, by value; (): ignored. -train is the corpus, with word2vec.c's defaults.
+SWITCHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "-cbow": {"0": ("--model", "skipgram"), "1": ("--model", "cbow")},
+    "-binary": {"0": ("--format", "text"), "1": ("--format", "binary")},
+    "-hs": {"0": (), "1": ("--objective", "hs")},
+    "-debug": {"0": ("--quiet",), "1": (), "2": ()},
+}
+CORPUS = "-train"
+
+# Options of other programs, in the form of `_plain_name`, and what to use instead.
+OPTION_HINTS = {
+    "workers": "--threads",
+    "thread": "--threads",
+    "vector-size": "--dim",
+    "window-size": "--window",
+    "ws": "--window",
+    "sg": "--model skipgram",
+    "epoch": "--epochs",
+    "max-iter": "--epochs",
+    "neg": "--negative",
+    "ns-exponent": "--noise-power",
+    "min-alpha": "--min-lr",
+    "step-size": "--lr",
+    "eta": "--lr",
+    "learning-rate": "--lr",
+    "embedding-size": "--dim",
+    "num-threads": "--threads",
+    "negative-samples": "--negative",
+    "negatives": "--negative",
+    "subsample": "--sample",
+    "t": "--sample",
+    "loss": "--objective",
+    "max-final-vocab": "--max-vocab",
+    "input": "CORPUS, without a flag",
+    "topn": "-k",
+    "word-ngrams": "--ngrams",
+    "minn": "--subwords MIN-MAX",
+    "maxn": "--subwords MIN-MAX",
+    "bucket": "--hashing",
+    "pretrained-vectors": "--init",
+    "save-output": "--output-context",
+    "merge-context-vectors": "--vectors sum",
+    "sum-context": "--vectors sum",
+    "ensemble": "--vectors sum",
+}
+NOT_SUPPORTED = {
+    "minn": "character n-grams are not supported",
+    "maxn": "character n-grams are not supported",
+}
+
+
+@dataclass(frozen=True)
+class Given:
+    """An option as given: its spelling, the flag that it means, and its value, if it has one."""
+
+    spelled: str
+    flag: str
+    value: str | None = None
+    is_joined: bool = False  # --flag=value
+
+    def written(self) -> list[str]:
+        """Return the arguments that click parses."""
+        if self.value is None:
+            return [self.flag]
+        return [f"{self.flag}={self.value}"] if self.is_joined else [self.flag, self.value]
+
+
+def translated(command: Command, ctx: click.Context, args: list[str]) -> list[str]:
+    """Return the arguments of a command in the spelling that click parses.
+
+    Raises
+    ------
+    UsageError
+        An option is unknown, or two spellings of one option disagree.
+    """
+    found, rest = _read(command, ctx, args)
+    if command.word2vec:
+        found = _without_switches(found, {param.name for param in command.params})
+    written = [one.written() if isinstance(one, Given) else [one] for one in found]
+    return [part for parts in written for part in parts] + rest
+
+
+def check_flags(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Raise if an option of a group, before the name of the command, is unknown."""
+    flags = _flags(command, ctx)
+    for argument in args:
+        if argument == "--" or argument[:1] != "-":
+            return
+        if (flag := argument.partition("=")[0]) not in flags:
+            raise UsageError(f"unknown option {flag}; {_option_hint(flag, flags, ctx)}")
+
+
+def _read(
+    command: Command, ctx: click.Context, args: list[str]
+) -> tuple[list[Given | str], list[str]]:
+    """Return options and words in their order, and the words from ``--`` on."""
+    flags, aliases = _flags(command, ctx), _aliases(command)
+    found: list[Given | str] = []
+    left = list(args)
+    while left:
+        argument = left.pop(0)
+        if argument == "--":
+            return found, [argument, *left]
+        if argument[:1] != "-" or argument == "-":
+            found.append(argument)
+            continue
+        name, equals, value = argument.partition("=")
+        flag = name if name in flags else aliases.get(name, name)
+        if flag not in flags and command.word2vec and flag in {*SWITCHES, CORPUS}:
+            found.append(Given(name, flag, left.pop(0) if left else ""))
+            continue
+        glued = re.fullmatch("(-[a-z])([0-9]+)", name)  # -k10
+        if flag not in flags and glued is not None and glued[1] in flags:
+            found.append(Given(name, glued[1], glued[2]))
+            continue
+        if flag not in flags:
+            raise UsageError(f"unknown option {name}; {_option_hint(name, flags, ctx)}")
+        option = flags[flag]
+        if name in (old := _former(command)) and "--quiet" not in args:
+            warn(f"{name} is now called {old[name]}")
+        if equals:
+            found.append(Given(name, flag, value, is_joined=flag[:2] == "--"))
+        elif option.is_flag or option.count or not left:
+            found.append(Given(name, flag))
+        elif _is_bare(option) and left[0][:1] == "-" and left[0] != "-":
+            found.append(Given(name, flag))  # --tune without a value
+        else:
+            found.append(Given(name, flag, left.pop(0)))
+    return found, []
+
+
+def _without_switches(found: list[Given | str], names: set[str | None]) -> list[Given | str]:
+    """Replace the switches of word2vec.c by options; ``-train FILE`` becomes an argument."""
+    given = {one.flag: one for one in found if isinstance(one, Given)}
+    made: list[Given | str] = []
+    for one in found:
+        if isinstance(one, str) or one.flag not in (*SWITCHES, CORPUS):
+            is_unused = isinstance(one, Given) and one.flag == "--negative" and one.value == "0"
+            made += [] if is_unused and _is_tree(given) else [one]
+        elif one.flag == CORPUS:
+            made.append(one.value or "")
+        elif one.flag == "-binary" and given.get("--classes", one).value not in (one.value, "0"):
+            continue  # classes are text, in word2vec.c, too
+        else:
+            made += _switched(one, given)
+    if CORPUS in given and "preset" in names and "--preset" not in given:
+        made.append(Given(CORPUS, "--preset", "word2vec"))
+    return made
+
+
+def _is_tree(given: Mapping[str, Given]) -> bool:
+    return "-hs" in given and given["-hs"].value == "1"
+
+
+def _switched(one: Given, given: Mapping[str, Given]) -> Iterator[Given]:
+    """Yield the option that a switch means, unless another option contradicts it."""
+    meanings = SWITCHES[one.flag]
+    if one.value is None or one.value not in meanings:
+        raise UsageError(f"{one.flag} {one.value}: must be {' or '.join(meanings)}")
+    said = f"{one.flag} {one.value}"
+    if meaning := meanings[one.value]:
+        flag, value = meaning[0], meaning[1] if len(meaning) > 1 else None
+        other = given.get(flag)
+        if other is not None and other.value != value:
+            raise UsageError(f"{said} and {other.spelled} {other.value} disagree; give one")
+        yield Given(one.flag, flag, value)
+    negative = given.get("--negative")
+    if one.flag == "-hs" and one.value == "1" and negative and negative.value != "0":
+        raise UsageError(
+            f"{said} and {negative.spelled} {negative.value}: are not trained together; "
+            "give -negative 0"
+        )
+
+
+def _is_bare(option: click.Option) -> bool:
+    """Return whether an option may be given without a value."""
+    if not isinstance(option, Declared):
+        return False
+    fields = {item.name: item for item in options_in(option.declared)}
+    return declaration_of(fields[str(option.name)]).bare is not None
+
+
+def _flags(command: click.Command, ctx: click.Context) -> dict[str, click.Option]:
+    options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
+    return {flag: one for one in options for flag in (*one.opts, *one.secondary_opts)}
+
+
+def _former(command: Command) -> dict[str, str]:
+    return {flag_of(old): flag_of(name) for old, name in former_names(command.declared).items()}
+
+
+def _aliases(command: Command) -> dict[str, str]:
+    """Return other spellings of a command's flags: word2vec.c's, earlier ones, one dash for two."""
+    found = _former(command)
+    for param in command.params:
+        for flag in param.opts:
+            if flag[:2] == "--":
+                found[flag[1:]] = flag
+    for cls in command.declared:
+        for item in options_in(cls):
+            if (name := declaration_of(item).word2vec) is not None:
+                found |= {f"-{name}": flag_of(item.name), f"--{name}": flag_of(item.name)}
+    return found
+
+
+# ---- hints ----
+
+
+def _option_hint(flag: str, known: Iterable[str], ctx: click.Context) -> str:
+    """Return what to use instead of an option of another program, or the nearest name."""
+    name = plain_name(flag)
+    instead = OPTION_HINTS.get(name, "")
+    if instead.split(" ")[0] in known or instead.startswith("CORPUS"):
+        return f"use {instead}"
+    return NOT_SUPPORTED.get(name) or nearest(flag, known, ctx)
+
+
+def nearest(name: str, known: Iterable[str], ctx: click.Context) -> str:
+    """Return a hint with the nearest name."""
+    spelled = {plain_name(one): one for one in known}
+    near = difflib.get_close_matches(plain_name(name), spelled, 1, MIN_SIMILARITY)
+    return f"did you mean {spelled[near[0]]}?" if near else f"see {ctx.command_path} --help"
+
+
+def plain_name(flag: str) -> str:
+    """Return ``min-count`` for ``--min-count``, ``-minCount`` and ``--min_count``."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "-", flag.lstrip("-")).replace("_", "-").lower()
