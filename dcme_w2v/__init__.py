@@ -11,9 +11,22 @@ if TYPE_CHECKING:
     from dcme_w2v import errors as errors
     from dcme_w2v.cluster.estimator import MaxentClassifier as MaxentClassifier
     from dcme_w2v.cluster.train import train as train
+    from dcme_w2v.explore.jobs import explore_page as explore_page
     from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
+    from dcme_w2v.info import describe as describe
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
+    from dcme_w2v.merging import merge as merge
+    from dcme_w2v.plots.jobs import plot as plot
     from dcme_w2v.scdv.estimator import SCDV as SCDV
+    from dcme_w2v.text.encode import count_words as count_words
+    from dcme_w2v.text.phrases import phrases as phrases
+    from dcme_w2v.words.check import check_vectors as check_vectors
+    from dcme_w2v.words.classes import word_classes as word_classes
+    from dcme_w2v.words.evaluate import eval_analogies as eval_analogies
+    from dcme_w2v.words.evaluate import eval_similarity as eval_similarity
+    from dcme_w2v.words.language_model import eval_likelihood as eval_likelihood
+    from dcme_w2v.words.predictions import predict_word as predict_word
+    from dcme_w2v.words.predictions import score as score
     from dcme_w2v.words.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
@@ -26,8 +39,21 @@ _MODULES = {
     "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
     "Vectors": "dcme_w2v.words.vectors",
+    "check_vectors": "dcme_w2v.words.check",
+    "count_words": "dcme_w2v.text.encode",
+    "describe": "dcme_w2v.info",
     "errors": "dcme_w2v.errors",
+    "eval_analogies": "dcme_w2v.words.evaluate",
+    "eval_likelihood": "dcme_w2v.words.language_model",
+    "eval_similarity": "dcme_w2v.words.evaluate",
+    "explore_page": "dcme_w2v.explore.jobs",
+    "merge": "dcme_w2v.merging",
+    "phrases": "dcme_w2v.text.phrases",
+    "plot": "dcme_w2v.plots.jobs",
+    "predict_word": "dcme_w2v.words.predictions",
+    "score": "dcme_w2v.words.predictions",
     "train": "dcme_w2v.cluster.train",
+    "word_classes": "dcme_w2v.words.classes",
 }
 
 __all__ = [
@@ -37,14 +63,29 @@ __all__ = [
     "MaxentClassifier",
     "Vectors",
     "__version__",
+    "check_vectors",
+    "count_words",
+    "describe",
     "errors",
+    "eval_analogies",
+    "eval_likelihood",
+    "eval_similarity",
+    "explore_page",
+    "merge",
+    "phrases",
+    "plot",
+    "predict_word",
+    "score",
+    "train",
+    "word_classes",
 ]
-__all__ += ["train"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        habits = importlib.import_module("dcme_w2v.words.habits")
+        owner = f"module {__name__!r}"
+        raise AttributeError(habits.attribute_advice(habits.NAMES, owner, name, __all__))
     module = importlib.import_module(_MODULES[name])
     found = module if _MODULES[name] == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = found
@@ -52,4 +93,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -60,6 +60,13 @@ def describe(path: str | os.PathLike[str]) -> Facts:
         It is none of these, or corrupt.
     UsageError
         It is a stream.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> dw.Vectors(["tea", "coffee"], [[1, 0], [2, 1]]).save("v.txt")
+    >>> dw.describe("v.txt")["kind"], dw.describe("v.txt")["rows"]
+    ('word vectors', 2)
     """
     name = os.fspath(path)
     if is_stream(name):

@@ -46,10 +46,9 @@ with open(output, "w", encoding="utf-8") as file:
 """
 OURS = """
 import sys
-from dcme_w2v.options import PhraseOptions
-from dcme_w2v.text.phrases import join_phrases
+from dcme_w2v import phrases
 corpus, output, connectors = sys.argv[1:]
-found = join_phrases([corpus], output, PhraseOptions(connectors=connectors or None))
+found = phrases(corpus, output, connectors=connectors or None)
 count = len(found.table.passes[0])
 """
 PROGRAMS = {

@@ -26,7 +26,7 @@ from peers import development_data, plain_corpus, work_folder
 from results import record
 
 from dcme_w2v.errors import DcmeError
-from dcme_w2v.words.evaluate import similarity
+from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.vectors import Vectors
 
 RARE = 100

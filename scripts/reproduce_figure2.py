@@ -36,7 +36,8 @@ from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.evaluate import analogies, similarity
+from dcme_w2v.words.evaluate import eval_analogies as analogies
+from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.heldout import HeldOut, biases_of
 from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.likelihood import likelihood, pieces

@@ -22,7 +22,8 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.defaults import has_context, resolved
-from dcme_w2v.words.evaluate import analogies, similarity
+from dcme_w2v.words.evaluate import eval_analogies as analogies
+from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.heldout import biases_of
 from dcme_w2v.words.likelihood import likelihood
 from dcme_w2v.words.trainer import Trainer

@@ -77,7 +77,7 @@ def test_similarity(vectors, tmp_path, capsys):
     pairs.write_text("Paris\trome\t9\nking\tman\t6\nking\titaly\t1\nking\tx\t1\n", encoding="utf-8")
     assert run(["eval", "similarity", vectors, str(pairs), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    expected = evaluate.similarity(Vectors.load(vectors), pairs)
+    expected = evaluate.eval_similarity(vectors, pairs)
     assert (result["spearman"], result["pearson"]) == (1.0, expected.pearson)
     assert result["coverage"] == 0.75
     assert run(["eval", "similarity", vectors, str(pairs)]) == 0

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import dcme_w2v as dw
+from dcme_w2v.words import habits, train
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-MODULES = ["dcme_w2v.words.vectors", "dcme_w2v.words.train", "dcme_w2v.scdv.estimator"]
+MODULES = sorted({*dw._MODULES.values()} - {"dcme_w2v.errors"})
 
 
 @pytest.fixture
@@ -43,12 +44,12 @@ def test_examples_of_the_page_print_what_they_show(corpus):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings_print_what_they_show(name, corpus):
-    if name.startswith("dcme_w2v.scdv"):
-        pytest.importorskip("sklearn")
+    """Every public name has an example."""
+    pytest.importorskip("matplotlib" if "plots" in name else "sklearn")
     module = importlib.import_module(name)
-    found = [test for test in doctest.DocTestFinder().find(module) if test.examples]
-    assert found
-    for test in found:
+    for public in (one for one in dw.__all__ if dw._MODULES.get(one) == name):
+        assert ">>>" in getattr(dw, public).__doc__, public
+    for test in doctest.DocTestFinder().find(module):
         said = []
         doctest.DocTestRunner().run(test, said.append)
         assert "".join(said) == ""
@@ -61,9 +62,49 @@ def test_every_public_name_and_error_is_on_the_page():
         assert name in TEXT, name
 
 
-def test_the_table_of_gensims_names_has_existing_options():
-    from dcme_w2v.words.train import FIELDS, GENSIM_NAMES
+def test_options_of_gensim_are_answered_by_options_that_exist():
+    named = {*train.FIELDS, "corpus", "progress", "topn", "restrict"}
+    most_similar = dw.Vectors(["a"], [[1]]).most_similar
+    for table, call in ((habits.OPTIONS, dw.train), (habits.ARGUMENTS, most_similar)):
+        for known, values in table.items():
+            for value in values if isinstance(values, dict) else [None]:
+                with pytest.raises(TypeError, match=f"^unknown option {known}; ") as caught:
+                    call(**{known: value})
+                advice = str(caught.value).partition("; ")[2].removeprefix("here it is ")
+                assert advice.partition("=")[0] in named or " " in advice, advice
 
-    for name, ours in GENSIM_NAMES.items():
-        assert ours in {*FIELDS, "corpus", "progress"}
-        assert name in TEXT or name in ("hs", "cbow_mean"), name
+
+def test_each_value_is_answered_by_its_own_replacement():
+    for known, advice in (
+        ({"sg": 1}, 'model="skipgram"'),
+        ({"sg": 0}, 'model="cbow"'),
+        ({"cbow_mean": 0}, "the sum is not supported"),
+        ({"size": 5}, "dim"),
+        ({"iter": 5}, "epochs"),
+        ({"sentences": []}, "first argument"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(advice)):
+            dw.train(**known)
+    with pytest.raises(ValueError, match=re.escape("for all words give topn=len(v)")):
+        dw.Vectors(["a"], [[1]]).most_similar("a", topn=None)
+
+
+def test_names_of_gensim_are_answered_by_expressions_that_exist():
+    v = dw.Vectors(["a", "b"], [[1], [2]], [2, 1])
+    owners = {"v": v, "dw": dw, "Vectors": dw.Vectors}
+    for known in habits.ATTRIBUTES:
+        for owner in (v, dw.Vectors):
+            with pytest.raises(AttributeError, match=f"{known!r}; here it is "):
+                getattr(owner, known)
+    for known in {*habits.NAMES} - {
+        "classify",
+        "explore",
+        "info",
+        "latent",
+        "scdv",
+    }:  # names of modules
+        with pytest.raises(AttributeError, match=f"{known!r}; here it is "):
+            getattr(dw, known)
+    for advice in (*habits.ATTRIBUTES.values(), *habits.NAMES.values()):
+        for owner, name in re.findall(r"\b(v|dw|Vectors)\.(\w+)", advice.replace('"v.bin"', "")):
+            assert hasattr(owners[owner], name), advice

@@ -9,7 +9,8 @@ from helpers import STEMS, analogy_vectors, as_gensim
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import evaluate
-from dcme_w2v.words.evaluate import analogies, similarity
+from dcme_w2v.words.evaluate import eval_analogies as analogies
+from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -48,12 +49,12 @@ def test_analogies_equal_gensim_in_every_section(questions, restrict, spread):
     vectors = analogy_vectors(spread=spread)
     if restrict == 1:
         with pytest.raises(FormatError, match="none of 24"):
-            analogies(vectors, questions, restrict)
+            analogies(vectors, questions, restrict=restrict)
         return
     accuracy, sections = as_gensim(vectors).evaluate_word_analogies(
         str(questions), restrict_vocab=restrict
     )
-    score = analogies(vectors, questions, restrict)
+    score = analogies(vectors, questions, restrict=restrict)
     assert score.total.accuracy == accuracy
     for mine, theirs in zip(score.sections, sections, strict=False):
         assert mine.name == theirs["section"]
@@ -133,7 +134,7 @@ def test_similarity_equals_gensim(pairs, restrict):
     pearson, spearman, oov_percent = as_gensim(vectors).evaluate_word_pairs(
         str(pairs), restrict_vocab=restrict
     )
-    score = similarity(vectors, pairs, restrict)
+    score = similarity(vectors, pairs, restrict=restrict)
     assert score.spearman == pytest.approx(spearman[0], abs=1e-12)
     assert score.pearson == pytest.approx(pearson[0], abs=1e-6)
     assert 100 * (1 - score.covered / score.pairs) == pytest.approx(oov_percent, abs=1e-9)

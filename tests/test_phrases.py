@@ -82,7 +82,7 @@ def test_phrases_equal_the_definition(tmp_path_factory, monkeypatch, piece, scor
         if wanted is None:
             return
         (folder / "c").write_text("".join(f"{' '.join(line)}\n" for line in lines))
-        found = phrases.join_phrases([str(folder / "c")], folder / "o", options)
+        found = phrases.phrases(folder / "c", folder / "o", **vars(options))
         written = [line.split(" ") for line in (folder / "o").read_text().splitlines()]
         assert written == wanted[0]
         for own, table in zip(found.table.passes, wanted[1], strict=True):
@@ -95,7 +95,7 @@ def test_phrases_equal_the_definition(tmp_path_factory, monkeypatch, piece, scor
         assert found.joined == sum(map(len, lines)) - sum(map(len, written))
         found.table.save(folder / "t")
         again = PhraseTable.load(folder / "t")
-        phrases.join_phrases([str(folder / "c")], folder / "again", PhraseOptions(), table=again)
+        phrases.phrases(folder / "c", folder / "again", read_table=again)
         assert (folder / "again").read_bytes() == (folder / "o").read_bytes()
 
     check()
@@ -213,10 +213,10 @@ def test_a_table_with_a_connector_as_a_side_is_refused(corpus, tmp_path, capsys)
 def test_a_phrase_spelled_like_a_word_is_that_word(tmp_path):
     (tmp_path / "c").write_text("a b c\n" * 4 + "a_b c\n" + "d\n" * 20)
     options = PhraseOptions(passes=2, threshold=2.0, min_count=2)
-    found = phrases.join_phrases([str(tmp_path / "c")], tmp_path / "o", options)
+    found = phrases.phrases(tmp_path / "c", tmp_path / "o", **vars(options))
     once = PhraseOptions(passes=1, threshold=2.0, min_count=2)
-    phrases.join_phrases([str(tmp_path / "c")], tmp_path / "first", once)
-    found_later = phrases.join_phrases([str(tmp_path / "first")], tmp_path / "second", once)
+    phrases.phrases(tmp_path / "c", tmp_path / "first", **vars(once))
+    found_later = phrases.phrases(tmp_path / "first", tmp_path / "second", **vars(once))
     assert found_later.table.passes[0] == found.table.passes[1]
     assert [one[:3] for one in found.table.passes[1]] == [("a_b", "c", 5)]
     assert (tmp_path / "second").read_bytes() == (tmp_path / "o").read_bytes()

@@ -12,10 +12,6 @@ from dcme_w2v.cli.main import run
 matplotlib = pytest.importorskip("matplotlib")
 
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
-TABLE = {
-    "columns": ["program", "speed", "note"],
-    "rows": [["ours", "**6.9** x", "a"], ["theirs", "1.0 x", "b"], ["none", "-", "c"]],
-}
 
 
 def log(path, losses, **more):
@@ -45,14 +41,15 @@ def test_learning_curves_in_every_format(suffix, tmp_path):
     assert out.read_bytes() == before  # no date or random name in it
 
 
-def test_every_field_has_a_panel_and_every_log_a_line(tmp_path):
-    one, two = log(tmp_path / "one", [3, 2, 1.5]), log(tmp_path / "$two$", [3, 2.5], heldout=-7.0)
+def test_losses_and_log_probabilities_have_a_panel_and_every_log_a_line(tmp_path):
+    figures = {"heldout_log_probability": -7.0, "heldout_gap": 0.1, "heldout_seconds": 1}
+    one, two = log(tmp_path / "one", [3, 2, 1.5]), log(tmp_path / "$two$", [3, 2.5], **figures)
     out = tmp_path / "p.svg"
     assert run(["plot", one, two, "--output", str(out)]) == 0
     svg = texts_of(out)
-    for text in (">loss<", ">heldout<", ">epoch<", one):
+    for text in (">loss<", ">heldout log probability<", ">epoch<", one):
         assert text in svg
-    assert ">lr<" not in svg
+    assert not any(text in svg for text in (">lr<", ">heldout gap<", ">heldout seconds<"))
     assert run(["plot", one, two, "--output", str(out), "--field", "lr"]) == 0
     assert ">lr<" in texts_of(out) and ">loss<" not in texts_of(out)
 
@@ -88,37 +85,18 @@ def test_names_are_not_markup(tmp_path, monkeypatch):
     for name in ("$\\frac$", "_log"):
         log(tmp_path / name, [3, 2])
     assert run(["plot", "$\\frac$", "_log", "--output", "logs.svg"]) == 0
-    table = {**TABLE, "rows": [["_a $\\frac$", *TABLE["rows"][0][1:]]]}
-    (tmp_path / "t.json").write_text(json.dumps(table))
-    assert run(["plot", "t.json", "--column", "speed", "--output", "table.svg"]) == 0
     save_npz("rows.npz", csr_matrix(np.eye(4, 5, dtype=np.float32)))
     (tmp_path / "labels").write_text("_log\n$\\frac$\n_log\nb\n")
     flags = ["--labels", "labels", "--method", "pca", "--output", "rows.svg"]
     assert run(["scdv", "plot", "rows.npz", *flags]) == 0
-    for picture in ("logs.svg", "table.svg", "rows.svg"):
+    for picture in ("logs.svg", "rows.svg"):
         svg = texts_of(tmp_path / picture)
-        assert "$\\frac$<" in svg and ("_a " if picture == "table.svg" else "_log<") in svg
-
-
-def test_tables(tmp_path, capsys):
-    path, out = tmp_path / "t.json", tmp_path / "p.svg"
-    path.write_text(json.dumps(TABLE))
-    assert "has no chart; name one with --column: speed, note" in refused(
-        capsys, run(["plot", str(path), "--output", str(out)])
-    )
-    flags = ["plot", str(path), "--output", str(out), "--column"]
-    assert run([*flags, "speed"]) == 0
-    svg = texts_of(out)
-    assert ">ours<" in svg and ">6.9<" in svg and ">none<" not in svg
-    assert "the columns are speed, note" in refused(capsys, run([*flags, "height"]))
-    assert "has no numbers" in refused(capsys, run([*flags, "note"]))
+        assert "$\\frac$<" in svg and "_log<" in svg
 
 
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        (b'{"columns": ["a"], "rows": [["b", "c"]]}', "", "is not a table of results"),
-        (b'{"columns": [1], "rows": [[2]]}', "", "is not a table of results"),
         (b'{"event": "end", "seconds": 1}\n', "", "has no epoch with a loss"),
         (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--field x", "the logs have loss"),
         (b"a 1 2\nb 3 4\nc 5 6\n", "--words a", "1 words; a picture needs 3"),

@@ -11,7 +11,7 @@ from helpers import refused, train, write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words.language_model import LanguageModel
-from dcme_w2v.words.predictions import Predictor, scored_lines
+from dcme_w2v.words.predictions import Predictor, score
 
 MODELS = {
     "dcme": ("--objective", "dcme", "--word-order", "--neighbor-classes", "8"),
@@ -76,9 +76,9 @@ def test_a_row_for_each_line_and_token(folder, tmp_path, capsys):
 
 def test_batches_and_standard_input_give_the_same_scores(folder, capsys, monkeypatch):
     model = LanguageModel.load(str(folder / "model"))
-    whole = list(scored_lines(model, [str(folder / "text.txt")]))
+    whole = list(score(model, [str(folder / "text.txt")]))
     monkeypatch.setattr("dcme_w2v.words.predictions.AT_ONCE", 3)
-    parts = list(scored_lines(model, [str(folder / "text.txt")], threads=2))
+    parts = list(score(model, [str(folder / "text.txt")], threads=2))
     for one, other in zip(whole, parts, strict=True):
         assert one.tokens == other.tokens
         np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, rtol=1e-5)
@@ -99,7 +99,7 @@ def test_the_distribution_of_a_gap_equals_the_score(folder):
     words = lines_of(folder)[0].split()
     path = folder / "line.txt"
     path.write_text(" ".join(words))
-    (line,) = scored_lines(model, [str(path)])
+    (line,) = score(model, [str(path)])
     predictor = Predictor(model, k=len(model.words))
     for place in (0, 2, len(words) - 1):
         (answer,) = predictor.gaps([[*words[:place], "_", *words[place + 1 :]]])

@@ -146,7 +146,7 @@ def test_a_preset_changes_the_defaults(corpus, preset):
         ({"min_count": 10**6}, ValueError, "lower min_count"),
         ({"min_cuont": 1}, TypeError, "unknown option min_cuont; did you mean min_count?"),
         ({"progres": True}, TypeError, "did you mean progress?"),
-        ({"vector_size": 1}, TypeError, "gensim's vector_size is dim here"),
+        ({"vector_size": 1}, TypeError, "vector_size; here it is dim"),
         ({"output": "none/v.bin"}, ValueError, "none"),
         ({"init": "none.bin"}, FileNotFoundError, "none.bin"),
     ],

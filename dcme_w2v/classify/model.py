@@ -117,7 +117,7 @@ class Classifier:
         Other entries of the folder's JSON file about the training.
     counts : ndarray of int64, shape (features + 1,), optional
         How many documents of the training have each feature; the last number is all documents.
-        `dcme_w2v.merge` weights the rows of multilabel classifiers by them.
+        `dcme_w2v.merging` weights the rows of multilabel classifiers by them.
     """
 
     classes: list[str]

@@ -109,20 +109,22 @@ def answer(
     `path` is where the answers come from, for messages.
     """
     if words:
-        _answer_arguments(path, words, as_json, solve)
+        _answer_arguments(path, words, as_json, solve, vocabulary)
         return
     for lines in _lines(vocabulary):
         answers = solve([line.split() for line in lines])
-        _print(path, [answer for answer in answers if answer.question], as_json)
+        _print(path, [answer for answer in answers if answer.question], as_json, vocabulary)
 
 
-def _answer_arguments(path: str, words: Sequence[str], as_json: bool, solve: Solve) -> None:
+def _answer_arguments(
+    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
+) -> None:
     [answer] = solve([[part for word in words for part in word.split()]])
     if answer.problem:
         raise UsageError(answer.problem)
-    missing = f"{path}: no vector for {', '.join(answer.missing)}"
+    missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"
     if answer.missing and not answer.rows:
-        raise DcmeError(f"{missing}; check spelling and case")
+        raise DcmeError(missing if "(" in missing else f"{missing}; check spelling and case")
     if answer.missing:
         click.echo(f"{missing}; skipped", err=True)
     if as_json:
@@ -132,7 +134,15 @@ def _answer_arguments(path: str, words: Sequence[str], as_json: bool, solve: Sol
         click.echo("\t".join(row))
 
 
-def _print(path: str, answers: Sequence[Answer], as_json: bool) -> None:
+def _with_spellings(missing: Sequence[str], vocabulary: Sequence[str]) -> str:
+    """Return words that have no vector, each with the nearest spelling that has one."""
+    from dcme_w2v.words.neighbors import nearest_spelling
+
+    near = [(word, nearest_spelling(vocabulary, word)) for word in missing]
+    return ", ".join(f"{word} (did you mean {one}?)" if one else word for word, one in near)
+
+
+def _print(path: str, answers: Sequence[Answer], as_json: bool, vocabulary: Sequence[str]) -> None:
     """Print the answers to lines: an object a line, or rows that start with the question."""
     out, err = [], []
     for answer in answers:
@@ -144,7 +154,8 @@ def _print(path: str, answers: Sequence[Answer], as_json: bool) -> None:
         if answer.problem:
             err.append(f"{answer.question}: {answer.problem}")
         elif answer.missing:
-            err.append(f"{path}: no vector for {', '.join(answer.missing)}")
+            named = _with_spellings(answer.missing, vocabulary if len(answers) == 1 else ())
+            err.append(f"{path}: no vector for {named}")
     for lines, to_stderr in ((out, False), (err, True)):
         if lines:
             click.echo("\n".join(lines), err=to_stderr)

@@ -41,7 +41,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
       trailing junk             bytes after the last row
       unreadable                not a file of word vectors; the reason is printed
     """
-    from dcme_w2v.words.check import check_vectors
+    from dcme_w2v import check_vectors
 
     report = check_vectors(file)
     click.echo(json.dumps(report.as_dict()) if as_json else as_text(report))

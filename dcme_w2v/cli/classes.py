@@ -6,7 +6,6 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import output_option, threads_option
-from dcme_w2v.declarations import default_threads
 from dcme_w2v.files.paths import Paths
 
 
@@ -39,14 +38,13 @@ def classes(
     scaled to unit length, so that words of one class have vectors of similar directions. Class 0 is
     that of the first word. The result does not depend on --threads.
     """
-    from dcme_w2v import Vectors
-    from dcme_w2v.words.classes import save_classes, word_classes
+    from dcme_w2v import Vectors, word_classes
+    from dcme_w2v.words.classes import save_classes
     from dcme_w2v.words.sidecars import read_with
 
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
     paths.writes("--output", output).check()
     loaded = Vectors.load(vectors, limit=limit)
-    threads = threads or default_threads()
-    found = word_classes(loaded.vectors, classes, seed=seed, threads=threads)
+    found = word_classes(loaded, classes, seed=seed, threads=threads)
     save_classes(output, loaded.words, found)
     click.echo(f"{len(found):,} words in {int(found.max()) + 1:,} classes", err=True)

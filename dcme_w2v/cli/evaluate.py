@@ -50,10 +50,9 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     Words are compared in upper case. A question is covered if its four words are among the first N.
     Accuracy is the share of correct answers among the covered questions.
     """
-    from dcme_w2v import Vectors
-    from dcme_w2v.words import evaluate as scores
+    from dcme_w2v import eval_analogies
 
-    score = scores.analogies(Vectors.load(vectors, limit=restrict), questions, restrict, method)
+    score = eval_analogies(vectors, questions, restrict=restrict, method=method)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
     _report_skipped(questions, score.skipped_lines)
 
@@ -77,10 +76,9 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines. With
     a fastText model (.bin), out-of-vocabulary words are compared by their character n-grams.
     """
-    from dcme_w2v import Vectors
-    from dcme_w2v.words import evaluate as scores
+    from dcme_w2v import eval_similarity
 
-    score = scores.similarity(Vectors.load(vectors, limit=restrict), pairs, restrict)
+    score = eval_similarity(vectors, pairs, restrict=restrict)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
     _report_skipped(pairs, score.skipped_lines)
 

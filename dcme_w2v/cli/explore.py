@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import output_option, quiet_option
-from dcme_w2v.files.paths import Paths
 
 
 @click.command(
@@ -37,32 +38,15 @@ from dcme_w2v.files.paths import Paths
     help="random seed",
 )  # fmt: skip
 @quiet_option
-def explore(
-    vectors: tuple[str, ...],
-    output: str,
-    labels: str | None,
-    colour: int,
-    limit: int,
-    method: str,
-    seed: int,
-    quiet: bool,
-) -> None:
+def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Write a page of HTML to explore vectors: neighbours, analogies and a map.
 
     VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
     The page is a single file that a browser opens from the disk; it uses no network. Requires
     pip install 'dcme-w2v[explore]' for t-SNE.
     """
-    from dcme_w2v.explore.jobs import explore_files
+    from dcme_w2v import explore_page
     from dcme_w2v.training.progress import reporting
-    from dcme_w2v.words.sidecars import read_with
 
-    paths = Paths()
-    for path in vectors:
-        paths.reads("VECTORS", path, sidecars=read_with(path))
-    paths.reads("--labels", labels).writes("--output", output).check()
     with reporting(quiet) as reporter:
-        explore_files(
-            vectors, output, labels=labels, colour=colour, limit=limit, method=method, seed=seed,
-            reporter=reporter,
-        )  # fmt: skip
+        explore_page(vectors, output, reporter=reporter, **options)

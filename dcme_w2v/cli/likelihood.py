@@ -8,8 +8,6 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
-from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import UsageError
 
 
 @click.command(cls=Command, example="dcme-w2v eval likelihood vectors.npy heldout.txt")
@@ -37,14 +35,12 @@ def likelihood(
     its context by the exact softmax: the mean log-probability and the log of the mean probability
     are printed, for negative sampling also with the noise distribution added back.
     """
-    from dcme_w2v.words.language_model import LanguageModel
+    from dcme_w2v import eval_likelihood
+    from dcme_w2v.formats.sentences import CorpusPaths
 
-    if not corpus and questions is None:
-        raise UsageError("no text; give a corpus, or --analogies FILE")
-    if window is not None and window < 1:
-        raise UsageError(f"--window {window}: must be at least 1")
-    loaded = LanguageModel.load(model, context, read_vocab, window)
-    found = loaded.text_likelihood(corpus, default_threads()) if corpus else {}
-    found |= loaded.analogy_likelihood(questions) if questions is not None else {}
+    found = eval_likelihood(
+        model, CorpusPaths(corpus) if corpus else None, context=context, window=window,
+        read_vocab=read_vocab, analogies=questions,
+    )  # fmt: skip
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))

@@ -18,6 +18,6 @@ def merge(models: tuple[str, ...], output: str) -> None:
     features and classes), dimensions and options. A row of the result is the mean of their rows,
     weighted by the count of its word or feature in each part.
     """
-    from dcme_w2v.merge import merge as merged
+    from dcme_w2v import merge as merged
 
     click.echo(merged(models, output), err=True)

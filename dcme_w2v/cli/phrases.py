@@ -9,7 +9,6 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import (
-    collect,
     json_option,
     option_of,
     options_of,
@@ -19,7 +18,6 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.streams import ignore_broken_pipe
-from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
@@ -73,44 +71,30 @@ def phrases(
     joins the same phrases in other text. Command lines of word2phrase work unchanged. Memory holds
     all words of the text, and the counts of pairs, for which --memory is the limit.
     """
-    from dcme_w2v.text.connectors import connector_file
-    from dcme_w2v.text.phrase_table import PhraseTable
-    from dcme_w2v.text.phrases import join_phrases
+    from dcme_w2v import phrases as join_phrases
+    from dcme_w2v.formats.sentences import CorpusPaths
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
-    options = collect(PhraseOptions, values)
-    paths = Paths().reads("CORPUS", *corpus).reads("--read-table", read_table)
-    paths.reads("--connectors", connector_file(options.connectors))
-    paths.writes("--output", output).writes("--save-table", save_table)
-    paths.stdout("--json", as_json)
-    paths.temporary("--cache-dir", cache_dir).check()
+    Paths().writes("--output", output).stdout("--json", as_json).check()
     ignore_broken_pipe(output, save_table)
 
     def report(number: int, count: int, reads: int) -> None:
         if not quiet:
-            again = f"; text read {reads} times, for --memory {options.memory:g}" * (reads > 1)
+            again = f"; text read {reads} times, for --memory {values['memory']:g}" * (reads > 1)
             click.echo(f"pass {number}: {count:,} phrases{again}", err=True)
 
     found = join_phrases(
-        corpus,
-        output,
-        options,
-        VocabularyOptions(**values),
-        table=PhraseTable.load(read_table) if read_table else None,
-        cache_dir=cache_dir,
-        threads=threads or default_threads(),
-        report=report,
-    )
-    if save_table:
-        found.table.save(save_table)
+        CorpusPaths(corpus), output, read_table=read_table, save_table=save_table,
+        cache_dir=cache_dir, threads=threads, report=report, **values,
+    )  # fmt: skip
     figures = {
         "lines": found.lines,
         "tokens": found.tokens,
         "joined": found.joined,
         "phrases": [len(one) for one in found.table.passes],
         "reads": list(found.reads),
-        "options": vars(options) if read_table is None else {"read_table": read_table},
+        "options": {"read_table": read_table} if read_table else vars(found.options),
     }
     if as_json:
         click.echo(json.dumps(figures))

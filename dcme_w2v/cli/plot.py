@@ -1,4 +1,4 @@
-"""`dcme-w2v plot`: pictures of learning curves, words and tables of results."""
+"""`dcme-w2v plot`: pictures of learning curves and words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import output_option
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import Paths
 
 
 @click.command(
@@ -21,9 +19,9 @@ from dcme_w2v.files.paths import Paths
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @click.option(
     "--field", "fields", multiple=True, metavar="NAME",
-    help="figure of the logs to draw, such as loss; may be given several times (default: all)",
+    help="figure of the logs to draw, such as lr; may be given several times (default: losses and "
+    "log-probabilities)",
 )  # fmt: skip
-@click.option("--column", metavar="NAME", help="column of a table to draw as bars")
 @click.option("--words", metavar="WORDS", help="words to draw, separated by spaces")
 @click.option(
     "--limit", type=click.IntRange(3), metavar="N",
@@ -34,24 +32,11 @@ from dcme_w2v.files.paths import Paths
     "--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="random seed (default: 1)"
 )
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, words on a plane, or a table of results.
+    """Plot learning curves, or words on a plane.
 
-    FILES: one or several logs of --log-json; word vectors of any format; or a table of results, a
-    JSON file with columns and rows of text. Requires pip install 'dcme-w2v[plot]'.
+    FILES: one or several logs of --log-json, or word vectors of any format. Requires pip install
+    'dcme-w2v[plot]'.
     """
-    from dcme_w2v.plots.figure import picture_format
-    from dcme_w2v.plots.jobs import kind_of
+    from dcme_w2v import plot as draw
 
-    Paths().reads("FILES", *files).writes("--output", output).check()
-    picture_format(output)
-    kind = kind_of(files)
-    given = {name: value for name, value in values.items() if value not in (None, ())}
-    wrong = [name for name in given if name not in kind.options]
-    if wrong:
-        flag = "field" if wrong[0] == "fields" else wrong[0]
-        raise UsageError(f"--{flag}={_shown(given[wrong[0]])}: is not an option of {kind.name}")
-    kind.draw(files, output, **given)
-
-
-def _shown(value: Any) -> str:
-    return str(value[0] if isinstance(value, tuple) else value)
+    draw(files, output, **values)

@@ -50,8 +50,8 @@ def score(
     line, separated by tabs. A token that is out of vocabulary, or has no known word beside it, is
     not scored: nan.
     """
-    from dcme_w2v.words.language_model import LanguageModel
-    from dcme_w2v.words.predictions import scored_lines
+    from dcme_w2v import score as scored
+    from dcme_w2v.formats.sentences import CorpusPaths
 
     if not corpus:
         raise UsageError("no text; give files or folders, or - for standard input")
@@ -59,9 +59,11 @@ def score(
         raise UsageError("standard input is given twice; give a file for one of them")
     paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
     paths.reads("--read-vocab", read_vocab).check()
-    loaded = LanguageModel.load(model, context, read_vocab)
     show = _as_json if as_json else _as_tokens if tokens else _as_line
-    for line in scored_lines(loaded, corpus, threads, encoding_errors):
+    for line in scored(
+        model, CorpusPaths(corpus), context=context, read_vocab=read_vocab,
+        encoding_errors=encoding_errors, threads=threads,
+    ):  # fmt: skip
         click.echo(show(line))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from dcme_w2v.formats.sentences import CorpusLike
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import ProgressUpdate, Reporter
@@ -18,7 +19,7 @@ from dcme_w2v.words.vectors import Vectors
 
 @functools.wraps(one_machine.train)
 def train(  # noqa: D103
-    corpus: one_machine.Corpus,
+    corpus: CorpusLike | None = None,
     *,
     progress: bool | Callable[[ProgressUpdate], object] = False,
     **options: Any,

@@ -1,4 +1,4 @@
-"""Makes the page of one or two files; called by `dcme_w2v.cli.explore`."""
+"""Makes the page of one or two files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of, write_page
 from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.plots.layout import ITERATIONS, check_method
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.quantize import agreement, as_int8
+from dcme_w2v.words.sidecars import read_with
 
 MOST_FILES = 2
 
 
-def explore_files(
-    files: Sequence[str],
+def explore_page(
+    files: str | Sequence[str],
     output: str,
     *,
     labels: str | None = None,
@@ -26,11 +28,11 @@ def explore_files(
     seed: int = 1,
     reporter: Reporter | None = None,
 ) -> None:
-    """Write a page of HTML to explore vectors.
+    """Write a page of HTML to explore vectors: neighbours, analogies and a map.
 
     Parameters
     ----------
-    files : sequence of str
+    files : path or sequence of paths
         One or two files of word vectors, or of rows of documents (.npz, .svm).
     output : str
         The page; ``-`` is standard output.
@@ -44,7 +46,25 @@ def explore_files(
         Projection of the map.
     seed : int
     reporter : Reporter, optional
+
+    Raises
+    ------
+    UsageError
+        There are more than two files, or the name of `output` has the suffix of another format.
+    DcmeError
+        openTSNE is not installed (extra ``explore``) and the method is t-SNE.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
+    >>> dw.explore_page("v.npy", "page.html", method="pca")
     """
+    files = [files] if isinstance(files, str) else files
+    paths = Paths()
+    for path in files:
+        paths.reads("VECTORS", path, sidecars=read_with(path))
+    paths.reads("--labels", labels).writes("--output", output).check()
     check_method(method)
     if not 1 <= len(files) <= MOST_FILES:
         raise UsageError(f"{len(files)} files; give one, or two to compare")

@@ -5,14 +5,21 @@ Called by `dcme_w2v.words.train`; `dcme_w2v.text.encode` reads it as it reads a 
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
-from dcme_w2v.formats.corpus import BLOCK_BYTES, Block
+from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, is_corpus_path
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
+CorpusLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
+
+
+class CorpusPaths(tuple[str, ...]):
+    """Paths of a corpus as the command line gives them, which are never lines of text."""
 
 
 class Sentences:
@@ -43,9 +50,8 @@ class Sentences:
     def __iter__(self) -> Iterator[Block]:
         lines: list[bytes] = []
         size = offset = 0
-        for number, item in enumerate(self._items):
-            line = _as_line(item, number)
-            lines.append(line if number else line.removeprefix(BYTE_ORDER_MARK))
+        for line in self.lines():
+            lines.append(line)
             size += len(line)
             if size >= self._block_bytes:
                 yield self._block(lines, offset)
@@ -53,9 +59,52 @@ class Sentences:
         if lines:
             yield self._block(lines, offset)
 
+    def lines(self) -> Iterator[bytes]:
+        """Yield each sentence as a line of UTF-8 with a line feed."""
+        for number, item in enumerate(self._items):
+            line = _as_line(item, number)
+            yield line if number else line.removeprefix(BYTE_ORDER_MARK)
+
     def _block(self, lines: list[bytes], offset: int) -> Block:
         text = memoryview(b"".join(lines))
         return Block(0, offset, text, offset + len(text))
+
+
+def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
+    """Return the paths of a corpus, or its sentences if it is an iterable of sentences.
+
+    A list or tuple of strings is read as paths if all of them exist or none contains whitespace,
+    otherwise as lines.
+
+    Raises
+    ------
+    UsageError
+        The corpus is none of these.
+    """
+    if isinstance(corpus, CorpusPaths):
+        return corpus, None
+    if isinstance(corpus, str | os.PathLike):
+        if isinstance(corpus, str) and "\n" in corpus:
+            raise UsageError("--corpus: is a string of several lines; give a list of lines")
+        return (os.fspath(corpus),), None
+    if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
+        raise UsageError(
+            f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
+        )
+    if isinstance(corpus, list | tuple):
+        if corpus and (all(map(is_corpus_path, corpus)) or all(map(_is_one_word, corpus))):
+            return tuple(map(os.fspath, corpus)), None
+        return (), Sentences(corpus)
+    items = iter(corpus)
+    first = list(itertools.islice(items, 1))
+    if first and isinstance(first[0], os.PathLike):
+        return tuple(map(os.fspath, itertools.chain(first, items))), None
+    return (), Sentences(itertools.chain(first, items))
+
+
+def _is_one_word(item: object) -> bool:
+    """Return whether a string is meant as a path: a line of one word has no context."""
+    return isinstance(item, str) and len(item.split()) < 2
 
 
 def _as_line(item: Any, number: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from dcme_w2v.formats.run_log import read_log
 from dcme_w2v.plots.figure import new_figure, plain_text, style_of, write_figure
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
-_NOT_CURVES = {"epoch", "seconds", "lr", "event"}
+_USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # without markers
 
 
@@ -24,8 +25,8 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
     output : str
         Picture; ``-`` is standard output.
     fields : sequence of str
-        Figures of epochs, such as ``loss``; by default all that some log has, except the learning
-        rate and the time.
+        Figures of epochs, such as ``lr``; by default the losses and mean log-probabilities, or else
+        all that some log has.
     """
     logs = [list(read_log(path)) for path in paths]
     every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
@@ -34,7 +35,7 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
     unknown = [name for name in fields if name not in every]
     if unknown:
         raise UsageError(f"--field={unknown[0]}: the logs have {', '.join(every)}")
-    chosen = list(fields) or [name for name in every if name not in _NOT_CURVES]
+    chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
     figure = new_figure(7, 3.2 * len(chosen))
     panels = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]
     for panel, name in zip(panels, chosen, strict=True):

@@ -1,8 +1,7 @@
-"""What is drawn of each kind of file; called by `dcme_w2v.cli.plot`."""
+"""Pictures of files: `plot` detects what a file holds, and draws curves or words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Any
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.opening import head_of
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.run_log import is_log
 from dcme_w2v.plots.curves import draw_curves
-from dcme_w2v.plots.tables import draw_file
+from dcme_w2v.plots.figure import picture_format
+from dcme_w2v.plots.words import draw_words
 from dcme_w2v.words.vectors import Vectors
-
-_JSON = re.compile(rb"\s*\{\s*\"")  # an object with a key
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,62 @@ class Kind:
     name: str
     draw: Callable[..., None]
     options: tuple[str, ...]
+
+
+def plot(
+    files: str | Sequence[str],
+    output: str,
+    *,
+    fields: Sequence[str] | None = None,
+    words: str | None = None,
+    limit: int | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+) -> None:
+    """Draw learning curves of logs, or words on a plane. Requires the extra ``plot``.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        One or several logs of --log-json, or one file of word vectors.
+    output : path
+        Picture: .png, .pdf or .svg; ``-`` is standard output.
+    fields : sequence of str, optional
+        Figures of the logs, such as ``lr`` (default: loss and log-probabilities).
+    words : str, optional
+        Words to draw, separated by spaces (default: the `limit` most frequent).
+    limit : int, optional
+        Number of words (default: 200).
+    method : {"tsne", "pca"}, optional
+        Projection of words (default: tsne).
+    seed : int, optional
+        Seed of the projection (default: 1).
+
+    Raises
+    ------
+    UsageError
+        An option is not one for this kind of file, or the suffix of `output` is another.
+    DcmeError
+        matplotlib or openTSNE is not installed.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", dim=8, epochs=2, threads=1, log_json="train.log")
+    >>> dw.plot("train.log", "curves.svg")
+    """
+    paths = [files] if isinstance(files, str) else list(files)
+    Paths().reads("FILES", *paths).writes("--output", output).check()
+    picture_format(output)
+    kind = kind_of(paths)
+    values = {"fields": fields, "words": words, "limit": limit, "method": method, "seed": seed}
+    given = {name: value for name, value in values.items() if value}
+    wrong = [name for name in given if name not in kind.options]
+    if wrong:
+        name = wrong[0]
+        flag, shown = ("field", (fields or [""])[0]) if name == "fields" else (name, given[name])
+        raise UsageError(f"--{flag}={shown}: is not an option of {kind.name}")
+    kind.draw(paths, output, **given)
 
 
 def kind_of(paths: Sequence[str]) -> Kind:
@@ -45,16 +99,8 @@ def kind_of(paths: Sequence[str]) -> Kind:
     if len(paths) > 1:
         other = paths[logs.index(False)]
         raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
-    if not Path(paths[0]).is_dir() and _JSON.match(head_of(paths[0])):
-        return Kind("tables", _draw_table, ("column",))
     return Kind("word vectors", _draw_words, ("words", "limit", "method", "seed"))
 
 
-def _draw_table(paths: Sequence[str], output: str, column: str | None = None) -> None:
-    draw_file(paths[0], output, column)
-
-
 def _draw_words(paths: Sequence[str], output: str, words: str = "", **options: Any) -> None:
-    from dcme_w2v.plots.words import draw_words
-
     draw_words(Vectors.load(paths[0]), output, words.split(), **options)

@@ -8,6 +8,7 @@ threads. Called by `dcme_w2v.words` and by the command `vocab`.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections import deque
@@ -21,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import declaration_of
+from dcme_w2v.declarations import check_names, declaration_of, default_threads
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
-from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import VocabularyOptions
@@ -117,8 +118,43 @@ class EncodedCorpus(CountedCorpus):
         self.close()
 
 
+def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: Any) -> Vocabulary:
+    """Count the words of a corpus.
+
+    Parameters
+    ----------
+    corpus : path, paths, or iterable of sentences
+        As that of `dcme_w2v.train`.
+    threads : int, optional
+        Default: the CPUs that this process may use. The result does not depend on it.
+    **options
+        Those of `VocabularyOptions`: ``min_count``, ``max_vocab``, ``encoding_errors``, ...
+
+    Returns
+    -------
+    Vocabulary
+        The kept words by descending count: a sequence of str, with `counts` and ``save(path)``.
+
+    Raises
+    ------
+    CorpusError
+        A file cannot be read or is not text, or no word is kept.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> found = dw.count_words([["a", "rose", "is", "a", "rose"]], min_count=1)
+    >>> list(zip(found, found.counts.tolist()))
+    [('a', 2), ('rose', 2), ('is', 1)]
+    """
+    check_names(options, [item.name for item in dataclasses.fields(VocabularyOptions)])
+    paths, sentences = paths_or_sentences(corpus)
+    wanted = VocabularyOptions(**options)
+    return count(sentences or paths, wanted, threads=threads or default_threads()).vocabulary
+
+
 def count(
-    corpus: Sequence[str],
+    corpus: Sequence[str] | Sentences,
     options: VocabularyOptions,
     *,
     threads: int = 1,
@@ -144,7 +180,7 @@ def count(
         A file cannot be read or is not text, or the vocabulary would be empty.
     """
     started = time.perf_counter()
-    source = _open_corpus(corpus, options, _block_bytes)
+    source = _open(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
     reading.run(progress)
     total, _ = reading.merged(None)
@@ -264,11 +300,7 @@ def encode(
         The ids cannot be written.
     """
     started = time.perf_counter()
-    source: Corpus | Sentences
-    if isinstance(corpus, Sentences | Corpus):
-        source = corpus
-    else:
-        source = _open_corpus(corpus, options, _block_bytes)
+    source = _open(corpus, options, _block_bytes)
     given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
     cache = IdCache(cache_dir)
     try:
@@ -291,7 +323,11 @@ def encode(
         raise
 
 
-def _open_corpus(corpus: Sequence[str], options: VocabularyOptions, block_bytes: int) -> Corpus:
+def _open(
+    corpus: Sequence[str] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
+) -> Corpus | Sentences:
+    if isinstance(corpus, Sentences | Corpus):
+        return corpus
     return Corpus(
         corpus, block_bytes, options.allow_truncated, options.strict, options.allow_binary
     )

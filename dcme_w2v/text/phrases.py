@@ -1,12 +1,12 @@
 """Phrases: pairs of words that occur together more often than by chance are joined to one word.
 
 The text is read once, as word ids (`dcme_w2v.text.encode`); each pass joins pairs in the result of
-the previous passes, piece by piece, so that memory holds words and pairs but not the text. Called
-by the command `phrases`.
+the previous passes, piece by piece, so that memory holds words and pairs but not the text.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
+from dcme_w2v.declarations import check_names, default_threads
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.text.cache import NUMBER, release_pages
@@ -28,6 +30,7 @@ from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
 
 PIECE = 1 << 18  # tokens per piece
+READING = ("encoding_errors", "allow_truncated", "allow_binary", "strict")  # options of files
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 Report = Callable[[int, int, int], None]
@@ -35,7 +38,7 @@ Report = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class JoinedCorpus:
-    """The result of `join_phrases`.
+    """The result of `phrases`.
 
     Attributes
     ----------
@@ -46,6 +49,8 @@ class JoinedCorpus:
     reads : tuple of int
         How many times each pass has read the text to count its pairs in `PhraseOptions.memory`;
         zero with a given table.
+    options : PhraseOptions
+        Which pairs were joined, unless a table was given.
     """
 
     table: PhraseTable
@@ -53,20 +58,21 @@ class JoinedCorpus:
     tokens: int
     joined: int
     reads: tuple[int, ...]
+    options: PhraseOptions
 
 
-def join_phrases(
-    corpus: Sequence[str],
+def phrases(
+    corpus: CorpusLike,
     output: str | os.PathLike[str],
-    options: PhraseOptions,
-    text: VocabularyOptions | None = None,
     *,
-    table: PhraseTable | None = None,
+    read_table: PhraseTable | str | os.PathLike[str] | None = None,
+    save_table: str | os.PathLike[str] | None = None,
     cache_dir: str | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     report: Report | None = None,
+    **options: Any,
 ) -> JoinedCorpus:
-    """Write a corpus with its phrases joined: ``new york`` as ``new_york``.
+    r"""Write a corpus with its phrases joined: ``new york`` as ``new_york``.
 
     A pair's score is Mikolov et al. 2013 (Distributed representations of words and phrases),
     equation (6), times the tokens of the text, as word2phrase has it:
@@ -77,24 +83,29 @@ def join_phrases(
 
     Parameters
     ----------
-    corpus : sequence of str
-        Files, folders, addresses, ``-``; see `dcme_w2v.formats.corpus.expand`.
+    corpus : path, paths, or iterable of sentences
+        As that of `dcme_w2v.train`.
     output : path
         One line for each line with a token, tokens separated by a space; ``-`` is standard output.
-    options : PhraseOptions
-        Which pairs are joined; ignored with a table.
-    text : VocabularyOptions, optional
-        How invalid UTF-8 and truncated files are read; no word is dropped.
-    table : PhraseTable, optional
+    read_table : PhraseTable or path, optional
         The phrases to join, instead of those found in the text.
+    save_table : path, optional
+        Write the table of phrases to this file.
     cache_dir : str, optional
         Folder for the id cache, four bytes per token (default: the system's folder for temporary
         files).
-    threads : int
-        Number of workers that read.
+    threads : int, optional
+        Number of workers that read (default: the CPUs that this process may use).
     report : callable, optional
         Called after each pass with its number, its number of phrases, and how many times it has
         read the text.
+    **options
+        Those of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
+        ``connectors``, ``memory``), and of `VocabularyOptions` how files are read.
+
+    Returns
+    -------
+    JoinedCorpus
 
     Raises
     ------
@@ -104,13 +115,51 @@ def join_phrases(
         The output is also an input.
     ResourceError
         The output or the cache cannot be written.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> lines = ["in new york", "to new york", "of new york", "in york", "a new one"] * 20
+    >>> found = dw.phrases(lines, "joined.txt", threshold=1, threads=1)
+    >>> found.table.passes[0][0].joined, open("joined.txt").readline()
+    ('new_york', 'in new_york\n')
     """
-    paths = Paths().reads("CORPUS", *corpus).writes("--output", os.fspath(output))
-    paths.reads("--connectors", connector_file(options.connectors))
+    names = [item.name for item in dataclasses.fields(PhraseOptions)]
+    check_names(options, [*names, *READING])
+    wanted = PhraseOptions(**{name: options.pop(name) for name in names if name in options})
+    text = VocabularyOptions(**options)
+    sources, sentences = paths_or_sentences(corpus)
+    paths = Paths().reads("CORPUS", *sources).writes("--output", os.fspath(output))
+    if isinstance(read_table, str | os.PathLike):
+        paths.reads("--read-table", os.fspath(read_table))
+    paths.reads("--connectors", connector_file(wanted.connectors))
+    paths.writes("--save-table", None if save_table is None else os.fspath(save_table))
     paths.temporary("--cache-dir", cache_dir).check()
+    table = read_table
+    if isinstance(table, str | os.PathLike):
+        table = PhraseTable.load(table)
+    joined = _joined(
+        sentences or sources, output, wanted, text, table, report,
+        cache_dir=cache_dir, threads=threads or default_threads(),
+    )  # fmt: skip
+    if save_table is not None:
+        joined.table.save(save_table)
+    return joined
+
+
+def _joined(
+    corpus: Sequence[str] | Sentences,
+    output: str | os.PathLike[str],
+    options: PhraseOptions,
+    text: VocabularyOptions,
+    table: PhraseTable | None,
+    report: Report | None,
+    **reading: Any,
+) -> JoinedCorpus:
+    """Join the phrases pass by pass, and write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
-    how = dict(vars(text or VocabularyOptions()), min_count=1, max_vocab=None)
-    with encode(corpus, VocabularyOptions(**how), cache_dir=cache_dir, threads=threads) as encoded:
+    how = dataclasses.replace(text, min_count=1, max_vocab=None)
+    with encode(corpus, how, **reading) as encoded:
         joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts)
         passes, reads = [], []
         for number in range(1, 1 + (options.passes if table is None else len(table.passes))):
@@ -123,7 +172,7 @@ def join_phrases(
         written = joined.write(output)
         used = PhraseTable(tuple(passes))
         removed = len(encoded.ids) - written
-        return JoinedCorpus(used, encoded.lines, encoded.tokens, removed, tuple(reads))
+        return JoinedCorpus(used, encoded.lines, encoded.tokens, removed, tuple(reads), options)
 
 
 class _Text:

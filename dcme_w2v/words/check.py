@@ -70,7 +70,7 @@ class Report:
 
 
 def check_vectors(path: str | os.PathLike[str]) -> Report:
-    """Read a file of word vectors and report all its faults.
+    r"""Read a file of word vectors and report all its faults.
 
     Parameters
     ----------
@@ -84,6 +84,14 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
         With no faults where `Vectors.load` would read the file, `save_vectors` could have written
         it, and cosines can be computed. A file that cannot be read as vectors at all has the one
         fault "unreadable".
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import dcme_w2v as dw
+    >>> _ = Path("v.txt").write_text("2 2\ntea 1 0\ntea 2 nan\n")
+    >>> [(fault.kind, fault.count) for fault in dw.check_vectors("v.txt").faults]
+    [('NaN or infinite number', 1), ('duplicate word', 1)]
     """
     report = Report(os.fspath(path))
     try:

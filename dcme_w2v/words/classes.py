@@ -1,7 +1,4 @@
-"""Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them.
-
-Called by `dcme-w2v classes` and by the train job for --classes.
-"""
+"""Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.words.vectors import Vectors
 
 
 def check_classes(classes: int, words: int) -> None:
@@ -24,13 +22,17 @@ def check_classes(classes: int, words: int) -> None:
 
 
 def word_classes(
-    vectors: NDArray[np.float32], classes: int, *, seed: int = 1, threads: int | None = None
+    vectors: Vectors | NDArray[np.float32],
+    classes: int,
+    *,
+    seed: int = 1,
+    threads: int | None = None,
 ) -> NDArray[np.int64]:
     """Cluster word vectors by direction: k-means of the vectors at unit length.
 
     Parameters
     ----------
-    vectors : ndarray of float32, shape (n, d)
+    vectors : Vectors or ndarray of float32, shape (n, d)
     classes : int
         Number of classes, at most n.
     seed : int
@@ -50,7 +52,16 @@ def word_classes(
         There are fewer words than classes.
     FormatError
         A number is NaN or infinite.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.Vectors(["tea", "coffee", "car"], [[1, 0], [2, 0.1], [-1, 1]])
+    >>> dw.word_classes(v, 2).tolist()
+    [0, 0, 1]
     """
+    if isinstance(vectors, Vectors):
+        vectors = vectors.vectors
     check_classes(classes, len(vectors))
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all():

@@ -1,9 +1,8 @@
 """Evaluate word vectors on analogy questions and on rated pairs of words.
 
-Called by `dcme-w2v eval analogies` and `eval similarity`. On the same file the figures are equal to
-those of gensim 4's `evaluate_word_analogies` and `evaluate_word_pairs` (tests/test_evaluate.py):
-words are compared in upper case, the most frequent of several spellings is used, and the vocabulary
-is limited to the first `restrict` words.
+On the same file the figures are equal to those of gensim 4's `evaluate_word_analogies` and
+`evaluate_word_pairs` (tests/test_evaluate.py): words are compared in upper case, the most frequent
+of several spellings is used, and the vocabulary is limited to the first `restrict` words.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,10 @@ from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import ANALOGY_METHODS
 from dcme_w2v.words.neighbors import inverse_lengths
-
-if TYPE_CHECKING:
-    from dcme_w2v.formats.word_list import Words
-    from dcme_w2v.words.vectors import Vectors
-
+from dcme_w2v.words.vectors import Vectors
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
 # equation (4): avoids division by zero.
@@ -66,7 +62,7 @@ class Section:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """The result of `analogies`."""
+    """The result of `eval_analogies`."""
 
     sections: tuple[Section, ...]
     method: str
@@ -110,7 +106,7 @@ class AnalogyScore:
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """The result of `similarity`: rank and linear correlation, and coverage.
+    """The result of `eval_similarity`: rank and linear correlation, and coverage.
 
     `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is that of its
     character n-grams.
@@ -136,19 +132,20 @@ class SimilarityScore:
         }
 
 
-def analogies(
-    vectors: Vectors,
-    path: str | os.PathLike[str],
+def eval_analogies(
+    vectors: Vectors | str | os.PathLike[str],
+    questions: str | os.PathLike[str],
+    *,
     restrict: int = 30_000,
     method: str = "3cosadd",
 ) -> AnalogyScore:
-    """Answer "a is to b as c is to ?" for every question of a file.
+    r"""Answer "a is to b as c is to ?" for every question of a file.
 
     Parameters
     ----------
-    vectors : Vectors
+    vectors : Vectors or path
         Words in descending frequency and their vectors.
-    path : path
+    questions : path
         Questions in the format of word2vec: four words per line, ": NAME" starts a section. Lines
         with another number of words are counted and skipped.
     restrict : int
@@ -156,16 +153,31 @@ def analogies(
     method : {"3cosadd", "3cosmul"}
         Mikolov et al. 2013, or Levy and Goldberg 2014, equation (4), cosines shifted to [0, 1].
 
+    Returns
+    -------
+    AnalogyScore
+        Accuracy and coverage of each section and of all together.
+
     Raises
     ------
     FormatError
         No question is covered, or the file is not UTF-8.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import dcme_w2v as dw
+    >>> v = dw.Vectors(["man", "woman", "king", "queen"], [[1, 0], [1, 1], [4, 0], [4, 3]])
+    >>> _ = Path("questions.txt").write_text(": family\nman woman king queen\n")
+    >>> dw.eval_analogies(v, "questions.txt").total
+    Section(name='total', questions=1, covered=1, correct=1)
     """
+    vectors = loaded(vectors, restrict)
     if method not in ANALOGY_METHODS:
         raise UsageError(f"--method={method}: must be one of {', '.join(ANALOGY_METHODS)}")
     spelled, first = _upper_case(vectors.words, restrict)
-    names, section_of, questions, skipped = _read_questions(path)
-    numbers, covered = _numbered_questions(path, questions, spelled, len(first))
+    names, section_of, asked, skipped = _read_questions(questions)
+    numbers, covered = _numbered_questions(questions, asked, spelled, len(first))
     answers = np.full(len(numbers), -1)
     answers[covered] = _answers(vectors.vectors[: len(first)], first, numbers[covered], method)
     right = covered & (answers == numbers[:, 3])
@@ -179,17 +191,20 @@ def analogies(
     return AnalogyScore(sections, method, restrict, skipped)
 
 
-def similarity(
-    vectors: Vectors, path: str | os.PathLike[str], restrict: int = 300_000
+def eval_similarity(
+    vectors: Vectors | str | os.PathLike[str],
+    pairs: str | os.PathLike[str],
+    *,
+    restrict: int = 300_000,
 ) -> SimilarityScore:
-    """Correlate cosines with ratings of word pairs.
+    r"""Correlate cosines with ratings of word pairs.
 
     Parameters
     ----------
-    vectors : Vectors
+    vectors : Vectors or path
         Words in descending frequency and their vectors. If they have `subwords`, out-of-vocabulary
         words have vectors, too, of the n-grams as they are written in the file.
-    path : path
+    pairs : path
         Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
         lines, such as a heading, are counted and skipped.
     restrict : int
@@ -200,15 +215,25 @@ def similarity(
     FormatError
         Fewer than two pairs are covered, or all have one rating or one cosine, or the file is not
         UTF-8.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import dcme_w2v as dw
+    >>> v = dw.Vectors(["tea", "coffee", "car"], [[1, 0], [1, 1], [-1, 1]])
+    >>> _ = Path("pairs.tsv").write_text("tea\tcoffee\t9\ntea\tcar\t1\ncoffee\tcar\t3\n")
+    >>> round(dw.eval_similarity(v, "pairs.tsv").spearman, 3)
+    1.0
     """
+    vectors = loaded(vectors, restrict)
     spelled, _ = _upper_case(vectors.words, restrict)
-    pairs, ratings, skipped = _read_pairs(path)
-    found = [[_vector_of(word, vectors, spelled) for word in pair] for pair in pairs]
+    rated, ratings, skipped = _read_pairs(pairs)
+    found = [[_vector_of(word, vectors, spelled) for word in pair] for pair in rated]
     covered = np.array([all(one is not None for one in pair) for pair in found], dtype=bool)
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
         raise FormatError(
-            f"{path}: {len(gold)} of {len(pairs)} pairs have both words among the first"
+            f"{pairs}: {len(gold)} of {len(rated)} pairs have both words among the first"
             f" {min(restrict, len(vectors.words)):,}; a correlation requires two "
             "with different ratings"
         )
@@ -218,21 +243,26 @@ def similarity(
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     if len(set(cosines.tolist())) < 2:
         raise FormatError(
-            f"{path}: the cosines of all {len(gold)} covered pairs are {cosines[0]:g}; a "
+            f"{pairs}: the cosines of all {len(gold)} covered pairs are {cosines[0]:g}; a "
             "correlation needs two that differ: give other vectors"
         )
     return SimilarityScore(
         float(stats.spearmanr(gold, cosines).statistic),
         float(stats.pearsonr(gold, cosines).statistic),
-        len(pairs),
+        len(rated),
         len(gold),
         skipped,
         sum(
             any(word.upper() not in spelled for word in pair)
-            for pair, is_covered in zip(pairs, covered, strict=True)
+            for pair, is_covered in zip(rated, covered, strict=True)
             if is_covered
         ),
     )
+
+
+def loaded(vectors: Vectors | str | os.PathLike[str], limit: int) -> Vectors:
+    """Return vectors as they are given, or their first rows from a file."""
+    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
 
 
 def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> NDArray[np.float32] | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import NoWordsError
+from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
@@ -36,7 +37,7 @@ def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
 
 
 def ids_of(
-    files: list[str],
+    files: Sequence[str] | Sentences,
     words: Words,
     options: VocabularyOptions,
     threads: int,
@@ -61,8 +62,9 @@ def ids_of(
         with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
             return np.array(text.ids)
     except NoWordsError:
+        name = "the text" if isinstance(files, Sentences) else files[0]
         raise NoWordsError(
-            f"{files[0]}: none of its words is among the {len(words):,} of the vocabulary; give "
+            f"{name}: none of its words is among the {len(words):,} of the vocabulary; give "
             "text of the same language and tokenisation"
         ) from None
 

@@ -1,4 +1,4 @@
-"""A saved model, and the likelihood of text and analogies: `dcme-w2v eval likelihood`.
+"""A language model of word and context vectors: the likelihood of text and of analogies.
 
 A model consists of the word vectors, the context vectors of --output-context, and the manifest of
 the word vectors, which has the path of the context vectors and the window. Vectors of other
@@ -8,15 +8,17 @@ programs are also supported if both files and the window are given.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
@@ -27,6 +29,8 @@ from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.neighbour_classes import ClassScores, NeighbourClasses
 from dcme_w2v.words.tables import check_scoring_options, input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
+
+ModelLike: TypeAlias = "str | os.PathLike[str] | Vectors | LanguageModel"
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class LanguageModel:
     @classmethod
     def load(
         cls,
-        path: str,
+        model: ModelLike,
         context: str | None = None,
         vocabulary: str | None = None,
         window: int | None = None,
@@ -69,8 +73,9 @@ class LanguageModel:
 
         Parameters
         ----------
-        path : str
-            The word vectors; the manifest is read from the same folder. Or a folder of both tables.
+        model : path, Vectors or LanguageModel
+            The word vectors; the manifest is read from the same folder. Or a folder of both tables,
+            or what `train` returned.
         context : str, optional
             The context vectors (default: `context_file` of the manifest).
         vocabulary : str, optional
@@ -87,12 +92,18 @@ class LanguageModel:
         FormatError
             The two files differ in words or dimensions.
         """
-        input = Vectors.load(path)
-        manifest = input.manifest or read_manifest(path)
+        if isinstance(model, LanguageModel):
+            return model
+        if isinstance(model, Vectors):
+            path, input, manifest = "the model", model, model.manifest or {}
+        else:
+            path, input = os.fspath(model), Vectors.load(model)
+            manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         check_scoring_options(path, options)
         near = _neighbours(path, options)
-        context = context or _beside(path, manifest.get("context_file"))
+        if context is None and input.context is None:
+            context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
         if output is None:
             raise UsageError(
@@ -113,13 +124,14 @@ class LanguageModel:
         window = window or options.get("window", TrainOptions().window)
         return cls(input.words, matrix, output.vectors, int(window), biases, *near)
 
-    def text_likelihood(self, corpus: Sequence[str], threads: int = 1) -> dict[str, float]:
+    def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
 
         Out-of-vocabulary tokens are dropped, as in training. Keys: `log_probability`,
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
         """
-        ids = ids_of(list(corpus), self.words, VocabularyOptions(), threads)
+        paths, sentences = paths_or_sentences(corpus)
+        ids = ids_of(sentences or paths, self.words, VocabularyOptions(), threads)
         logs = [
             self._logs(
                 *contexts(piece, self.input, self.window, self.neighbours),
@@ -175,6 +187,62 @@ class LanguageModel:
         near: ClassScores | None = None,
     ) -> NDArray[np.float64]:
         return log_probabilities(h, targets, self.output, self.biases, threads, near)
+
+
+def eval_likelihood(
+    model: ModelLike,
+    corpus: CorpusLike | None = None,
+    *,
+    context: str | None = None,
+    window: int | None = None,
+    read_vocab: str | None = None,
+    analogies: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+) -> dict[str, float]:
+    """Return the log-likelihood of a text, and of analogy questions, under a model.
+
+    Each token is predicted from its context by the exact softmax.
+
+    Parameters
+    ----------
+    model : path, Vectors or LanguageModel
+        Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
+    corpus : path, paths, or iterable of sentences, optional
+        As that of `train`.
+    context, read_vocab : path, optional
+        Context vectors and word counts, if the manifest does not name them.
+    window : int, optional
+        Context words on each side (default: as trained).
+    analogies : path, optional
+        Questions; see `eval_analogies`.
+    threads : int, optional
+        Default: the CPUs that this process may use.
+
+    Returns
+    -------
+    dict of float
+        Mean log-probability and log of the mean probability in nats, for negative sampling also
+        with the noise distribution added back; and the number of words or questions.
+
+    Raises
+    ------
+    UsageError
+        There is neither a corpus nor a file of questions, or the model has no context vectors.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", objective="dcme", dim=8, epochs=1, threads=1)
+    >>> sorted(dw.eval_likelihood(v, "corpus.txt"))
+    ['log_mean_probability', 'log_probability', 'words']
+    """
+    if corpus is None and analogies is None:
+        raise UsageError("no text; give a corpus, or --analogies=FILE")
+    if window is not None and window < 1:
+        raise UsageError(f"--window={window}: must be at least 1")
+    loaded = LanguageModel.load(model, context, read_vocab, window)
+    found = {} if corpus is None else loaded.text_likelihood(corpus, threads or default_threads())
+    return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))
 
 
 def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +17,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.nearest import Found, nearest_rows
 
+_SPELLINGS = 2000  # words whose letters a spelling is corrected with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
@@ -71,6 +73,8 @@ def most_similar(
     searcher: Searcher | None = None,
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`. `searcher` is faster."""
+    if topn is None:
+        raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
     for name, number in (("topn", topn), ("restrict", restrict)):
         if number is not None and number < 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
@@ -117,6 +121,25 @@ def doesnt_match(vectors: WordVectors, words: Iterable[str]) -> str:
         raise UsageError("give a list of words")
     units = np.array([unit_vector(vectors, word) for word in given])
     return given[int(np.argmin(units @ units.mean(axis=0)))]
+
+
+def nearest_spelling(words: Sequence[str], word: str) -> str | None:
+    """Return the known word that is spelled most alike, or None if none is alike.
+
+    Another case, form of Unicode or separator comes first, then the most frequent word at one
+    letter's distance (as in Damerau 1964: one letter more, less, other, or two swapped).
+    """
+    for other in (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
+                  unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
+        if other in words:
+            return other
+    letters = sorted({letter for known in words[:_SPELLINGS] for letter in known} | {*word})
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    edits = {a + b[1:] for a, b in cuts if b} | {a + b[1::-1] + b[2:] for a, b in cuts if b[1:]}
+    for letter in letters if len(word) > 1 else ():
+        edits |= {a + letter + b for a, b in cuts} | {a + letter + b[1:] for a, b in cuts}
+    known = [words.index(edit) for edit in edits - {word, ""} if edit in words]
+    return words[min(known)] if known else None
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:

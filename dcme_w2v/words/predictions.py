@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.documents import checked_line, read_documents
+from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.token_ids import Numbering
-from dcme_w2v.words.language_model import LanguageModel
+from dcme_w2v.words.language_model import LanguageModel, ModelLike
 from dcme_w2v.words.questions import Answer, Line
 
 GAP = "_"
@@ -49,22 +51,67 @@ class ScoredLine:
         return float(np.nansum(self.log_probabilities)) if self.scored else float("nan")
 
 
-def scored_lines(
-    model: LanguageModel,
-    corpus: Sequence[str],
-    threads: int | None = None,
+def score(
+    model: ModelLike,
+    corpus: CorpusLike,
+    *,
+    context: str | None = None,
+    read_vocab: str | None = None,
     encoding_errors: str = "strict",
+    threads: int | None = None,
 ) -> Iterator[ScoredLine]:
-    """Yield the lines of a corpus, also empty ones, with the log-probability of each token."""
-    lines = (
-        one.text for one in read_documents(corpus, form="text", encoding_errors=encoding_errors)
-    )
-    numbering = Numbering(model.words)
-    for texts in _batches(lines):
+    """Yield the lines of a corpus, also empty ones, with the log-probability of each token.
+
+    Each token is predicted from the words on both sides of it, so that the sum over a line compares
+    lines and is not the log-probability of the line.
+
+    Parameters
+    ----------
+    model : path, Vectors or LanguageModel
+        Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
+    corpus : path, paths, or iterable of sentences
+        As that of `train`.
+    context, read_vocab : path, optional
+        Context vectors and word counts, if the manifest does not name them.
+    encoding_errors : {"strict", "replace", "skip"}
+        Tokens of files that are not UTF-8.
+    threads : int, optional
+        Default: the CPUs that this process may use.
+
+    Yields
+    ------
+    ScoredLine
+
+    Raises
+    ------
+    UsageError
+        The model has no context vectors.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", objective="dcme", dim=8, epochs=1, threads=1)
+    >>> [(line.tokens, line.scored) for line in dw.score(v, ["the king nobody", ["the", "man"]])]
+    [(['the', 'king', 'nobody'], 2), (['the', 'man'], 2)]
+    """
+    loaded = LanguageModel.load(model, context, read_vocab)
+    numbering = Numbering(loaded.words)
+    for texts in _batches(_texts(corpus, encoding_errors)):
         starts, ids = numbering.batch(texts)
-        logs = _logs(model, starts, ids, threads)
+        logs = _logs(loaded, starts, ids, threads)
         for text, first, end in zip(texts, starts[:-1], starts[1:], strict=True):
             yield ScoredLine([word.decode() for word in text.split()], logs[first:end])
+
+
+def _texts(corpus: CorpusLike, encoding_errors: str) -> Iterator[bytes]:
+    """Yield the lines of a corpus."""
+    paths, sentences = paths_or_sentences(corpus)
+    if sentences is None:
+        for document in read_documents(paths, form="text", encoding_errors=encoding_errors):
+            yield document.text
+        return
+    for number, line in enumerate(sentences.lines(), 1):
+        yield checked_line(line.rstrip(b"\r\n"), "the text", number, encoding_errors)
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
@@ -93,6 +140,55 @@ def _logs(
         text[np.append(line[1:] != line[:-1], True)] |= LAST
         logs[known] = model.log_probabilities(text, threads)
     return logs
+
+
+def predict_word(
+    model: ModelLike,
+    text: str | Sequence[str],
+    *,
+    k: int = 10,
+    context: str | None = None,
+    read_vocab: str | None = None,
+) -> list[tuple[str, float]]:
+    """Return the most probable words for the gap ``_`` in a line, with their probabilities.
+
+    The model predicts from both sides: a gap at the end is the last word of a sentence, not the
+    next one. Out-of-vocabulary words are skipped.
+
+    Parameters
+    ----------
+    model : path, Vectors or LanguageModel
+        As that of `score`.
+    text : str or list of str
+        A line or its tokens, one of which is ``_``.
+    k : int
+        Number of words.
+    context, read_vocab : path, optional
+        As those of `score`.
+
+    Returns
+    -------
+    list of (word, probability)
+        In descending order; empty if no other word of the line is in the vocabulary.
+
+    Raises
+    ------
+    UsageError
+        There is not one gap with words around it.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", objective="dcme", dim=8, epochs=1, threads=1)
+    >>> len(dw.predict_word(v, "the king _ the queen", k=3))
+    3
+    """
+    line = text.split() if isinstance(text, str) else list(text)
+    [answer] = Predictor(LanguageModel.load(model, context, read_vocab), k).gaps([line])
+    if answer.problem:
+        raise UsageError(answer.problem)
+    found = answer.record.get("predictions", [])
+    return [(one["word"], one["probability"]) for one in found]
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def save_tables(
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default those of the
-    vocabulary; `dcme_w2v.merge` weights the rows of several trainings by them. Of a
+    vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. Of a
     training with word order, `neighbours` are written, too, and their `classes`, if it had any.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import itertools
 import numbers
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
-from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms
-from dcme_w2v.formats.corpus import is_corpus_path
-from dcme_w2v.formats.sentences import Sentence, Sentences
+from dcme_w2v.errors import UnknownOptionError, in_python_terms
+from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -28,6 +26,7 @@ from dcme_w2v.options import (
 )
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 from dcme_w2v.words import run
+from dcme_w2v.words.habits import option_advice
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 from dcme_w2v.words.presets import PRESETS, PresetOptions, preset_values
@@ -35,32 +34,14 @@ from dcme_w2v.words.vectors import Vectors
 
 T = TypeVar("T")
 TrainFunction = Callable[[TrainJob, VocabularyOptions, TrainOptions, Reporter], Vectors]
-Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
            HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
            FileOptions, ClassesOptions)  # fmt: skip
 FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
-# gensim's names of our options, for error messages.
-GENSIM_NAMES = {
-    "sentences": "corpus",
-    "corpus_file": "corpus",
-    "vector_size": "dim",
-    "alpha": "lr",
-    "min_alpha": "min_lr",
-    "workers": "threads",
-    "sg": "model",
-    "hs": "objective",
-    "ns_exponent": "noise_power",
-    "cbow_mean": "gradient",
-    "shrink_windows": "window_mode",
-    "max_final_vocab": "max_vocab",
-    "callbacks": "progress",
-}
-
 
 def train(
-    corpus: Corpus,
+    corpus: CorpusLike | None = None,
     *,
     progress: bool | Callable[[ProgressUpdate], object] = False,
     **options: Any,
@@ -123,12 +104,17 @@ def train(
 
 def train_by(
     train_job: TrainFunction,
-    corpus: Corpus,
+    corpus: CorpusLike | None,
     progress: bool | Callable[[ProgressUpdate], object],
     options: dict[str, Any],
 ) -> Vectors:
     """Make a job of the arguments of `train`, and train it by the given function."""
-    _check_names(options)
+    for name, value in options.items():
+        if name not in FIELDS and (advice := option_advice(name, value)):
+            raise UnknownOptionError(f"unknown option {name}; {advice}")
+    check_names(options, [*FIELDS, "progress"])
+    if corpus is None:
+        raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
     given = {name: _plain(name, value) for name, value in options.items()}
     objects = {name: given.pop(name, None) for name in ("read_vocab", "init", "init_context")}
     preset = given.get("preset")
@@ -142,7 +128,7 @@ def train_by(
         for cls in (FileOptions, HoldoutOptions, OutputOptions)
         for name, value in dataclasses.asdict(made[cls]).items()
     }
-    paths, sentences = _paths_or_sentences(corpus)
+    paths, sentences = paths_or_sentences(corpus)
     files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
     files |= {"subwords": made[SubwordOptions], "new_words": made[NewWordsOptions]}
     files["classes"] = made[ClassesOptions].classes
@@ -155,14 +141,6 @@ def train_by(
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise
-
-
-def _check_names(given: Iterable[str]) -> None:
-    for name in given:
-        if name in GENSIM_NAMES:
-            raise UnknownOptionError(f"unknown option {name}; gensim's {name} is "
-                                     f"{GENSIM_NAMES[name]} here")  # fmt: skip
-    check_names(given, [*FIELDS, "progress"])
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -182,36 +160,11 @@ def _vocabulary(given: str | Vocabulary | Mapping[str, int] | None) -> str | Voc
     return Vocabulary.from_counts(given) if isinstance(given, Mapping) else given
 
 
-def _paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
-    """Return the paths of a corpus, or an iterable of its sentences."""
-    if isinstance(corpus, str | os.PathLike):
-        if isinstance(corpus, str) and "\n" in corpus:
-            raise UsageError("--corpus: is a string of several lines; give a list of lines")
-        return (os.fspath(corpus),), None
-    if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
-        raise UsageError(
-            f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
-        )
-    if isinstance(corpus, list | tuple):
-        if corpus and (all(map(is_corpus_path, corpus)) or all(map(_is_one_word, corpus))):
-            return tuple(map(os.fspath, corpus)), None
-        return (), Sentences(corpus)
-    items = iter(corpus)
-    first = list(itertools.islice(items, 1))
-    if first and isinstance(first[0], os.PathLike):
-        return tuple(map(os.fspath, itertools.chain(first, items))), None
-    return (), Sentences(itertools.chain(first, items))
-
-
-def _is_one_word(item: object) -> bool:
-    """Return whether a string is meant as a path: a line of one word has no context."""
-    return isinstance(item, str) and len(item.split()) < 2
-
-
 def _signature() -> inspect.Signature:
     """Return the signature with all options, for help() and completion."""
     signature = inspect.signature(train)
     kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    kept[0] = kept[0].replace(default=inspect.Parameter.empty)
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [inspect.Parameter(item.name, keyword, default=item.default, annotation=item.type)
                for item in FIELDS.values()]  # fmt: skip

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.errors import UnknownWordError, UsageError
+from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import neighbors
 from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
+from dcme_w2v.words.habits import ARGUMENTS, ATTRIBUTES, attribute_advice
 from dcme_w2v.words.neighbors import Neighbor, Term
 from dcme_w2v.words.sidecars import MANIFEST, is_manifest, written_with
 from dcme_w2v.words.subwords import Subwords
@@ -26,9 +27,31 @@ from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
 Default = TypeVar("Default")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Vectors:
+def _answering_habits(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function answer the arguments of gensim's with the names here."""
+
+    @functools.wraps(function)
+    def answering(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name in ARGUMENTS:
+                raise UnknownOptionError(f"unknown option {name}; here it is {ARGUMENTS[name]}")
+        return function(*args, **kwargs)
+
+    return answering
+
+
+class _Habits(type):
+    """Answers names of other programs, as attributes of the class `Vectors`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise AttributeError(attribute_advice(ATTRIBUTES, cls.__name__, name, dir(cls)))
+
+
+class Vectors(metaclass=_Habits):
     """Words and their vectors.
 
     Objects are immutable: the arrays are read-only and may be shared by threads. Copy `vectors` to
@@ -255,6 +278,9 @@ class Vectors:
         """Return whether a word has a vector: is in `words`, or has n-grams with vectors."""
         return word in self.words or (isinstance(word, str) and self.get(word) is not None)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(attribute_advice(ATTRIBUTES, "Vectors", name, dir(type(self))))
+
     def __repr__(self) -> str:
         return f"Vectors({len(self):,} words, {self.dim} dimensions)"
 
@@ -321,9 +347,7 @@ class Vectors:
         message = f"{word!r} is not among the {len(self):,} words"
         if not isinstance(word, str):
             return message
-        spellings = (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
-                     unicodedata.normalize("NFC", word), "_".join(word.split()))  # fmt: skip
-        near = next((spelling for spelling in spellings if spelling in self), None)
+        near = neighbors.nearest_spelling(self.words, word)
         return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
 
     @overload
@@ -357,6 +381,7 @@ class Vectors:
         """
         return neighbors.similarity(self, one, other)
 
+    @_answering_habits
     def most_similar(
         self,
         positive: Term | Iterable[Term] | None = None,

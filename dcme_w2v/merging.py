@@ -1,4 +1,4 @@
-"""Merging of models that were trained on the parts of a corpus: what `dcme-w2v merge` calls.
+"""Merging of models that were trained on the parts of a corpus: by weighted means of their rows.
 
 A row of the merged table is the mean of the models' rows, weighted by the count of its word or
 feature in the corpus of each model: the mixture weight of Mann et al. (2009) with weights by row.
@@ -60,6 +60,15 @@ def merge(sources: Sequence[str], output: str) -> str:
         cannot be written.
     FormatError
         A model is corrupt, or has no counts.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> dw.count_words("corpus.txt", min_count=1).save("corpus.vocab")
+    >>> for part in ("one.npy", "two.npy"):
+    ...     _ = dw.train("corpus.txt", dim=8, threads=1, read_vocab="corpus.vocab", output=part)
+    >>> dw.merge(["one.npy", "two.npy"], "whole.npy")
+    '2 models of 60 vectors of 8 merged to whole.npy'
     """
     if len(sources) < 2:
         raise UsageError("give at least two models to merge")
