@@ -19,6 +19,7 @@ from dcme_w2v.files.opening import ARCHIVES, METHODS
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import count, encode
+from dcme_w2v.training.progress import Reporter
 
 LAST = 1 << 31
 MARK = b"\xef\xbb\xbf"
@@ -241,21 +242,27 @@ def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
 
 def test_progress_reaches_the_total(tmp_path):
     calls = []
+
+    class Heard(Reporter):
+        def on(self, event, fields):
+            calls.append((fields.get("done", 0), self.total))
+
     paths = write(tmp_path, b"a b " * 100, b"c " * 50)
-    count(paths, ALL, progress=lambda *call: calls.append(call), _block_bytes=64)
-    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    count(paths, ALL, reporter=Heard(), _block_bytes=64)
+    assert calls == sorted(calls)
     assert calls[-1] == (500, 500)
     assert len(calls) > 5
 
 
 def test_an_interrupt_ends_the_threads(tmp_path):
-    before = threading.active_count()
+    before, paths = threading.active_count(), write(tmp_path, b"a " * 1000)
 
-    def interrupt(done, total):
-        raise KeyboardInterrupt
+    class Interrupting(Reporter):
+        def advance(self, done, **fields):
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        encode(write(tmp_path, b"a " * 1000), ALL, threads=3, progress=interrupt, _block_bytes=10)
+        encode(paths, ALL, threads=3, reporter=Interrupting(), _block_bytes=10)
     assert threading.active_count() == before
 
 

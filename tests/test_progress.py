@@ -1,10 +1,14 @@
 """The progress of a training run: on a terminal, in a log file, as JSON lines, with --quiet."""
 
+import fcntl
 import io
 import json
 import math
 import os
+import select
+import struct
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -94,10 +98,33 @@ def test_a_terminal_that_reports_no_size_gets_a_bar():
         bar.advance(10)
         bar.close()
         screen.flush()
-        drawn = b""
-        while b"reading: 100%" not in drawn:  # in pieces; blocks if it is missing
-            drawn += os.read(ours, 10_000)
+        read_until(ours, b"reading: 100%")
     os.close(ours)
+
+
+def read_until(terminal, end):
+    """Return what is drawn up to some bytes; fail if they do not come."""
+    drawn = b""
+    while end not in drawn:
+        assert select.select([terminal], [], [], 30)[0], drawn
+        drawn += os.read(terminal, 10_000)
+    return drawn
+
+
+def test_at_80_columns_the_bar_and_the_figures_are_whole():
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with os.fdopen(theirs, "w") as screen:
+        bar = Terminal(screen)
+        bar.stage("training", 960_000, "words")
+        bar.advance(480_000, loss=3.5441, lr=2.1561e-05)
+        bar.close()
+        screen.flush()
+        drawn = read_until(ours, b"2.156e-05").decode()
+    os.close(ours)
+    last = [part.strip() for part in drawn.split("\r") if part.strip()][-1]
+    assert len(last) <= 80 and last.endswith("loss=3.544, lr=2.156e-05")
+    assert len(last.split("|")[1]) >= 10
 
 
 def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.words.check import Report
@@ -44,7 +44,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
     from dcme_w2v import check_vectors
 
     report = check_vectors(file)
-    click.echo(json.dumps(report.as_dict()) if as_json else as_text(report))
+    print_json(report.as_dict()) if as_json else click.echo(as_text(report))
     context.exit(1 if report.faults else 0)
 
 

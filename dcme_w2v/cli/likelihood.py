@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.streams import print_json
 
 
 @click.command(cls=Command, example="dcme-w2v eval likelihood vectors.npy heldout.txt")
@@ -43,4 +42,4 @@ def likelihood(
         read_vocab=read_vocab, analogies=questions,
     )  # fmt: skip
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]
-    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+    print_json(found, indent=2) if as_json else click.echo("\n".join(lines))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -17,7 +16,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
@@ -73,21 +72,17 @@ def phrases(
     """
     from dcme_w2v import phrases as join_phrases
     from dcme_w2v.formats.sentences import CorpusPaths
+    from dcme_w2v.training.progress import reporting
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     Paths().writes("--output", output).stdout("--json", as_json).check()
     ignore_broken_pipe(output, save_table)
-
-    def report(number: int, count: int, reads: int) -> None:
-        if not quiet:
-            again = f"; text read {reads} times, for --memory {values['memory']:g}" * (reads > 1)
-            click.echo(f"pass {number}: {count:,} phrases{again}", err=True)
-
-    found = join_phrases(
-        CorpusPaths(corpus), output, read_table=read_table, save_table=save_table,
-        cache_dir=cache_dir, threads=threads, report=report, **values,
-    )  # fmt: skip
+    with reporting(quiet) as reporter:
+        found = join_phrases(
+            CorpusPaths(corpus), output, read_table=read_table, save_table=save_table,
+            cache_dir=cache_dir, threads=threads, progress=reporter, **values,
+        )  # fmt: skip
     figures = {
         "lines": found.lines,
         "tokens": found.tokens,
@@ -97,6 +92,6 @@ def phrases(
         "options": {"read_table": read_table} if read_table else vars(found.options),
     }
     if as_json:
-        click.echo(json.dumps(figures))
+        print_json(figures)
     elif not quiet:
         click.echo("{lines} lines, {tokens} tokens, {joined} joined".format_map(figures), err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import collect, given_options, json_option, options_of, quiet_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
@@ -109,7 +108,7 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     if dry_run:
         show_plan(plan, as_json)
     elif as_json:
-        click.echo(json.dumps(manifest))
+        print_json(manifest)
 
 
 def _check(job: TrainJob, dry_run: bool) -> None:

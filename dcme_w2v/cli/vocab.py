@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ from dcme_w2v.cli.options import (
     plain_option,
     threads_option,
 )
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
@@ -65,7 +65,7 @@ def vocab(
         vocabulary, summary = _count(corpus, options, threads or default_threads(), cluster)
     vocabulary.save(output)
     if as_json:
-        click.echo(json.dumps(summary))
+        print_json(summary)
     else:
         figures = "{tokens} tokens, {types} types, {kept} kept".format_map(summary)
         click.echo(figures, err=True)
@@ -76,12 +76,14 @@ def _count(
 ) -> tuple[Vocabulary, dict[str, Any]]:
     from dcme_w2v.cluster.shards import count_on
     from dcme_w2v.text.encode import count
+    from dcme_w2v.training.progress import reporting
 
     counted: CountedCorpus
     if cluster.cluster is not None:
         counted = count_on(cluster, corpus, options)
     else:
-        counted = count(corpus, options, threads=threads)
+        with reporting() as reporter:
+            counted = count(corpus, options, threads=threads, reporter=reporter)
     left = ("vocabulary", "handle")
     summary = {key: value for key, value in vars(counted).items() if key not in left}
     return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}

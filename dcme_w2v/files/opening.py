@@ -21,6 +21,7 @@ from dcme_w2v.files.atomic import STANDARD, standard_input
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
+EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
 
@@ -278,8 +279,23 @@ def head_of(path: str, size: int = 4096) -> bytes:
 
 
 def read_whole(path: str) -> bytes:
-    """Return all decompressed bytes of a file of lines; see `read_lines`."""
-    return b"".join(read_lines(path))
+    """Return all decompressed bytes of a file of lines; see `read_lines`.
+
+    Raises
+    ------
+    CorpusError
+        The file cannot be read, or is mostly empty lines, as of a small file that decompresses to
+        gigabytes of them.
+    """
+    text, empty = bytearray(), 0
+    for line in read_lines(path):
+        text += line
+        empty = empty + 1 if line in (b"\n", b"\r\n") else 0
+        if empty > EMPTY_LINES:
+            raise CorpusError(
+                f"{path}: has more than {EMPTY_LINES:,} empty lines in a row; remove them"
+            )
+    return bytes(text)
 
 
 def is_address(path: str) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
@@ -15,6 +16,7 @@ from dcme_w2v.files.opening import BYTE_ORDER_MARK
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, is_corpus_path
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
+_PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
 CorpusLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
 
 
@@ -73,8 +75,8 @@ class Sentences:
 def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
     """Return the paths of a corpus, or its sentences if it is an iterable of sentences.
 
-    A list or tuple of strings is read as paths if all of them exist or none contains whitespace,
-    otherwise as lines.
+    A list or tuple of strings is read as paths if all of them exist, or if each has a slash or a
+    suffix and no whitespace; otherwise as lines, which must have whitespace.
 
     Raises
     ------
@@ -91,10 +93,18 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
         raise UsageError(
             f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
         )
+    if isinstance(corpus, Mapping):
+        raise UsageError(
+            "--corpus: is a dict, whose values are not read; give its values, or a list of "
+            "sentences (counts of words are --read-vocab)"
+        )
+    if hasattr(corpus, "columns"):  # of pandas and polars
+        raise UsageError(
+            "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "
+            "df['text']"
+        )
     if isinstance(corpus, list | tuple):
-        if corpus and (all(map(is_corpus_path, corpus)) or all(map(_is_one_word, corpus))):
-            return tuple(map(os.fspath, corpus)), None
-        return (), Sentences(corpus)
+        return _listed(corpus)
     items = iter(corpus)
     first = list(itertools.islice(items, 1))
     if first and isinstance(first[0], os.PathLike):
@@ -102,9 +112,22 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
     return (), Sentences(itertools.chain(first, items))
 
 
-def _is_one_word(item: object) -> bool:
-    """Return whether a string is meant as a path: a line of one word has no context."""
-    return isinstance(item, str) and len(item.split()) < 2
+def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
+    """Return a list as paths if all of them exist or look like paths, otherwise as sentences."""
+    if corpus and (all(map(is_corpus_path, corpus)) or all(map(_looks_like_path, corpus))):
+        return tuple(map(os.fspath, corpus)), None
+    if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
+        raise UsageError(
+            f"--corpus: {len(corpus):,} strings without whitespace, as {corpus[0]!r:.60}, are no "
+            "files and have no context words: give sentences with spaces between the tokens, or "
+            "lists of tokens"
+        )
+    return (), Sentences(corpus)
+
+
+def _looks_like_path(item: object) -> bool:
+    """Return whether a string that is no file names one: it has a slash or a suffix."""
+    return isinstance(item, str) and _PATH.fullmatch(item) is not None
 
 
 def _as_line(item: Any, number: int) -> bytes:

@@ -10,7 +10,29 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.errors import FormatError
+
+MAX_WORD_BYTES = 1 << 20  # of a word in a vocabulary, or in a file of vectors
 _SCANS = 8  # lookups by scanning all words
+
+
+def longest(words: Words) -> tuple[int, int]:
+    """Return the index of the longest word, and its length in bytes; 0, 0 without words."""
+    lengths = np.diff(words.offsets)
+    row = int(np.argmax(lengths)) if len(lengths) else 0
+    return row, int(lengths[row]) if len(lengths) else 0
+
+
+def check_lengths(words: Words, where: str) -> None:
+    """Raise `FormatError` if a word has more than `MAX_WORD_BYTES` bytes."""
+    row, length = longest(words)
+    if length > MAX_WORD_BYTES:
+        start = words.text[words.offsets[row] : words.offsets[row] + 20].tobytes()
+        raise FormatError(
+            f"{where}: a word has {length:,} bytes, and {MAX_WORD_BYTES:,} are allowed "
+            f"({start.decode('utf-8', 'replace')!a}...): is it text? remove the word, or "
+            "split it"
+        )
 
 
 class Words(Sequence[str]):

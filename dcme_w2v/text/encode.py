@@ -12,7 +12,7 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -27,14 +27,14 @@ from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.word_list import Words, check_lengths
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.kept import Given, frequent, id_of, kept_words, starting_table
+from dcme_w2v.text.raw_text import SAMPLE_BYTES, warn_of_raw_text
 from dcme_w2v.text.renumber import Segment, compact, held_out_counts
 from dcme_w2v.text.split import HeldOutLines
-
-Progress = Callable[[int, int | None], None]
+from dcme_w2v.training.progress import Reporter
 
 
 @dataclass
@@ -158,7 +158,7 @@ def count(
     options: VocabularyOptions,
     *,
     threads: int = 1,
-    progress: Progress | None = None,
+    reporter: Reporter | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> CountedCorpus:
     """Count the words of a corpus.
@@ -171,8 +171,8 @@ def count(
         Which words are kept.
     threads : int
         Number of workers; the result does not depend on it.
-    progress : callable, optional
-        Called after each block with the bytes read and the size of all files (None if unknown).
+    reporter : Reporter, optional
+        Reports the bytes read as the stage "reading".
 
     Raises
     ------
@@ -182,11 +182,13 @@ def count(
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
-    reading.run(progress)
+    reading.is_looked_at = True
+    reading.run(reporter)
     total, _ = reading.merged(None)
     found = kept_words(None, total, reading.counts(total), options)
     if found is None:
         raise CorpusError(_empty_vocabulary(reading, total, options, None))
+    check_lengths(found.vocabulary, source.paths[0])
     kept = int(found.counts.sum())
     return CountedCorpus(**reading.figures(found.vocabulary, total, kept, started))
 
@@ -254,7 +256,7 @@ class Tally:
 def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> Tally:
     """Count all words of a corpus; see `count`."""
     reading = _Reading(corpus, options, threads, None)
-    reading.run(None)
+    reading.run()
     total, _ = reading.merged(None)
     everything = Vocabulary(*total.words(np.arange(len(total))), total.counts())
     figures = reading.figures(everything, total, 0, 0.0)
@@ -271,14 +273,14 @@ def encode(
     cache_dir: str | None = None,
     holdout: HeldOutLines | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
+    reporter: Reporter | None = None,
     _block_bytes: int = BLOCK_BYTES,
 ) -> EncodedCorpus:
     """Count the words of a corpus and encode it as word ids, reading it once.
 
     Parameters
     ----------
-    corpus, options, threads, progress
+    corpus, options, threads, reporter
         See `count`; the corpus may also be an iterable of sentences, or ranges of files.
     vocabulary : Vocabulary or InitialWords, optional
         The vocabulary, pruned by `options` (default: counted from the corpus); or `InitialWords`,
@@ -305,13 +307,15 @@ def encode(
     cache = IdCache(cache_dir)
     try:
         reading = _Reading(source, options, threads, cache)
-        reading.run(progress)
+        reading.is_looked_at = not isinstance(corpus, Corpus)
+        reading.run(reporter)
         total, maps = reading.merged(given)
         rare = None if unk is None else id_of(total, unk)
         reading.exclude_held_out(holdout, total, maps)
         kept = kept_words(given, total, reading.counts(total), options, rare)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, total, options, given))
+        check_lengths(kept.vocabulary, reading.corpus.paths[0])
         split = compact(cache, reading.segments, maps, kept.ranks, holdout)
         figures = reading.figures(kept.vocabulary, total, len(split["ids"]), started)
         held = reading.held_out_tokens
@@ -362,22 +366,25 @@ class _Reading:
         self._worker = threading.local()
         self._lock = threading.Lock()
         self._file = self._lines = 0
+        self.is_looked_at = False  # whether to warn of what is not plain text
         self.held_out: NDArray[np.int64] | None = None  # counts, by id in the merged table
         self.held_out_tokens = 0
 
-    def run(self, progress: Progress | None) -> None:
+    def run(self, reporter: Reporter | None = None) -> None:
         """Read all blocks; at most two per worker are pending."""
-        if progress:
-            progress(0, self.corpus.bytes_total)
+        reporter = reporter or Reporter()
+        reporter.stage("reading", self.corpus.bytes_total, "bytes")
         pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for block in self.corpus:
+                    if self.is_looked_at:
+                        warn_of_raw_text(self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES]))
+                        self.is_looked_at = False
                     pending.append((block, pool.submit(self._encode, block)))
                     if len(pending) > 2 * self.threads:
                         self._finish(*pending.popleft())
-                    if progress:
-                        progress(block.bytes_read, self.corpus.bytes_total)
+                    reporter.advance(block.bytes_read)
                 while pending:
                     self._finish(*pending.popleft())
             except BaseException:
@@ -479,6 +486,11 @@ def _empty_vocabulary(
 ) -> str:
     types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens
     tokens -= reading.held_out_tokens
+    if not tokens:
+        return (
+            f"all {reading.held_out_tokens:,} tokens are held out: give a smaller share, or a file "
+            "of its own, to --holdout"
+        )
     if given is None:
         return _all_rare(int(types), tokens, options)
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +28,11 @@ from dcme_w2v.text.connectors import MOST, connector_file, connector_words, numb
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 PIECE = 1 << 18  # tokens per piece
 READING = ("encoding_errors", "allow_truncated", "allow_binary", "strict")  # options of files
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
-
-Report = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def phrases(
     save_table: str | os.PathLike[str] | None = None,
     cache_dir: str | None = None,
     threads: int | None = None,
-    report: Report | None = None,
+    progress: ProgressLike = False,
     **options: Any,
 ) -> JoinedCorpus:
     r"""Write a corpus with its phrases joined: ``new york`` as ``new_york``.
@@ -96,12 +95,11 @@ def phrases(
         files).
     threads : int, optional
         Number of workers that read (default: the CPUs that this process may use).
-    report : callable, optional
-        Called after each pass with its number, its number of phrases, and how many times it has
-        read the text.
+    progress : bool or callable
+        As in `train`; the stages are each time that the text is read.
     **options
-        Those of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
-        ``connectors``, ``memory``), and of `VocabularyOptions` how files are read.
+        The fields of `PhraseOptions` (``passes``, ``threshold``, ``scorer``, ``min_count``,
+        ``connectors``, ``memory``), and the fields of `VocabularyOptions` on how files are read.
 
     Returns
     -------
@@ -138,10 +136,11 @@ def phrases(
     table = read_table
     if isinstance(table, str | os.PathLike):
         table = PhraseTable.load(table)
-    joined = _joined(
-        sentences or sources, output, wanted, text, table, report,
-        cache_dir=cache_dir, threads=threads or default_threads(),
-    )  # fmt: skip
+    with reporting_to(progress) as reporter:
+        joined = _joined(
+            sentences or sources, output, wanted, text, table, reporter,
+            cache_dir=cache_dir, threads=threads or default_threads(),
+        )  # fmt: skip
     if save_table is not None:
         joined.table.save(save_table)
     return joined
@@ -153,22 +152,23 @@ def _joined(
     options: PhraseOptions,
     text: VocabularyOptions,
     table: PhraseTable | None,
-    report: Report | None,
+    reporter: Reporter,
     **reading: Any,
 ) -> JoinedCorpus:
     """Join the phrases pass by pass, and write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
     how = dataclasses.replace(text, min_count=1, max_vocab=None)
-    with encode(corpus, how, **reading) as encoded:
-        joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts)
+    with encode(corpus, how, reporter=reporter, **reading) as encoded:
+        joined = _Text(encoded.ids, encoded.vocabulary, encoded.counts, reporter)
         passes, reads = [], []
         for number in range(1, 1 + (options.passes if table is None else len(table.passes))):
             found = table.passes[number - 1] if table else joined.phrases(options, connectors)
             joined.join(found)
             passes.append(found)
             reads.append(joined.reads)
-            if report:
-                report(number, len(found), joined.reads)
+            again = f"; text read {joined.reads} times, for --memory {options.memory:g}"
+            more = again * (joined.reads > 1)
+            reporter.message(f"pass {number}: {len(found):,} phrases{more}")
         written = joined.write(output)
         used = PhraseTable(tuple(passes))
         removed = len(encoded.ids) - written
@@ -178,24 +178,33 @@ def _joined(
 class _Text:
     """Encoded text with the pairs joined so far."""
 
-    def __init__(self, ids: NDArray[np.uint32], words: Words, counts: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        ids: NDArray[np.uint32],
+        words: Words,
+        counts: NDArray[np.int64],
+        reporter: Reporter,
+    ) -> None:
         self._ids = ids
+        self._reporter = reporter
         self._counts: NDArray[np.int64] | None = counts  # None: the text has changed
         self._passes: list[PairJoins] = []
         self._table = core.Table()
         self._table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
         self.reads = 0  # in the last pass
 
-    def _pieces(self) -> Iterator[NDArray[np.uint32]]:
+    def _pieces(self, stage: str = "counting pairs") -> Iterator[NDArray[np.uint32]]:
         """Yield the ids of the text with phrases joined."""
-        pieces: Iterable[NDArray[np.uint32]] = self._stored()
+        pieces: Iterable[NDArray[np.uint32]] = self._stored(stage)
         for joins in self._passes:
             pieces = joins.applied(pieces)
         return iter(pieces)
 
-    def _stored(self) -> Iterator[NDArray[np.uint32]]:
+    def _stored(self, stage: str) -> Iterator[NDArray[np.uint32]]:
+        self._reporter.stage(stage, len(self._ids), "words")
         for number, start in enumerate(range(0, len(self._ids), PIECE), 1):
             yield self._ids[start : start + PIECE]
+            self._reporter.advance(min(start + PIECE, len(self._ids)))
             if number % 64 == 0:
                 release_pages(self._ids)
         release_pages(self._ids)
@@ -204,7 +213,7 @@ class _Text:
         """Return the count of each word in the current text."""
         if self._counts is None:
             self._counts = np.zeros(len(self._table), dtype=np.int64)
-            for ids in self._pieces():
+            for ids in self._pieces("counting words"):
                 self._counts += np.bincount(ids & NUMBER, minlength=len(self._counts))
         return self._counts
 
@@ -279,7 +288,7 @@ class _Text:
         words = self._words(np.arange(len(self._table)))
         tokens = 0
         with atomic_write(output) as file:
-            for ids in self._pieces():
+            for ids in self._pieces("writing"):
                 file.write(core.text_of(ids, words.text, words.offsets).data)
                 tokens += len(ids)
         return tokens

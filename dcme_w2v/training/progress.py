@@ -1,7 +1,7 @@
 """Progress of training: a bar on a terminal, lines in a file, JSON lines in a log.
 
-The trainer calls one `Reporter` and never prints. `reporting` creates the right one; all output
-goes to stderr or to the log, because stdout is for results.
+Trainings call one `Reporter` and never print. `reporting` creates the right one; all output goes to
+stderr or to the log, because stdout is for results.
 """
 
 from __future__ import annotations
@@ -15,87 +15,119 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files.atomic import STANDARD, check_log, open_log
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
+Fields = Mapping[str, Any]
+FIGURES = ("loss", "lr")  # in a line or a bar
+# tqdm's formats, of which the bar takes the rest of the line: at 80 columns, a dozen characters.
+BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
+BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
 UNKNOWN_SIZE = 80, 24  # of a terminal that reports no size, as through script(1)
 
 
-class Reporter(Protocol):
-    """Interface that the trainer calls."""
+class Reporter:
+    """Receives the progress of a training; this class reports nothing.
+
+    The five methods are what trainings call. A subclass overrides `on`, to which all of them lead.
+    """
+
+    name, unit = "", ""  # of the stage
+    total: int | None = None
 
     def stage(
         self, name: str, total: int | None, unit: str, options: Options | None = None
     ) -> None:
         """Start a stage: name, total (None if unknown), unit, and the options of a training."""
+        self.name, self.total, self.unit = name, total, unit
+        more = {} if options is None else {"options": dict(options)}
+        self.on("start", {"stage": name, "total": total, "unit": unit, **more})
 
     def advance(self, done: int, **fields: float) -> None:
         """Report how much of the stage is done, and fields such as `loss` and `lr`."""
+        self.on("progress", {"stage": self.name, "done": done, **fields})
 
     def epoch(self, record: Mapping[str, Any]) -> None:
-        """Report the figures of an epoch: `epoch`, `seconds`, `loss` and others."""
+        """Report the figures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
+        self.on(step_of(record), record)
 
     def message(self, message: str) -> None:
         """Report a message of one line."""
+        self.on("message", {"message": message})
 
     def close(self, error: str | None = None) -> None:
         """End the report, with the error that ended the training, if any."""
+        self.on("end", {} if error is None else {"error": error})
+
+    def on(self, event: str, fields: Fields) -> None:
+        """Report an event of the JSON log: start, progress, epoch, round, message or end."""
 
 
-class Quiet:
-    """Reports nothing."""
+Quiet = Reporter
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
+
+class _Lines(Reporter):
+    """Prints messages and the figures of epochs as lines; `start`, `progress` and `end` differ."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def on(self, event: str, fields: Fields) -> None:
         """See `Reporter`."""
+        if event == "message":
+            self.line(fields["message"])
+        elif event in ("epoch", "round"):
+            self.line(epoch_line(fields))
 
-    def advance(self, done: int, **fields: float) -> None:
-        """See `Reporter`."""
-
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """See `Reporter`."""
-
-    def message(self, message: str) -> None:
-        """See `Reporter`."""
-
-    def close(self, error: str | None = None) -> None:
-        """See `Reporter`."""
+    def line(self, text: str) -> None:
+        """Print a line."""
+        print(text, file=self._stream, flush=True)
 
 
-class Terminal(Quiet):
+class Terminal(_Lines):
     """Draws a progress bar with speed, loss, learning rate and estimated time left.
 
     Parameters
     ----------
     stream : text file
     tqdm : class, optional
-        Class of the bar; that of ``tqdm.auto`` also draws in a notebook.
+        Class of the bar; the bar of ``tqdm.auto`` also draws in a notebook.
     """
 
     def __init__(self, stream: TextIO, tqdm: Any = None) -> None:
+        super().__init__(stream)
         if tqdm is None:
             from tqdm import tqdm as plain
 
             tqdm = plain
         # no monitor thread
         self._tqdm: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
-        self._stream = stream
         self._bar: Any = None
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
-        """Draw a new bar below the last one."""
-        self.close()
-        self._bar = self._tqdm(
-            total=total, desc=name, unit=f" {unit}", unit_scale=True, file=self._stream,
-            **self._size(),
-        )  # fmt: skip
+    def on(self, event: str, fields: Fields) -> None:
+        """Draw the bar; lines are printed above it."""
+        if event == "progress" and self._bar is not None:
+            shown = {name: f"{fields[name]:.4g}" for name in FIGURES if name in fields}
+            self._bar.set_postfix(shown, refresh=False)
+            self._bar.update(fields["done"] - self._bar.n)
+        if event in ("start", "end") and self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        if event == "start":
+            self._bar = self._tqdm(
+                total=self.total, desc=self.name, unit=f" {self.unit}", unit_scale=True,
+                file=self._stream, bar_format=BAR if self.total else BAR_WITHOUT_TOTAL,
+                **self._size(),
+            )  # fmt: skip
+        super().on(event, fields)
+
+    def line(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._tqdm.write(text, file=self._stream)
 
     def _size(self) -> dict[str, Any]:
         """Return tqdm's arguments: the size of the terminal, or a fixed one if it reports 0."""
@@ -104,80 +136,44 @@ class Terminal(Quiet):
                 return {"ncols": UNKNOWN_SIZE[0], "nrows": UNKNOWN_SIZE[1]}
         return {"dynamic_ncols": True}
 
-    def advance(self, done: int, **fields: float) -> None:
-        """Update the bar; tqdm measures the speed."""
-        if self._bar is not None:
-            shown = {
-                name: f"{value:.4g}" for name, value in fields.items() if name in ("loss", "lr")
-            }
-            self._bar.set_postfix(shown, refresh=False)
-            self._bar.update(done - self._bar.n)
 
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """Print the epoch's figures above the bar."""
-        self.message(epoch_line(record))
-
-    def message(self, message: str) -> None:
-        """Print a line above the bar."""
-        self._tqdm.write(message, file=self._stream)
-
-    def close(self, error: str | None = None) -> None:
-        """Close the bar; it remains visible."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
-class Lines(Quiet):
+class Lines(_Lines):
     """Prints a line every few seconds, for log files."""
 
     def __init__(self, stream: TextIO, every: float = 10.0, clock: Clock = time.monotonic) -> None:
-        self._stream = stream
-        self._every = every
-        self._clock = clock
-        self._name, self._total, self._unit = "", None, ""  # type: tuple[str, int | None, str]
+        super().__init__(stream)
+        self._every, self._clock = every, clock
         self._start = self._last = clock()
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
-        """Start the clock of a stage."""
-        self._name, self._total, self._unit = name, total, unit
-        self._start = self._last = self._clock()
-
-    def advance(self, done: int, **fields: float) -> None:
-        """Print a line if the interval since the last one has passed."""
+    def on(self, event: str, fields: Fields) -> None:
+        """Print a line of progress if the interval since the last one has passed."""
         now = self._clock()
-        if now - self._last >= self._every:
+        if event == "start":
+            self._start = self._last = now
+        elif event == "progress" and now - self._last >= self._every:
             self._last = now
-            self.message(self._line(done, now - self._start, fields))
+            self.line(self._progress(fields["done"], now - self._start, fields))
+        super().on(event, fields)
 
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """Print the epoch's figures."""
-        self.message(epoch_line(record))
-
-    def message(self, message: str) -> None:
-        """Print a line."""
-        print(message, file=self._stream, flush=True)
-
-    def _line(self, done: int, seconds: float, fields: Mapping[str, float]) -> str:
+    def _progress(self, done: int, seconds: float, fields: Fields) -> str:
         speed = done / seconds
-        share = f"{100 * done / self._total:.1f} %, " if self._total else ""
-        parts = [f"{self._name}: {share}{done:,} {self._unit}", f"{speed:,.0f} {self._unit}/s"]
-        parts += [f"{name} {fields[name]:.4g}" for name in ("loss", "lr") if name in fields]
-        if self._total and speed > 0:
-            parts.append(f"{(self._total - done) / speed:.0f} s left")
+        share = f"{100 * done / self.total:.1f} %, " if self.total else ""
+        parts = [f"{self.name}: {share}{done:,} {self.unit}", f"{speed:,.0f} {self.unit}/s"]
+        parts += [f"{name} {fields[name]:.4g}" for name in FIGURES if name in fields]
+        if self.total and speed > 0:
+            parts.append(f"{(self.total - done) / speed:.0f} s left")
         return ", ".join(parts)
 
 
-class JsonLog(Quiet):
+class JsonLog(Reporter):
     """Writes one JSON object a line: events start, progress, epoch, message and end.
 
     The log is opened at its first event, after all inputs and outputs have been checked. Every
     object has `event` and `seconds` since the log was opened (for epochs, the duration of the
     epoch). NaN and infinity are written as null. If the log cannot be written, for example on a
-    full disk, training continues: `warn` is called with a message, and `close` raises after the
-    vectors have been saved. A closed pipe, as after `head`, is not a failure.
+    full disk, training continues: `warn` is called with a message, and the end of the report raises
+    `ResourceError` after the vectors have been saved. A closed pipe, as after `head`, is not a
+    failure.
     """
 
     def __init__(
@@ -192,67 +188,44 @@ class JsonLog(Quiet):
         self._path, self._append = path, append
         check_log(path)
         self._file: TextIO | None = None
-        self._every = every
-        self._clock = clock
-        self._warn = warn
+        self._every, self._clock, self._warn = every, clock, warn
         self._start = clock()
         self._last = -math.inf
-        self._stage = ""
         self._failure: str | None = None
         self._ended = False
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
-        """Write `start` with the stage, its total and unit, and the options of a training."""
-        self._stage = name
-        self._last = -math.inf
-        more = {} if options is None else {"options": dict(options)}
-        self._write("start", stage=name, total=total, unit=unit, **more)
-
-    def advance(self, done: int, **fields: float) -> None:
-        """Write `progress`, at most once a second."""
-        if self._clock() - self._last >= self._every:
-            self._last = self._clock()
-            self._write("progress", stage=self._stage, done=done, **fields)
-
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """Write `epoch`, or `round`, with its figures."""
-        self._write(step_of(record), **record)
-
-    def message(self, message: str) -> None:
-        """Write `message`."""
-        self._write("message", message=message)
-
-    def close(self, error: str | None = None) -> None:
-        """Write `end`, with the error if there was one.
-
-        Raises
-        ------
-        ResourceError
-            Training succeeded, but the log is incomplete.
-        """
-        if self._file is None and error is not None:
+    def on(self, event: str, fields: Fields) -> None:
+        """Write an event; of `progress`, at most one a second."""
+        now = self._clock()
+        if event == "end" and self._file is None and "error" in fields:
             return  # no event yet: an existing log is kept
-        self._write("end", **({"error": error} if error is not None else {}))
+        if event == "start":
+            self._last = -math.inf
+        if event == "progress":
+            if now - self._last < self._every:
+                return
+            self._last = now
+        self._write({"event": event, "seconds": round(now - self._start, 3), **fields})
+        if event == "end":
+            self._close("error" in fields)
+
+    def _close(self, has_failed: bool) -> None:
         if self._file is not None and self._file is not sys.stdout:
             with self._recording_failure():  # some file systems report errors only here
                 self._file.close()
-        if self._failure is not None and error is None:
+        if self._failure is not None and not has_failed:
             raise ResourceError(
                 f"{self._name}: the log is incomplete ({self._failure}); the vectors are "
                 "saved; free some space, or choose another log"
             )
 
-    def _write(self, event: str, **fields: Any) -> None:
+    def _write(self, record: Fields) -> None:
         if self._ended:
             return
-        record = {"event": event, "seconds": round(self._clock() - self._start, 3), **fields}
-        plain = {name: _finite(value) for name, value in record.items()}
         if self._file is None:
             self._file = open_log(self._path, self._append)
         with self._recording_failure():
-            self._file.write(json.dumps(plain, allow_nan=False) + "\n")
+            self._file.write(json.dumps(_all_finite(record), allow_nan=False) + "\n")
             self._file.flush()
 
     @contextlib.contextmanager
@@ -302,66 +275,38 @@ class ProgressUpdate:
     epoch: Mapping[str, Any] | None = None
 
 
-class Callback(Quiet):
+class Callback(Reporter):
     """Calls a function with a `ProgressUpdate`; an exception from it ends the training."""
 
     def __init__(self, function: Callable[[ProgressUpdate], object]) -> None:
         self._function = function
         self._last = ProgressUpdate("", 0, None, "")
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
-        """Report the start of a stage."""
-        self._call(ProgressUpdate(name, 0, total, unit))
-
-    def advance(self, done: int, **fields: float) -> None:
-        """Report how much is done."""
-        loss, lr = (_finite(fields.get(name)) for name in ("loss", "lr"))
-        self._call(dataclasses.replace(self._last, done=done, loss=loss, lr=lr))
-
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """Report the figures of an epoch."""
-        plain = {name: _finite(value) for name, value in record.items()}
-        self._function(dataclasses.replace(self._last, epoch=plain))
-
-    def _call(self, update: ProgressUpdate) -> None:
-        self._last = update
-        self._function(update)
+    def on(self, event: str, fields: Fields) -> None:
+        """Call the function."""
+        if event in ("start", "progress"):
+            done, figures = fields.get("done", 0), _all_finite(fields)
+            loss, lr = (figures.get(name) for name in FIGURES)
+            self._last = ProgressUpdate(self.name, done, self.total, self.unit, loss, lr)
+            self._function(self._last)
+        elif event in ("epoch", "round"):
+            self._function(dataclasses.replace(self._last, epoch=_all_finite(fields)))
 
 
-class Tee:
-    """Forwards every call to two reporters."""
+class Tee(Reporter):
+    """Forwards every event to several reporters."""
 
-    def __init__(self, first: Reporter, second: Reporter) -> None:
-        self._all = (first, second)
+    def __init__(self, *reporters: Reporter) -> None:
+        self._all = reporters
 
-    def stage(
-        self, name: str, total: int | None, unit: str, options: Options | None = None
-    ) -> None:
-        """See `Reporter`."""
+    def on(self, event: str, fields: Fields) -> None:
+        """Forward an event."""
         for one in self._all:
-            one.stage(name, total, unit, options)
+            one.name, one.total, one.unit = self.name, self.total, self.unit
+            one.on(event, fields)
 
-    def advance(self, done: int, **fields: float) -> None:
-        """See `Reporter`."""
-        for one in self._all:
-            one.advance(done, **fields)
 
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        """See `Reporter`."""
-        for one in self._all:
-            one.epoch(record)
-
-    def message(self, message: str) -> None:
-        """See `Reporter`."""
-        for one in self._all:
-            one.message(message)
-
-    def close(self, error: str | None = None) -> None:
-        """See `Reporter`."""
-        for one in self._all:
-            one.close(error)
+ProgressLike = bool | Callable[[ProgressUpdate], object] | Reporter
 
 
 @contextlib.contextmanager
@@ -384,7 +329,7 @@ def reporting(
     ResourceError
         The block succeeded, but the log is incomplete.
     """
-    shown: Reporter = Quiet()
+    shown = Reporter()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
     with _with_log(shown, log_json, append) as reporter:
@@ -393,11 +338,13 @@ def reporting(
 
 @contextlib.contextmanager
 def reporting_to(
-    progress: bool | Callable[[ProgressUpdate], object], log_json: str | None, append: bool
+    progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> Iterator[Reporter]:
-    """Create the reporter for a call from Python: a bar for True, or a callback."""
-    shown: Reporter = Quiet()
-    if progress is True:
+    """Create the reporter for a call from Python: a bar for True, a callback, or a reporter."""
+    shown = Reporter()
+    if isinstance(progress, Reporter):
+        shown = progress
+    elif progress is True:
         from tqdm.auto import tqdm
 
         shown = Terminal(sys.stderr, tqdm)
@@ -461,6 +408,10 @@ def epoch_line(record: Mapping[str, Any]) -> str:
 def _short(number: float) -> str:
     """Return a number with three decimals, or two from 10 on."""
     return f"{number:.{3 if abs(number) < 10 else 2}f}"
+
+
+def _all_finite(fields: Fields) -> dict[str, Any]:
+    return {name: _finite(value) for name, value in fields.items()}
 
 
 def _finite(value: Any) -> Any:

@@ -245,14 +245,6 @@ def _encoded(
     if job.read_vocab is not None:
         given = job.read_vocab
         known = given if isinstance(given, Vocabulary) else Vocabulary.load(given)
-    stages: list[str] = []
-
-    def progress(done: int, total: int | None) -> None:
-        if not stages:
-            stages.append("reading")
-            reporter.stage("reading", total, "bytes")
-        reporter.advance(done)
-
     corpus = encode(
         job.corpus if job.sentences is None else job.sentences,
         vocabulary,
@@ -260,7 +252,7 @@ def _encoded(
         unk=job.new_words.unk,
         cache_dir=job.cache_dir,
         threads=options.threads or 1,
-        progress=progress,
+        reporter=reporter,
         holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
     )
     reporter.message(corpus_line(corpus))

@@ -53,8 +53,9 @@ def train(
     corpus : path, paths, or iterable of sentences
         A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
         which are split at whitespace. Files may be compressed. A list or tuple of strings is read
-        as paths if all of them exist or none contains whitespace, otherwise as lines. The corpus is
-        read once; an iterable is not kept in memory.
+        as paths if all of them exist, or if each has a slash or a suffix and no whitespace;
+        otherwise as lines. Lines without whitespace, as of Japanese, are an error: give lists of
+        tokens. The corpus is read once; an iterable is not kept in memory.
     progress : bool or callable
         True draws progress bars with tqdm, in a notebook too. A function is called with a
         `ProgressUpdate` about five times a second.

@@ -25,7 +25,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.word_list import Words, check_lengths
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.words.combined import CombinedRows
@@ -185,6 +185,7 @@ def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None
 
 def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
     """Raise `FormatError` if a word or a number cannot be written."""
+    check_lengths(words, os.fspath(path))
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
     if not isinstance(words, Vocabulary):  # distinct because they are from a hash table

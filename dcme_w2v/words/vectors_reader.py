@@ -49,6 +49,7 @@ LENGTH = FAULT_NAMES.index("length not finite")
 assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
+_SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
@@ -115,6 +116,11 @@ class RowReader:
         if not newline and not self._final:
             raise FormatError(f"{self.path}:1: no line end in {BLOCK} bytes: not word vectors")
         header = _HEADER.fullmatch(line[start:])
+        if header is None and _SIGNED_HEADER.fullmatch(line[start:]):
+            raise FormatError(
+                f"{self.path}:1: a header of {line[start:].decode().strip()} (rows and dimensions) "
+                "is not valid; write the file again"
+            )
         if header is None:
             self.dim = len(line.split()) - 1
             if self.dim < 1 or not _is_number(line.split()[-1]):

@@ -1,0 +1,83 @@
+"""Warns of a corpus that was hardly meant to be trained on as it is: CSV, JSON, markup, raw text.
+
+Only the start of the first file is looked at, so that the cost does not depend on the corpus.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from dcme_w2v.errors import warn
+
+SAMPLE_BYTES = 1 << 18
+MIN_LINES = 5  # of which a structure is seen
+MIN_TOKENS = 200  # of which raw text is seen
+MOST_LINES = 0.9  # share of the lines that have a structure
+MARKED_LINES = 0.2  # share of the lines with tags
+PUNCTUATED = 0.03  # share of the tokens that end with punctuation
+CAPITALS = 0.005  # share of the tokens that also occur without the capital letter
+
+_TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
+_WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+def warn_of_raw_text(name: str, sample: bytes) -> None:
+    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line."""
+    text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
+    lines = [line for line in text.split("\n")[:1000] if line.strip()]
+    found = _structure(lines, sample) or _raw(text.split())
+    if found is not None:
+        warn(f"{name}: looks like {found}")
+
+
+def _structure(lines: Sequence[str], sample: bytes) -> str | None:
+    """Return the format of the lines if they are not text, and what to do."""
+    if len(lines) < MIN_LINES:
+        return None
+    ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
+    if max(ends["{}"], ends["[]"]) >= MOST_LINES * len(lines):
+        return "JSON lines, whose names and braces become words: write the text alone to a file"
+    marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
+    if marked >= MARKED_LINES * len(lines):
+        return "markup (HTML or XML), whose tags become words: extract the text first"
+    for delimiter, spelled in _DELIMITERS.items():
+        if delimiter not in lines[0]:
+            continue
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter))
+        except csv.Error:
+            continue
+        width, count = Counter(map(len, rows)).most_common(1)[0]
+        clauses = sum(any(field[:1] == " " for field in row[1:]) for row in rows)  # of a sentence
+        if width > 1 and count >= MOST_LINES * len(rows) and clauses < len(rows) / 2:
+            return (
+                f"CSV: {width} columns separated by {spelled}, which become words: write the "
+                "column of text alone to a file"
+            )
+    return None
+
+
+def _raw(tokens: Sequence[str]) -> str | None:
+    """Return what is raw in tokens, and what to do."""
+    if len(tokens) < MIN_TOKENS:
+        return None
+    counts = Counter(tokens)
+    punctuated = [word for word in counts if _WORD_WITH_PUNCTUATION.fullmatch(word)]
+    twins = [word for word in counts if word[:1].isupper() and word.lower() in counts]
+    signs = sum(counts[word] for word in punctuated) >= PUNCTUATED * len(tokens)
+    capitals = sum(counts[word] for word in twins) >= CAPITALS * len(tokens)
+    examples = []
+    if capitals:
+        word = max(twins, key=counts.__getitem__)
+        examples.append(f"{word} and {word.lower()}")
+    if signs:
+        word = max(punctuated, key=counts.__getitem__)
+        examples.append(f"{word} and {word.strip(chr(34) + '(,.;:!?)' + chr(39))}")
+    if not examples:
+        return None
+    todo = " and ".join(["lower-case it"] * capitals + ["separate punctuation"] * signs)
+    return f"raw text ({', '.join(examples)} are different words): {todo} first"
