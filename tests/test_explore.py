@@ -16,12 +16,13 @@ import pytest
 from helpers import refused, save
 from scipy.sparse import csr_matrix, save_npz
 
+from dcme_w2v import Vectors, train
 from dcme_w2v.cli.main import run
+from dcme_w2v.explore.groups import given_groups, similar_groups
 from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of
 from dcme_w2v.plots.layout import ITERATIONS
 from dcme_w2v.words.quantize import agreement, as_int8
-from dcme_w2v.words.vectors import Vectors
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -60,10 +61,10 @@ def block(text, name):
 def test_a_page_contains_its_data_and_forbids_the_network(tmp_path):
     path = vectors(tmp_path / "v.npy")
     text = page(tmp_path, path).read_text(encoding="utf-8")
+    assert page(tmp_path, path).read_text(encoding="utf-8") == text
     loaded = Vectors.load(path)
     assert json.loads(block(text, "names0")) == list(loaded.words)
     short = np.frombuffer(block(text, "vectors0"), dtype=np.int8).reshape(loaded.vectors.shape)
-    assert np.abs(short).max(axis=1).min() == 127
     exact = loaded.vectors / np.abs(loaded.vectors).max(axis=1, keepdims=True) * 127
     assert np.abs(short - exact).max() <= 0.51
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
@@ -76,12 +77,7 @@ def test_a_page_contains_its_data_and_forbids_the_network(tmp_path):
     assert "bold" not in text and "onerror" not in text  # words are in the blocks only
 
 
-def test_the_same_command_makes_the_same_page(tmp_path):
-    path = vectors(tmp_path / "v.npy")
-    assert page(tmp_path, path).read_bytes() == page(tmp_path, path).read_bytes()
-
-
-def test_int8_vectors_keep_neighbours(tmp_path):
+def test_int8_vectors_keep_neighbors(tmp_path):
     items = read_items(vectors(tmp_path / "v.npy", count=2000), None, 1, 2000, 1)
     assert 0.9 < agreement(items.matrix, as_int8(items.matrix)[0]) <= 1
 
@@ -97,28 +93,65 @@ def test_a_layout_by_tsne_keeps_topics_together(tmp_path):
     assert (topic[apart.argmin(axis=1)] == topic).mean() > 0.9
 
 
-def test_rows_of_documents_with_labels(tmp_path):
+def test_similar_words_share_a_color_and_labels_name_them_at_each_level():
+    random = np.random.default_rng(0)
+    centers = random.normal(size=(40, 20)) * 3
+    topic = np.arange(2000) % 40
+    matrix = centers[topic] + random.normal(size=(2000, 20)) * 0.5
+    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+    names, points = [f"t{t}_{i}" for i, t in enumerate(topic)], matrix[:, :2].astype(np.float64)
+    colors, labels = similar_groups(matrix, names, points, 1)
+    assert all(len(set(colors[topic == one].tolist())) <= 2 for one in range(40))
+    assert 5 < len(set(colors.tolist())) <= 10
+    assert [max(label.level for label in labels), min(label.level for label in labels)] == [2, 0]
+    for words, row, level, color in labels:
+        assert colors[names.index(words[0])] == colors[row] == color
+        assert level > 0 or names.index(words[-1]) < 1000  # a frequent word, not a rare one
+    assert similar_groups(matrix[:20], names, points[:20], 1)[1] == []
+
+
+def test_labels_of_a_file_are_groups_the_largest_first():
+    groups = ["a"] * 5 + ["b"] * 9 + [f"c{i}" for i in range(45)]
+    points = np.arange(2 * len(groups), dtype=np.float64).reshape(-1, 2)
+    colors, labels = given_groups(groups, points)
+    assert (colors[0], colors[5], colors[-1]) == (1, 0, 11) and len(labels) == 47
+    assert [label.words for label in labels[:2]] == [["b"], ["a"]] and labels[0].row == 9
+
+
+def test_rows_of_documents_with_labels_and_titles(tmp_path):
     random = np.random.default_rng(0)
     save_npz(tmp_path / "r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
-    lines = [f"{'xyz'[i % 3]}\ttext <b>{i}</b>\t{i % 10}\n" for i in range(30)]
+    lines = [f"{'xyz'[i % 3]}\ttext <b>{i % 28}</b> {'long ' * 30}\n" for i in range(30)]
     (tmp_path / "labels").write_text("".join(lines))
     flags = ["--labels", str(tmp_path / "labels")]
     text = page(tmp_path, str(tmp_path / "r.npz"), *flags).read_text()
     [about] = json.loads(block(text, "about"))
-    assert (about["rows"], about["dim"], about["groups"]) == (30, 29, ["x", "y", "z"])
-    assert json.loads(block(text, "names0"))[4] == "5 text <b>4</b> 4"
-    assert list(block(text, "groups0")[:4]) == [0, 1, 2, 0]
-    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--colour", "3").read_text()
-    [about] = json.loads(block(text, "about"))
-    assert len(about["groups"]) == 8 and about["groups"][-1] == "other"
+    assert (about["rows"], about["dim"], about["about"]) == (
+        30,
+        29,
+        "30 documents of 29 dimensions",
+    )
+    assert [label[0] for label in about["labels"]] == [["x"], ["y"], ["z"]]
+    names = json.loads(block(text, "names0"))
+    assert len(set(names)) == 30 and names[4].startswith("text <b>4</b> long")
+    assert len(names[4]) <= 80 and names[4].endswith(" ...") and names[29].endswith(" (30)")
+    assert set(about["examples"]) <= set(names)
+    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--colour", "2").read_text()
+    assert len(json.loads(block(text, "about"))[0]["labels"]) == 28
     (tmp_path / "r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
-    text = page(tmp_path, str(tmp_path / "r.svm")).read_text()
-    assert json.loads(block(text, "about"))[0]["groups"] == ["x", "y"]
+    text = page(tmp_path, str(tmp_path / "r.svm"), "--limit", "3").read_text()
+    assert json.loads(block(text, "names0")) == ["1", "2", "3"]
 
 
-def test_limit_takes_the_first_rows(tmp_path):
-    text = page(tmp_path, vectors(tmp_path / "v.npy"), "--limit", "10").read_text()
-    assert len(json.loads(block(text, "names0"))) == 10
+def test_the_page_says_what_the_file_is(tmp_path):
+    v = train([["a", "b", "c", "d"]] * 30, dim=8, threads=1, epochs=2, min_count=1)
+    v.save(tmp_path / "v.npy")
+    text = page(tmp_path, str(tmp_path / "v.npy"), "--limit", "3").read_text()
+    [about] = json.loads(block(text, "about"))
+    assert about["about"] == (
+        "the first 3 of 4 words of 8 dimensions, by cbow with ns, 2 epochs of 120 tokens"
+    )
+    assert about["examples"] == list(v)[:3]
 
 
 @pytest.mark.parametrize(
@@ -149,13 +182,10 @@ def test_wrong_use(flags, message, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_the_suffix_of_a_picture_is_an_error(tmp_path, capsys):
+def test_a_missing_extra_and_the_suffix_of_a_picture_are_errors(tmp_path, capsys, monkeypatch):
     flags = ["--output", str(tmp_path / "p.png"), *PCA]
     code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
     assert "name a file that ends in .html" in refused(capsys, code)
-
-
-def test_missing_tsne_names_its_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openTSNE", None)
     flags = ["--output", str(tmp_path / "p.html"), "--quiet"]
     code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
@@ -293,20 +323,66 @@ def test_two_files_side_by_side(tmp_path, opened):
     assert tab.evaluate("app.map.table === app.tables[1]")
 
 
-def test_the_map_is_drawn_with_hits_in_light_and_dark(tmp_path, opened):
+def test_the_start_shows_examples_and_back_returns_to_them(tmp_path, opened):
+    tab = opened(page(tmp_path, vectors(tmp_path / "v.npy")))
+    assert "300 words of 20 dimensions" in tab.locator(".note").text_content()
+    examples = tab.locator(".examples button").all_text_contents()
+    assert len(examples) == 6 and not tab.locator("#fit").is_visible()
+    tab.locator(".examples button").first.click()
+    assert tab.input_value("#query") == examples[0] and len(results(tab)) == 20
+    second = results(tab)[0][0]
+    tab.locator(".answer ol button").first.click()
+    tab.go_back()
+    tab.wait_for_function(f"app.text === {json.dumps(examples[0])}")
+    assert tab.input_value("#query") == examples[0]
+    tab.go_back()
+    tab.wait_for_selector(".examples")
+    tab.go_forward()
+    tab.go_forward()
+    tab.wait_for_function(f"app.text === {json.dumps(second)}")
+    tab.locator("#start").click()
+    assert tab.locator(".examples").count() == 1 and tab.input_value("#query") == ""
+    tab.evaluate("location.hash = '%E0%A4%A'")  # no UTF-8
+    tab.wait_for_selector(".note >> text=no vector")
+
+
+def test_results_fit_into_view_and_a_group_is_shown_alone(tmp_path, opened):
+    tab = opened(page(tmp_path, vectors(tmp_path / "v.npy")))
+    tab.evaluate("app.map.zoom(300)")
+    ask(tab, "w5")
+    places = tab.evaluate("app.map.hits.map((row) => app.map.place(row))")
+    width, height = tab.evaluate("[app.map.width, app.map.height]")
+    assert all(0 < x < width and 0 < y < height for x, y in places)
+    tab.evaluate("app.ask('')")
+    tab.locator(".groups button").first.click()
+    assert tab.evaluate("app.map.group") == 0
+    tab.locator(".groups button").first.click()
+    assert tab.evaluate("app.map.group") == -1
+
+
+def test_the_map_is_drawn_and_all_but_the_answer_dimmed_in_light_and_dark(tmp_path, opened):
     path = page(tmp_path, vectors(tmp_path / "v.npy"))
     for scheme, back in (("light", [255, 255, 255]), ("dark", [20, 23, 26])):
         tab = opened(path, color_scheme=scheme)
-        colours = colours_of(tab)
-        assert max(colours, key=colours.get) == tuple(back)
-        assert len(colours) > 5
-        before = colours.get(tuple(hit_colour(tab)), 0)
+        colors = colors_of(tab)
+        assert max(colors, key=colors.get) == tuple(back)
+        strong = far_from(back, colors)
         ask(tab, "w5")
-        assert colours_of(tab).get(tuple(hit_colour(tab)), 0) > before + 20
+        hit = tuple(hit_color(tab))
+        answered = colors_of(tab)
+        assert answered[hit] > colors.get(hit, 0) + 20 and strong > 200
+        tab.evaluate("app.map.hits = app.map.hits.slice(0, 1)")
+        assert far_from(back, colors_of(tab)) < strong / 2
 
 
-def colours_of(tab):
-    """Return how many pixels of the map have each colour."""
+def far_from(back, colors):
+    """Return how many pixels differ much from the background."""
+    return sum(count for color, count in colors.items()
+               if max(abs(a - b) for a, b in zip(color, back, strict=True)) > 80)  # fmt: skip
+
+
+def colors_of(tab):
+    """Return how many pixels of the map have each color."""
     tab.evaluate("app.map.paint()")
     data = tab.evaluate(
         "() => { const map = byId('map'), found = {};"
@@ -317,7 +393,7 @@ def colours_of(tab):
     return {tuple(map(int, key.split(","))): count for key, count in data.items()}
 
 
-def hit_colour(tab):
+def hit_color(tab):
     text = tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--hit')")
     return [int(text.strip()[at : at + 2], 16) for at in (1, 3, 5)]
 

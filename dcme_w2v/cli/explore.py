@@ -19,11 +19,11 @@ from dcme_w2v.cli.options import output_option, quiet_option
 @output_option("HTML", "write the page to this file; - is stdout")
 @click.option(
     "--labels", metavar="FILE",
-    help="labels, one line per row, with columns separated by tabs; points are coloured by them",
+    help="labels, one line per row, with columns separated by tabs; points are colored by them",
 )  # fmt: skip
 @click.option(
-    "--colour", "--color", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-    help="column of --labels that colours the points; the others name documents",
+    "--color", "--colour", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+    help="column of --labels that colors the points; the others are titles of documents",
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(3), default=50_000, show_default=True, metavar="N",
@@ -31,7 +31,7 @@ from dcme_w2v.cli.options import output_option, quiet_option
 )  # fmt: skip
 @click.option(
     "--method", default="tsne", show_default=True, metavar="tsne|pca",
-    help="projection of the map; pca needs no extra package, and keeps few neighbours together",
+    help="projection of the map; pca needs no extra package, and keeps few neighbors together",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
@@ -39,7 +39,7 @@ from dcme_w2v.cli.options import output_option, quiet_option
 )  # fmt: skip
 @quiet_option
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
-    """Write a page of HTML to explore vectors: neighbours, analogies and a map.
+    """Write a page of HTML to explore vectors: neighbors, analogies and a map.
 
     VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
     The page is a single file that a browser opens from the disk; it uses no network. Requires

@@ -1,1 +1,1 @@
-"""A page of HTML to explore vectors: questions, neighbours and a map, without a network."""
+"""A page of HTML to explore vectors: questions, neighbors and a map, without a network."""

@@ -14,7 +14,7 @@ from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.quantize import agreement, as_int8
 from dcme_w2v.words.sidecars import read_with
 
-MOST_FILES = 2
+MAX_FILES = 2
 
 
 def explore_page(
@@ -22,7 +22,7 @@ def explore_page(
     output: str,
     *,
     labels: str | None = None,
-    colour: int = 1,
+    color: int = 1,
     limit: int = 50_000,
     method: str = "tsne",
     seed: int = 1,
@@ -38,8 +38,8 @@ def explore_page(
         The page; ``-`` is standard output.
     labels : str, optional
         A file with a line for each row, with columns separated by tabs.
-    colour : int
-        Column of the labels, from 1, that colours the points.
+    color : int
+        Column of the labels, from 1, that colors the points.
     limit : int
         Number of rows, the first of each file.
     method : {"tsne", "pca"}
@@ -66,21 +66,21 @@ def explore_page(
         paths.reads("VECTORS", path, sidecars=read_with(path))
     paths.reads("--labels", labels).writes("--output", output).check()
     check_method(method)
-    if not 1 <= len(files) <= MOST_FILES:
+    if not 1 <= len(files) <= MAX_FILES:
         raise UsageError(f"{len(files)} files; give one, or two to compare")
     reporter = reporter or Quiet()
     suffix = uncompressed_name(output).suffix.lower()
     if suffix not in ("", ".html", ".htm"):
         raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
-    every, layouts = [read_items(path, labels, colour, limit, seed) for path in files], []
+    every, layouts = [read_items(path, labels, color, limit, seed) for path in files], []
     for path, items in zip(files, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
         layouts.append(layout_of(items, method, seed, reporter.advance))
-    size = write_page(output, every, layouts)
+    size = write_page(output, every, layouts, seed)
     for items in every:
         share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
         reporter.message(
-            f"{items.title}: {len(items.names):,} rows; 10 nearest neighbours by the page's 8-bit "
+            f"{items.title}: {len(items.names):,} rows; 10 nearest neighbors by the page's 8-bit "
             f"vectors agree to {share:.1f} %"
         )
     reporter.message(f"page: {output}, {size / 1e6:.1f} MB")

@@ -18,32 +18,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.explore.items import Items, most_frequent
+from dcme_w2v.explore.groups import Label, given_groups, similar_groups
+from dcme_w2v.explore.items import Items
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.plots.layout import DIMENSIONS, tsne
 from dcme_w2v.words.quantize import as_int8
 
+EXAMPLES = 6
+ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
 SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
-GROUPS = 8  # with colours of their own
 Progress = Callable[[int], None]
 
 
-def write_page(path: str, every: Sequence[Items], layouts: Sequence[NDArray[np.float64]]) -> int:
+def write_page(
+    path: str, every: Sequence[Items], layouts: Sequence[NDArray[np.float64]], seed: int
+) -> int:
     """Write the page; ``-`` is standard output. Return its size in bytes."""
-    page = page_of(every, layouts).encode()
+    page = page_of(every, layouts, seed).encode()
     with atomic_write(path) as file:
         file.write(page)
     return len(page)
 
 
-def page_of(every: Sequence[Items], layouts: Sequence[NDArray[np.float64]]) -> str:
+def page_of(every: Sequence[Items], layouts: Sequence[NDArray[np.float64]], seed: int) -> str:
     """Return the page of one or two files."""
     files = resources.files("dcme_w2v.explore").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     described, blocks = [], []
     for number, (items, layout) in enumerate(zip(every, layouts, strict=True)):
-        description, arrays = _blocks_of(items, layout)
+        description, arrays = _blocks_of(items, layout, seed)
         described.append(description)
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     blocks.insert(0, _block("about", json.dumps(described).encode()))
@@ -71,26 +75,40 @@ def layout_of(
 
 
 def _blocks_of(
-    items: Items, layout: NDArray[np.float64]
+    items: Items, layout: NDArray[np.float64], seed: int
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the description of a file, and its arrays as bytes."""
-    kept = most_frequent(items.groups, GROUPS - 1)
-    if len(set(items.groups)) == GROUPS:
-        kept = most_frequent(items.groups, GROUPS)
-    place = {name: number for number, name in enumerate(kept)}
-    others = len(set(items.groups)) > len(kept)
-    legend = kept + ["other"] * others
+    names = items.names if items.of_words else None
+    given = bool(items.groups)
+    colors, labels = (
+        given_groups(items.groups, layout)
+        if given
+        else similar_groups(items.matrix, names, layout, seed)
+    )
     description = {
-        "title": items.title, "rows": len(items.names), "dim": items.matrix.shape[1],
-        "groups": legend,
+        "title": items.title, "about": items.about, "rows": len(items.names),
+        "dim": items.matrix.shape[1], "ofWords": items.of_words, "given": given, "labels": labels,
+        "examples": examples_of(items, labels),
     }  # fmt: skip
     arrays = {
         "names": json.dumps(items.names).encode(),
         "vectors": as_int8(items.matrix)[0].tobytes(),
         "points": _as_int16(layout).astype("<i2").tobytes(),
-        "groups": bytes(place.get(one, len(kept)) for one in items.groups),
+        "groups": colors.tobytes(),
     }
     return description, arrays
+
+
+def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
+    """Return queries to begin with: words of groups, and analogies whose words are known."""
+    coarse = [label for label in labels if label.level == 0]
+    if not items.of_words or items.groups:
+        return [items.names[label.row] for label in coarse[:EXAMPLES]]
+    found = [label.words[0] for label in coarse[:EXAMPLES]] or items.names[:EXAMPLES]
+    known = [
+        line for line in ANALOGIES if {word.lstrip("+-") for word in line.split()} <= {*items.names}
+    ]
+    return [*found, *known]
 
 
 def _as_int16(points: NDArray[np.float64]) -> NDArray[np.int16]:

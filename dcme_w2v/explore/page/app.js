@@ -1,6 +1,6 @@
 // The page: the field of words with completions, the answers, and the map.
 
-const NEIGHBOURS = 20, COMPLETIONS = 8;
+const NEIGHBOURS = 20, COMPLETIONS = 8, GROUPS = 60;
 const byId = (id) => document.getElementById(id);
 
 /** Return an element with text and children. */
@@ -19,19 +19,67 @@ class App {
     this.list = byId("completions");
     this.map = new WordMap(byId("map"), (name) => this.ask(name));
     byId("answers").classList.toggle("two", tables.length > 1);
+    if (!tables[0].ofWords) this.field.placeholder = "the start of a document";
     this.tools();
-    this.showOnMap(0);
     this.listen();
-    const total = tables.map((table) => `${table.title}: ${table.rows.toLocaleString("en")} × ${table.dim}`);
-    byId("status").textContent = total.join("; ");
-    if (location.hash.length > 1) this.ask(decodeURIComponent(location.hash.slice(1)));
-    else this.field.focus({ preventScroll: true });
+    this.showOnMap(0);
+    this.follow();
+    if (!this.text) this.field.focus({ preventScroll: true });
+  }
+
+  /** Answer the query of the address, or show the start without one. */
+  follow() {
+    let text = location.hash.slice(1);
+    try { text = decodeURIComponent(text); } catch { /* typed by hand: as it is */ }
+    if (text === this.text) return;
+    if (text) this.ask(text);
+    else this.start();
+  }
+
+  /** Show what the files are, examples to click and the groups of the map. */
+  start() {
+    [this.text, this.last, this.field.value] = ["", null, ""];
+    this.map.mark([], new Set());
+    this.map.all();
+    byId("fit").hidden = true;
+    const boxes = this.tables.map((table, number) => {
+      const box = make("div", { className: "answer" }, make("h2", { textContent: table.title }));
+      box.append(make("p", { className: "note", textContent: table.about }));
+      if (table.examples.length) box.append(make("h3", { textContent: "Try" }));
+      box.append(make("p", { className: "examples" }, ...table.examples.map((text) =>
+        make("button", { type: "button", textContent: text, onclick: () => this.ask(text) }))));
+      const groups = table.labels.filter(([words, , level]) => level === 0 && words.length);
+      if (groups.length) box.append(make("h3", { textContent: table.given ? "Groups" : "Groups of similar words" }));
+      box.append(make("ol", { className: "groups" }, ...groups.slice(0, GROUPS).map((label) => this.groupItem(number, label))));
+      return box;
+    });
+    byId("answers").replaceChildren(...boxes);
+  }
+
+  /** Return a group as a button that shows it alone on the map. */
+  groupItem(number, [words, , , colour]) {
+    const mark = make("span", { className: "mark", textContent: "● " });
+    mark.style.color = coloursNow()[colour];
+    const button = make("button", { type: "button", onclick: () => this.showGroup(number, colour) },
+      make("span", { className: "word" }, mark, words.join(", ") || "(none)"));
+    return make("li", {}, button);
+  }
+
+  showGroup(number, colour) {
+    if (number !== this.shown) this.showOnMap(number);
+    const { groups } = this.tables[number];
+    const rows = [];
+    groups.forEach((group, row) => { if (group === colour) rows.push(row); });
+    this.map.mark([], new Set(), this.map.group === colour ? -1 : colour);
+    if (this.map.group < 0) this.map.all();
+    else this.map.fit(rows.slice(0, 2000));
   }
 
   tools() {
     byId("in").onclick = () => this.map.zoom(1.6);
     byId("out").onclick = () => this.map.zoom(1 / 1.6);
     byId("all").onclick = () => this.map.all();
+    byId("fit").onclick = () => this.map.fit(this.map.hits);
     if (this.tables.length < 2) return;
     this.tables.forEach((table, number) => {
       byId("which").append(make("button", { type: "button", textContent: table.title, onclick: () => this.showOnMap(number) }));
@@ -41,32 +89,30 @@ class App {
   showOnMap(number) {
     this.shown = number;
     [...byId("which").children].forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
-    const { legend } = this.tables[number];
-    byId("legend").replaceChildren(...legend.map((name, i) => {
-      const mark = make("span", { textContent: "■ " });
-      mark.style.color = COLOURS[i];
-      return make("li", {}, mark, name || "(none)");
-    }));
     this.map.show(this.tables[number]);
     if (this.last) this.markHits();
   }
 
-  /** Answer a query in every table and on the map. */
+  /** Answer a query in every table and on the map; the address keeps it for Back and bookmarks. */
   ask(text) {
-    this.field.value = text;
+    this.text = this.field.value = text;
     this.close();
+    location.hash = encodeURIComponent(text);
+    if (!text.trim()) return this.start();
     this.last = this.tables.map((table) => answer(text, table, NEIGHBOURS));
     const columns = this.last.map((one, number) => this.column(one, this.tables[number]));
-    byId("answers").replaceChildren(byId("status"), ...columns);
+    const back = make("button", { type: "button", id: "start", textContent: "← examples", onclick: () => this.ask("") });
+    byId("answers").replaceChildren(back, ...columns);
+    byId("answers").scrollTop = 0;
     this.markHits();
-    history.replaceState(null, "", `#${encodeURIComponent(text)}`);
+    byId("fit").hidden = false;
   }
 
   markHits() {
     const { near, rows } = this.last[this.shown];
     const hits = [...rows, ...near.map((item) => item.row)];
     this.map.mark(hits, new Set(rows));
-    this.map.reveal(rows.length ? rows : hits);
+    if (hits.length && this.map.misses(hits)) this.map.fit(hits);
   }
 
   /** Return the answer of one table as elements. */
@@ -89,6 +135,7 @@ class App {
 
   /** Return the sign and the letters of the last word of the field. */
   lastWord() {
+    if (!this.tables[0].ofWords) return { before: "", word: this.field.value };
     const [, before, sign, word] = /^(.*?)([+-]?)(\S*)$/s.exec(this.field.value);
     return { before: before + sign, word };
   }
@@ -128,6 +175,8 @@ class App {
   }
 
   listen() {
+    window.addEventListener("hashchange", () => this.follow());
+    dark.addEventListener("change", () => { if (!this.last) this.start(); });
     this.field.addEventListener("input", () => this.complete());
     this.field.addEventListener("blur", () => this.close());
     this.field.addEventListener("keydown", (event) => {
@@ -158,5 +207,5 @@ readTables().then((tables) => {
   window.app = new App(tables); // for tests and the curious
   document.body.dataset.ready = "yes";
 }).catch((error) => {
-  byId("status").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
+  byId("answers").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
 });

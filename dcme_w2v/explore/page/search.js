@@ -4,8 +4,8 @@
 class Table {
   constructor(about, names, arrays) {
     Object.assign(this, about, arrays, { names });
-    this.legend = about.groups;
     this.groups = arrays.groups;
+    this.deepest = Math.max(0, ...about.labels.map((label) => label[2]));
     this.index = new Map(names.map((name, row) => [name, row]));
     this.inverse = new Float32Array(this.rows);
     for (let row = 0; row < this.rows; row++) {
