@@ -15,10 +15,11 @@ from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_whole
+from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_regular, read_whole
 from dcme_w2v.formats.command_line import command_of
 from dcme_w2v.formats.model_entries import MODEL_FILE
 from dcme_w2v.formats.model_folder import describe_model
+from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.run_log import is_log, read_log
 from dcme_w2v.formats.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -29,7 +30,7 @@ from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, ope
 from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.sidecars import is_manifest, read_with
-from dcme_w2v.words.vectors_io import is_npy, load_vectors, map_array, vocabulary_path
+from dcme_w2v.words.vectors_io import is_npy, load_vectors, vocabulary_path
 from dcme_w2v.words.vectors_reader import open_rows
 
 Facts = dict[str, Any]
@@ -140,7 +141,7 @@ def _file(path: str) -> Facts:
 
 def _npy(path: str) -> Facts:
     if not vocabulary_path(path).exists():
-        matrix = map_array(Path(path))
+        matrix = read_npy(path)
         return {"kind": "array", "dtype": str(matrix.dtype), "shape": list(matrix.shape)}
     words, matrix, counts = load_vectors(path)
     facts: Facts = {"kind": "word vectors", "format": "npy", "beside": read_with(path)}
@@ -236,7 +237,7 @@ def _phrases(path: str) -> Facts:
 
 
 def _manifest(path: str) -> Facts:
-    return {"kind": "manifest", **_with_command(json.loads(Path(path).read_bytes()))}
+    return {"kind": "manifest", **_with_command(json.loads(read_regular(path)))}
 
 
 def _log(path: str) -> Facts:

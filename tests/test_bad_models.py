@@ -211,16 +211,16 @@ def test_pipes_and_devices_in_a_model_are_rejected(models, tmp_path, name):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    check_refused(Classifier.load, folder, f"{name}: is corrupt (not a regular file)")
+    check_refused(Classifier.load, folder, f"{name}: is not a regular file")
     (folder / name).unlink()
     (folder / name).symlink_to("/dev/zero")
-    check_refused(Classifier.load, folder, f"{name}: is corrupt (not a regular file)")
+    check_refused(Classifier.load, folder, f"{name}: is not a regular file")
 
 
 def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     os.truncate(folder / "model.json", 2 << 30)
-    check_refused(Classifier.load, folder, "bytes where 1,073,741,824 are possible")
+    check_refused(Classifier.load, folder, "bytes, the maximum is 1,073,741,824")
 
 
 def test_commands_report_damaged_models_in_one_line(models, tmp_path, capsys):

@@ -17,7 +17,6 @@ from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
     CheckpointFolder,
     Position,
-    generations_in,
     record_of,
 )
 from dcme_w2v.training.checkpoint_record import RECORD
@@ -171,15 +170,6 @@ def test_the_vectors_of_a_checkpoint_can_be_loaded(kept):
     assert np.array_equal(vectors.vectors, training.input)
     assert vectors.counts.tolist() == [600] * len(training.input)
     assert run(["check", str(found.folder / "vectors.npy")]) == 0
-
-
-def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
-    left = tmp_path / "k" / ".x.part"
-    left.mkdir(parents=True)
-    (left / "state.bin").write_bytes(b"half")
-    assert generations_in(tmp_path / "k") == []
-    CheckpointFolder(str(tmp_path / "k"), resuming=False).close()
-    assert not left.exists()
 
 
 def test_two_runs_cannot_use_one_folder(kept):

@@ -285,13 +285,3 @@ def test_every_output_is_checked_before_the_work(tmp_path, capsys, monkeypatch, 
     monkeypatch.setattr(run_module, "encode", None)  # fails if it is reached
     code = train("c.txt", tmp_path / "v", flag, str(tmp_path / "gone" / "x"))
     assert "gone" in refused(capsys, code)
-
-
-def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
-    left, other = tmp_path / ".v.bin.abcd_123.part", tmp_path / ".w.bin.abcd_123.part"
-    left.write_bytes(b"half")
-    other.write_bytes(b"half")
-    foreign = tmp_path / ".v.bin.my-own.part"
-    foreign.write_bytes(b"mine")
-    assert train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin") == 0
-    assert not left.exists() and other.exists() and foreign.exists()

@@ -16,7 +16,7 @@ from dcme_w2v.words.manifest import (
     audit_line,
     manifest_of,
     peak_memory_bytes,
-    write_manifest,
+    writing_with,
 )
 
 
@@ -56,12 +56,17 @@ def test_token_counts_add_up_or_the_difference_is_reported():
     assert audit_line(make_manifest(trained=50)).endswith(" + 10 unaccounted for")
 
 
+def write_manifest(manifest, path):
+    with writing_with(manifest, path) as files:
+        files[0].write(b"vectors")
+
+
 def test_the_manifest_is_written_beside_the_vectors(tmp_path):
     manifest = make_manifest()
     write_manifest(manifest, tmp_path / "vectors.txt")
     text = (tmp_path / "vectors.txt.json").read_text(encoding="utf-8")
     assert json.loads(text) == manifest
-    assert [path.name for path in tmp_path.iterdir()] == ["vectors.txt.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"vectors.txt", "vectors.txt.json"}
 
 
 def test_a_failed_write_keeps_the_old_manifest(tmp_path):
@@ -76,7 +81,7 @@ def test_no_manifest_for_vectors_on_standard_output(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     write_manifest(make_manifest(), "-")
     assert not list(tmp_path.iterdir())
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "vectors"
 
 
 def test_peak_memory_is_in_bytes():

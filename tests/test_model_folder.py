@@ -1,16 +1,13 @@
 """The folder of a model: round trips, and errors for other folders."""
 
-import fcntl
 import json
-import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files import temporary
 from dcme_w2v.files.folders import atomic_folder
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.word_list import Words
@@ -72,21 +69,17 @@ def test_several_that_save_to_one_folder_leave_one_whole_model(folder):
 
 def test_a_new_folder_that_another_run_is_removing_is_made_again(folder, monkeypatch):
     """Between a folder's creation and its lock, another may have taken it for a stale one."""
-    removing = {}
+    removed, lock = [], temporary.lock
 
-    def mkdtemp(**names):
-        made = real(**names)
-        if not removing:
-            removing[Path(made)] = os.open(made, os.O_RDONLY)
-            fcntl.flock(removing[Path(made)], fcntl.LOCK_EX)
-        return made
+    def removing(number):
+        if not removed:
+            removed.extend(folder.parent.glob(".new.*"))
+            removed[0].rmdir()
+        return lock(number)
 
-    real = tempfile.mkdtemp
-    monkeypatch.setattr("dcme_w2v.files.folders.tempfile.mkdtemp", mkdtemp)
+    monkeypatch.setattr(temporary, "lock", removing)
     with atomic_folder(folder.parent / "new"):
-        for left, number in removing.items():
-            left.rmdir()
-            os.close(number)
+        pass
     assert sorted(path.name for path in folder.parent.iterdir()) == ["model", "new"]
 
 
@@ -107,7 +100,7 @@ def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(fold
 
 
 def test_a_failed_write_keeps_the_old_model(folder):
-    with pytest.raises(ValueError, match="Object arrays"):
+    with pytest.raises(ValueError, match="Python objects"):
         save_model(folder, "thing", 1, {"x": np.array([{}])}, {})
     assert load_model(folder, "thing", 1).arrays.keys() == ARRAYS.keys()
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
@@ -179,14 +172,3 @@ def test_arrays_have_the_required_type_and_shape(folder):
     ):
         with pytest.raises(FormatError, match="fit the model again"):
             model.array(name, dtype, *shape)
-
-
-def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
-    left, own, other = (tmp_path / name for name in (".m.abcd1234.part", ".m.mine.part", ".n"))
-    for folder in (left, own, other):
-        folder.mkdir()
-        (folder / "weights.npy").write_bytes(b"half")
-    with atomic_folder(tmp_path / "m") as first:
-        assert not left.exists() and own.exists() and other.exists()
-        with atomic_folder(tmp_path / "m"):
-            assert first.exists()

@@ -1,11 +1,9 @@
 """Files of word vectors: bytes, round trips, variants and errors."""
 
 import bz2
-import fcntl
 import gzip
 import io
 import lzma
-import os
 import shutil
 import struct
 import subprocess
@@ -21,7 +19,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.vectors import Vectors
@@ -91,48 +88,6 @@ def test_npy_is_a_plain_array_with_a_file_of_words(tmp_path):
     loaded = Vectors.load(tmp_path / "v.npy")
     assert isinstance(loaded.vectors, np.memmap)
     assert loaded.counts is not None and loaded.counts.tolist() == [9, 5, 1]
-
-
-def test_npy_and_words_are_replaced_under_a_lock(tmp_path, monkeypatch):
-    """Two concurrent writes of a pair must not leave numbers of one and words of the other."""
-    held, replace = [], Path.replace
-
-    def recording(path, target):
-        other = os.open(tmp_path, os.O_RDONLY)
-        try:
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            held.append(Path(target).name)
-        finally:
-            os.close(other)
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", recording)
-    save(tmp_path / "v.npy", ["a", "b"], [[1], [2]])
-    assert sorted(held) == ["v.npy", "v.vocab"]
-
-
-def test_files_of_different_writes_are_an_error(tmp_path, monkeypatch, capsys):
-    """As after a kill between the two renames."""
-    path, replace = tmp_path / "v.npy", Path.replace
-    save(path, ["a", "b"], [[1], [2]])
-
-    def failing(source, target):
-        if Path(target).name == "v.npy":
-            raise OSError(5, "Input/output error")
-        return replace(source, target)
-
-    monkeypatch.setattr(Path, "replace", failing)
-    with pytest.raises(ResourceError, match="Input/output error"):
-        save(path, ["c", "d"], [[3], [4]])
-    monkeypatch.undo()
-    with pytest.raises(FormatError, match=r"v\.npy: does not belong to .*v\.vocab"):
-        Vectors.load(path)
-    assert run(["check", str(path)]) == 1
-    assert "does not belong to" in capsys.readouterr().out
-    save(path, ["c", "d"], [[3], [4]])
-    assert Vectors.load(path)["d"] == 4
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["v.npy", "v.vocab"]
 
 
 def test_npy_without_counts_has_words_alone(tmp_path):

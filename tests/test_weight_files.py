@@ -11,7 +11,7 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.numeric.arrays import Pieces, release
+from dcme_w2v.numeric.arrays import ChunkedArray, drop_pages
 from dcme_w2v.numeric.core import new_table
 
 
@@ -47,7 +47,7 @@ def test_weights_round_trip_in_any_block_size(tmp_path, monkeypatch, density, fi
 
 def test_an_array_written_in_pieces_equals_the_array(tmp_path):
     array = np.arange(24, dtype=np.int32).reshape(6, 4)
-    parts = Pieces((6, 4), array.dtype, lambda: (array[i : i + 4] for i in (0, 4)))
+    parts = ChunkedArray((6, 4), array.dtype, lambda: (array[i : i + 4] for i in (0, 4)))
     save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
     np.testing.assert_array_equal(load_model(tmp_path / "model", "thing", 1).arrays["x"], array)
 
@@ -57,7 +57,7 @@ def test_an_array_written_in_pieces_equals_the_array(tmp_path):
     (np.zeros((6, 4), dtype=np.int64), "a piece is int64"),
 ])  # fmt: skip
 def test_invalid_pieces_leave_no_model(tmp_path, piece, message):
-    parts = Pieces((6, 4), np.dtype(np.int32), lambda: [piece])
+    parts = ChunkedArray((6, 4), np.dtype(np.int32), lambda: [piece])
     with pytest.raises(ValueError, match=message):
         save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
     assert not list(tmp_path.iterdir())
@@ -66,7 +66,7 @@ def test_invalid_pieces_leave_no_model(tmp_path, piece, message):
 def test_only_pages_of_files_are_released(tmp_path):
     table = new_table(100, 32)
     table[:] = 3
-    release(table[10:])
+    drop_pages(table[10:])
     assert (table == 3).all()
     np.save(tmp_path / "x.npy", table)
     for mode in ("r", "c"):
@@ -74,7 +74,7 @@ def test_only_pages_of_files_are_released(tmp_path):
         if mode == "c":
             mapped[:] = 4
         part = np.asarray(mapped[20:])
-        release(part)
+        drop_pages(part)
         assert (part == (3 if mode == "r" else 4)).all()
 
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.numeric.arrays import release
+from dcme_w2v.numeric.arrays import drop_pages
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
@@ -108,12 +108,12 @@ class Weights:
 
     def set(self, weights: NDArray[np.float32]) -> None:
         """Take such weights over; of a mapped file, no page stays in memory."""
-        release(weights)
+        drop_pages(weights)
         step = rows_at_once(self.classes)
         for begin in range(0, len(weights), step):
             block = np.take(weights[begin : begin + step], self.order, axis=1)
             self.table[begin : begin + step, : self.classes] = block
-            release(weights)
+            drop_pages(weights)
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield `get()` some rows at a time."""

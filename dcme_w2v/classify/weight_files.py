@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from dcme_w2v.classify.trainer import LowRankWeights, Weights, rows_at_once
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.numeric.arrays import Pieces, release
+from dcme_w2v.numeric.arrays import ChunkedArray, drop_pages
 from dcme_w2v.numeric.memory import require_memory
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
 
 
-def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | Pieces]:
+def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | ChunkedArray]:
     """Return the weights as arrays for `save_model`; of low rank, both factors."""
     if isinstance(weights, LowRankWeights):
         return dict(weights.tables)
@@ -33,7 +33,7 @@ def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | Pieces]:
     np.cumsum(np.concatenate(counts), out=starts[1:])
     shape, entries = (weights.features + 1, weights.classes), int(starts[-1])
     if entries >= SPARSE_BELOW * shape[0] * shape[1]:
-        return {"weights": Pieces(shape, np.dtype(np.float32), weights.blocks)}
+        return {"weights": ChunkedArray(shape, np.dtype(np.float32), weights.blocks)}
 
     def of_entries(part: Callable[..., NDArray[Any]]) -> Callable[[], Iterator[NDArray[Any]]]:
         return lambda: (part(block, np.flatnonzero(block != 0)) for block in weights.blocks())
@@ -42,8 +42,8 @@ def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | Pieces]:
     values = of_entries(lambda block, at: block.ravel()[at])
     parts = (
         starts,
-        Pieces((entries,), np.dtype(np.int32), columns),
-        Pieces((entries,), np.dtype(np.float32), values),
+        ChunkedArray((entries,), np.dtype(np.int32), columns),
+        ChunkedArray((entries,), np.dtype(np.float32), values),
     )
     return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
 
@@ -74,14 +74,14 @@ def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weight
     for begin in range(0, count, step):
         block = matrix[begin : begin + step].toarray()
         weights.table[begin : begin + step, :classes] = block
-        release(matrix.indices)
-        release(matrix.data)
+        drop_pages(matrix.indices)
+        drop_pages(matrix.data)
     return weights
 
 
-def _of_votes(weights: VotingWeights) -> dict[str, NDArray[Any] | Pieces]:
+def _of_votes(weights: VotingWeights) -> dict[str, NDArray[Any] | ChunkedArray]:
     """Return the arrays of all models, with their numbers in their names."""
-    found: dict[str, NDArray[Any] | Pieces] = {}
+    found: dict[str, NDArray[Any] | ChunkedArray] = {}
     for k, one in enumerate(weights.models):
         found |= {f"{name}_{k}": array for name, array in arrays_of(one).items()}
     return found | {"offsets": np.array([one.offset for one in weights.models])}

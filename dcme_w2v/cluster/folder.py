@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, ResourceError
+from dcme_w2v.files.temporary import temporary_path
 from dcme_w2v.formats.command_line import recorded_arguments
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
@@ -166,7 +167,7 @@ class RoundFolder:
 
 def aside(path: str, number: int) -> Path:
     """Return where a generation is made, before it has its name."""
-    return Path(path) / f".{number:06d}.part"
+    return temporary_path(Path(path, f"{number:06d}"), f"{number:08d}"[-8:])
 
 
 def name_of(block: int) -> str:

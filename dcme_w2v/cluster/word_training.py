@@ -49,7 +49,7 @@ from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, check_new_words, paths_of
 from dcme_w2v.words.likelihood import Neighbours
-from dcme_w2v.words.manifest import Seconds, sidecars_of, write_manifest
+from dcme_w2v.words.manifest import Seconds
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against
 from dcme_w2v.words.subwords import Subwords
@@ -105,7 +105,6 @@ def train(
             except Interrupted as error:
                 raise session.interrupted(error.exit_code) from None
         run.check_trained(session.progress())
-        run.save_results(job, trained, session.corpus)
         return session.finish(trained, start)
 
 
@@ -409,14 +408,12 @@ class _Session:
         return Trained(self.plan.options, input, output, self.done["kernels"])
 
     def finish(self, trained: Trained, start: float) -> Vectors:
-        """Write the manifest and return the vectors."""
+        """Write the vectors with their manifest, and return them."""
         job = self.job
         seconds = Seconds(self.corpus.seconds, self.seconds, time.monotonic() - start)
         manifest = run.manifest_for(
             job, self.vocabulary, self.corpus, trained, self.progress(), seconds, None
         )
         manifest["cluster"] = self.figures
-        if job.output is not None:
-            beside = sidecars_of(job.output, job.output_context, job.save_vocab)
-            write_manifest({**manifest, **beside}, job.output)
+        run.save_results(job, trained, self.corpus, manifest=manifest)
         return run.as_vectors(job, trained, self.corpus.vocabulary, manifest)

@@ -1,8 +1,4 @@
-"""Atomic writes: after any failure, a target is either the old file or the complete new one.
-
-All files are written here and in `dcme_w2v.formats.model_folder`, after `dcme_w2v.files.paths` has
-checked the inputs and outputs of a command.
-"""
+"""Atomic writes: after any failure, a target is either the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -13,20 +9,31 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.files.compress import check_suffix, compressing, compression_of
+from dcme_w2v.files.temporary import (
+    claimed,
+    create,
+    is_at,
+    prefix_of,
+    remove_entries,
+    remove_stale,
+)
 
 STANDARD = "-"
-PART = ".part"
+WAIT_SECONDS = 10  # for another process that moves finished files
+_STEP_SECONDS = 0.01
 _STDOUT = "standard output"
-_RANDOM = re.compile("[a-z0-9_]{8}")  # the random part of tempfile's names
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
@@ -38,10 +45,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for an atomic write: it replaces `path` only if the block succeeds.
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
-    the end, and removed when the block raises; where a process was killed, by the next that writes
+    the end, and removed when the block raises; if a process was killed, by the next one that writes
     the same target. A symbolic link stays: the file that it leads to is replaced. Devices, pipes
-    and sockets are not replaced but written to; ``-`` is standard output. A name that ends in .gz,
-    .bz2, .xz or .zst is that of a compressed file.
+    and sockets are not replaced but written to; ``-`` is standard output. A file whose name ends in
+    .gz, .bz2, .xz or .zst is compressed.
 
     Raises
     ------
@@ -53,61 +60,125 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield packed
         return
     target = target_of(path)
-    _remove_stale(target)
+    finish(path)
+    remove_stale(target.parent, prefix_of(target))
     with write_errors(path):
-        number, temporary = tempfile.mkstemp(
-            dir=target.parent, prefix=temporary_prefix(target), suffix=PART
-        )
+        temporary, number = create(target)
     try:
-        with contextlib.suppress(OSError):  # some file systems have no locks
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while this process runs
-        with io.BufferedWriter(OutputFile(number, path)) as file:
-            with compressing(path, cast(BinaryIO, file)) as packed:
-                yield packed
-            file.flush()
-            with write_errors(path):
-                os.fsync(number)
-                Path(temporary).chmod(_mode_of(target))
-                Path(temporary).replace(target)
+        with _staged(path, target, number) as file:
+            yield file
+        with write_errors(path):
+            temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(number)
     sync_folder(target.parent)
 
 
 @contextlib.contextmanager
-def marked_pair(files: Sequence[tuple[Path, BinaryIO]]) -> Iterator[None]:
-    """Leave a mark while two files of `atomic_write` are renamed, for `is_mixed_pair`.
+def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[list[BinaryIO]]:
+    """Open files of one folder that are replaced together, as X.npy, X.vocab and X.npy.json.
 
-    Parameters
-    ----------
-    files : sequence of (Path, file)
-        The targets and the files that replace them when the block has ended.
+    They are written to a private folder beside the first, which is renamed to the one name under
+    which files are moved to their targets: another process waits until they are there. If this
+    process is killed meanwhile, the next one that reads or writes the first completes the
+    replacement: see `finish`.
+
+    Raises
+    ------
+    ResourceError
+        A file cannot be written, or another process does not end its replacement.
     """
-    mark, numbers = _mark_of(files[0][0]), [os.fstat(file.fileno()).st_ino for _, file in files]
-    with contextlib.suppress(OSError):
-        mark.write_text(" ".join(map(str, numbers)))
+    if len(paths) == 1:
+        with atomic_write(paths[0]) as file:
+            yield [file]
+        return
+    leader = target_of(paths[0])
+    finish(paths[0])
+    remove_stale(leader.parent, prefix_of(leader))
+    with write_errors(paths[0]):
+        folder, lock = create(leader, folder=True)
     try:
-        yield
+        with contextlib.ExitStack() as opened:
+            files = []
+            for path in paths:
+                with write_errors(path):
+                    number = os.open(folder / Path(path).name, _NEW_FILE, 0o600)
+                opened.callback(os.close, number)
+                files.append(opened.enter_context(_staged(path, target_of(path), number)))
+            yield files
+        sync_folder(folder)
+        with write_errors(paths[0]):
+            _move(_taking_turns(folder, leader), lock, paths[0])
+    except BaseException:
+        if is_at(folder, lock):
+            remove_entries(lock)
+            folder.rmdir()
+        raise
     finally:
-        if not is_mixed_pair(*(path for path, _ in files)):
-            with contextlib.suppress(OSError):
-                mark.unlink()
+        os.close(lock)
 
 
-def is_mixed_pair(first: Path, second: Path) -> bool:
-    """Return whether a killed run has replaced one of two files that are written together."""
-    try:
-        wanted = _mark_of(first).read_text().split()
-        found = [str(target_of(path).stat().st_ino) for path in (first, second)]
-    except (OSError, ValueError):
-        return False
-    return len(wanted) == 2 and (wanted[0] == found[0]) != (wanted[1] == found[1])
+def finish(path: str | os.PathLike[str]) -> None:
+    """Complete a replacement by `atomic_files` of this file first, if its process was killed."""
+    if not is_stream(path):
+        placing = _placing(target_of(path))
+        with claimed(placing, folder=True) as number, contextlib.suppress(OSError):
+            if number is not None:
+                _move(placing, number, path)
 
 
-def _mark_of(path: Path) -> Path:
-    target = target_of(path)
-    return target.parent / f"{temporary_prefix(target)}pair"
+def _placing(leader: Path) -> Path:
+    return leader.parent / f"{prefix_of(leader)}placing"
+
+
+def _taking_turns(folder: Path, leader: Path) -> Path:
+    """Rename a folder of complete files to the one name that allows to move them."""
+    placing, end = _placing(leader), time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return folder.rename(placing)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        if time.monotonic() > end:
+            raise ResourceError(
+                f"{leader}: another process has been replacing it for {WAIT_SECONDS} seconds; if "
+                f"there is none, move the files in {placing}"
+            )
+        finish(leader)
+        time.sleep(_STEP_SECONDS)
+
+
+def _move(placing: Path, number: int, path: str | os.PathLike[str]) -> None:
+    """Move the files of a folder to their targets, first the one that others are named after."""
+    for name in sorted(os.listdir(number), key=lambda name: name != Path(path).name):
+        target = target_of(Path(path).parent / name)
+        try:
+            os.replace(name, target, src_dir_fd=number)
+        except OSError as error:
+            if error.errno != errno.EXDEV:  # a link to another file system
+                raise
+            with atomic_write(target) as file, (placing / name).open("rb") as source:
+                shutil.copyfileobj(source, file)
+            os.unlink(name, dir_fd=number)
+        sync_folder(target.parent)
+    with contextlib.suppress(OSError):  # another process may already have put its own there
+        placing.rmdir()
+
+
+@contextlib.contextmanager
+def _staged(path: str | os.PathLike[str], target: Path, number: int) -> Iterator[BinaryIO]:
+    """Write to a descriptor; at the end flush the file and set the permissions of its target."""
+    with io.BufferedWriter(OutputFile(number, path, closefd=False)) as file:
+        with compressing(path, cast(BinaryIO, file)) as packed:
+            yield packed
+        file.flush()
+        with write_errors(path):
+            os.fsync(number)
+            os.fchmod(number, _mode_of(target))
 
 
 def optional_write(
@@ -205,12 +276,12 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
         if is_stream(path):
             number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
         elif append and target.exists():
-            number = os.open(target, os.O_RDWR | os.O_APPEND)
+            number = os.open(target, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
             _end_line(number)
         else:  # a new file: the old one may have hard links
-            number, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=PART)
-            Path(temporary).chmod(_mode_of(target))
-            Path(temporary).replace(target)
+            temporary, number = create(target)
+            os.fchmod(number, _mode_of(target))
+            temporary.replace(target)
     return os.fdopen(number, "w", encoding="utf-8")
 
 
@@ -260,12 +331,30 @@ def target_of(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     UsageError
-        The links form a loop.
+        The links form a loop, or one is another user's in a folder that all users can write to.
     """
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise UsageError(f"{os.fspath(path)}: is a loop of symbolic links; remove it")
+    place = Path(path).absolute()
+    for one in (place, *place.parents):
+        if _is_planted(one):
+            raise UsageError(
+                f"{os.fspath(path)}: {one} is another user's symbolic link in a folder that all "
+                "can write to; name the file itself"
+            )
     return target
+
+
+def _is_planted(path: Path) -> bool:
+    """Return whether Linux, too, would not follow a link (see protected_symlinks, proc(5))."""
+    try:
+        link, folder = path.lstat(), path.parent.stat()
+    except OSError:
+        return False
+    shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    own = link.st_uid in (os.geteuid(), folder.st_uid)
+    return bool(stat.S_ISLNK(link.st_mode) and shared and not own)
 
 
 @contextlib.contextmanager
@@ -282,44 +371,6 @@ def write_errors(target: str | os.PathLike[str]) -> Iterator[None]:
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; "
             "free some space or choose another path"
         ) from error
-
-
-def _remove_stale(target: Path) -> None:
-    """Remove temporary files that killed processes left beside a target."""
-    with contextlib.suppress(OSError):
-        for left in stale_files(target.parent, temporary_prefix(target)):
-            with left.open("r+b") as file:
-                fcntl.flock(
-                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
-                )  # raises if the writer is still running
-                left.unlink()
-
-
-def stale_files(parent: Path, start: str) -> Iterator[Path]:
-    """Yield what is there under the names that `tempfile` makes behind a start."""
-    for left in parent.glob(f"{_literally(start)}*{PART}"):
-        if _RANDOM.fullmatch(left.name[len(start) : -len(PART)]):
-            yield left
-
-
-def temporary_prefix(target: Path) -> str:
-    """Return the prefix of the names of a target's temporary files."""
-    return f".{target.name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
-
-
-def _literally(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "[?*" else letter for letter in name)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Let no other process of ours into this block for the same folder, where there are locks."""
-    with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):
-            number = os.open(folder, os.O_RDONLY)
-            held.callback(os.close, number)
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield
 
 
 def sync_folder(folder: Path) -> None:
@@ -384,8 +435,22 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise UsageError(
                 f"{os.fspath(path)}: there is no folder {target.parent}; create it first"
             )
+        if is_mount_point(target):
+            raise UsageError(f"{os.fspath(path)}: is a mount point, which cannot be replaced; "
+                             "name a file in a folder that is mounted")  # fmt: skip
         with tempfile.TemporaryFile(dir=target.parent):
             pass
+
+
+def is_mount_point(target: Path) -> bool:
+    """Return whether something is mounted at a path; a file or folder there cannot be replaced."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:  # not on Linux
+        return target.is_mount()
+    places = (re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), line.split()[4])
+              for line in mounts)  # fmt: skip
+    return os.fsencode(target) in places
 
 
 def _check_stream(path: str | os.PathLike[str]) -> None:

@@ -1,26 +1,36 @@
-"""Atomic writes of folders, and removal of folders that this program wrote.
-
-Called by `dcme_w2v.formats.model_folder` and `dcme_w2v.training`.
-"""
+"""Atomic writes of folders, and folders for temporary files."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
-import fcntl
-import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dcme_w2v.files.atomic import PART, new_mode, stale_files, sync_folder, temporary_prefix
+from dcme_w2v.files.atomic import new_mode, sync_folder
+from dcme_w2v.files.temporary import (
+    ATTEMPTS,
+    OLD,
+    claimed,
+    create,
+    is_at,
+    lock,
+    opened_folder,
+    prefix_of,
+    remove_entries,
+    remove_stale,
+    temporaries,
+    temporary_path,
+)
 
-OLD = ".old"
-ATTEMPTS = 100  # to rename a folder while other runs do
-TAKEN = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)  # by another run, or put there
+TAKEN = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)  # another run was faster
+_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+_AT_FDCWD, _SWAP = -100, 2  # of Linux; both systems have 2 for the flag
 
 
 @contextlib.contextmanager
@@ -39,33 +49,21 @@ def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path
     OSError
         It cannot be written; an existing folder is unchanged.
     """
-    start = temporary_prefix(target)
-    _remove_stale(target.parent, start, remove_files)
-    temporary, lock = _new_folder(target.parent, start)
+    restore(target)
+    remove_stale(target.parent, prefix_of(target))
+    temporary, number = create(target, folder=True)
     try:
         yield temporary
         sync_folder(temporary)
         temporary.chmod(new_mode(0o777))
         _place(temporary, target, replaced)
     except BaseException:
-        remove_files(temporary)
+        if is_at(temporary, number):  # not yet at the target
+            remove_files(temporary)
         raise
     finally:
-        if lock is not None:
-            os.close(lock)
+        os.close(number)
     sync_folder(target.parent)
-
-
-def _new_folder(parent: Path, start: str) -> tuple[Path, int | None]:
-    """Return a temporary folder and what keeps others from it, who may take it for a stale one."""
-    while True:
-        folder = Path(tempfile.mkdtemp(dir=parent, prefix=start, suffix=PART))
-        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # one of them was faster
-            lock = _locked(folder)
-            if folder.exists():
-                return folder, lock
-            if lock is not None:
-                os.close(lock)
 
 
 @contextlib.contextmanager
@@ -83,85 +81,105 @@ def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
     Subfolders are kept.
     """
     with contextlib.suppress(OSError):
-        for one in list(folder.iterdir()):
-            if names is None or one.name in names:
-                with contextlib.suppress(OSError):
-                    one.unlink()
+        with opened_folder(folder) as number:
+            remove_entries(number, names)
         folder.rmdir()
 
 
-def _remove_stale(parent: Path, start: str, remove: Callable[[Path], None]) -> None:
-    """Remove what processes that were killed left of their tries to write a folder."""
-    for left in stale_files(parent, start):
-        with contextlib.suppress(OSError):
-            if (lock := _locked(left)) is not None:
-                remove(left)
-                os.close(lock)
+def remove_folder(folder: Path, names: Collection[str]) -> None:
+    """Remove a folder with its files of these names, in one step unless it has others.
+
+    Others stay in the folder.
+    """
+    left = folder
+    if {one.name for one in folder.iterdir()} <= set(names):
+        left = temporary_path(folder)
+        folder.rename(left)
+    remove_files(left, names)
 
 
 @contextlib.contextmanager
 def scratch_folder(start: str) -> Iterator[str]:
     """Make a temporary folder that ends with the block, or with the next start if it is killed."""
-    parent = Path(tempfile.gettempdir())
-    remove = functools.partial(shutil.rmtree, ignore_errors=True)
-    _remove_stale(parent, start, remove)
-    folder, lock = _new_folder(parent, start)
+    target = Path(tempfile.gettempdir(), start)
+    for left in temporaries(target.parent, prefix_of(target)):
+        with claimed(left, folder=True) as claim:
+            if claim is not None:
+                shutil.rmtree(left, ignore_errors=True)
+    folder, number = create(target, folder=True)
     try:
         yield str(folder)
     finally:
-        remove(folder)
-        if lock is not None:
-            os.close(lock)
-
-
-def _locked(folder: Path) -> int | None:
-    """Return a descriptor that keeps others from a folder; None where there are no locks.
-
-    Raises
-    ------
-    BlockingIOError
-        Another has it.
-    """
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(number)
-        raise
-    except OSError:
-        os.close(number)
-        return None
-    return number
+
+
+def restore(target: Path) -> None:
+    """Undo or finish the replacement of a folder where a process was killed between two renames."""
+    for old in temporaries(target.parent, prefix_of(target), OLD):
+        with claimed(old, folder=True) as number, contextlib.suppress(OSError):
+            if number is not None and os.path.lexists(target):
+                remove_files(old)
+            elif number is not None:
+                old.rename(target)
 
 
 def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
     """Rename a folder to the target, in place of one that is there; others may do so meanwhile."""
     for attempt in range(ATTEMPTS):
         try:
-            if replaced and target.exists():
-                _swap(temporary, target, replaced)
-            else:
+            if not replaced or not target.exists():
                 temporary.rename(target)
+            elif _exchange(temporary, target):
+                _drop(temporary, target, replaced)
+            else:
+                _swap(temporary, target, replaced)
             return
         except OSError as error:
             if not replaced or error.errno not in TAKEN or attempt == ATTEMPTS - 1:
                 raise
 
 
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step; return False where the system cannot."""
+    library, names = ctypes.CDLL(None, use_errno=True), (os.fsencode(first), os.fsencode(second))
+    if hasattr(library, "renameat2"):
+        code = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _SWAP)
+    elif hasattr(library, "renamex_np"):  # macOS
+        code = library.renamex_np(*names, _SWAP)
+    else:
+        return False
+    if code == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NO_EXCHANGE:
+        return False
+    raise OSError(number, os.strerror(number), str(second))
+
+
+def _drop(old: Path, target: Path, replaced: Collection[str]) -> None:
+    """Remove the folder that was replaced; if it has other files, put it back."""
+    others: set[str] = set()
+    with contextlib.suppress(FileNotFoundError):  # another process took it for a stale one
+        others = {one.name for one in old.iterdir()} - set(replaced)
+    if others:
+        _exchange(old, target)
+        raise OSError(errno.EBUSY, "other files have appeared in the folder", str(target))
+    remove_files(old)
+
+
 def _swap(temporary: Path, target: Path, replaced: Collection[str]) -> None:
-    """Replace a folder by another, and remove it."""
-    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=temporary_prefix(target), suffix=OLD))
-    try:
+    """Replace a folder in two renames; `restore` undoes the first where there is no second."""
+    old = temporary.with_suffix(OLD)
+    with opened_folder(target) as number:
+        lock(number)
         target.rename(old)
-    except BaseException:
-        old.rmdir()  # still empty: another run has taken the target away
-        raise
-    try:
-        temporary.rename(target)
-    except BaseException as error:
-        if getattr(error, "errno", None) in TAKEN:  # another run's result is there
-            remove_files(old, replaced)
-        else:
-            old.rename(target)
-        raise
-    remove_files(old, replaced)
+        try:
+            temporary.rename(target)
+        except BaseException as error:
+            if getattr(error, "errno", None) in TAKEN:  # another run's result is there
+                remove_files(old, replaced)
+            else:
+                old.rename(target)
+            raise
+        remove_files(old, replaced)

@@ -1,7 +1,6 @@
-"""Opening one file of a corpus: uncompressed or compressed; local, standard input or a URL.
+"""Opening a file: uncompressed or compressed; local, standard input or a URL.
 
-Compression is detected from magic bytes, not from the name. Called by `dcme_w2v.formats.corpus` and
-all readers of files that may be compressed.
+Compression is detected from magic bytes, not from the name.
 """
 
 from __future__ import annotations
@@ -9,17 +8,20 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import CorpusError, UnreadableError
+from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
 from dcme_w2v.files.atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
+JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -246,6 +248,50 @@ class CorpusFile(io.RawIOBase):
                 f"{self.path}: the {method.name} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
             ) from error
+
+
+def open_regular(
+    path: str | os.PathLike[str], largest: int | None = None, folder: int | None = None
+) -> io.BufferedReader:
+    """Open a file that must be a regular one; opening or reading a pipe or a device may never end.
+
+    Parameters
+    ----------
+    path : path
+        Its name in error messages; relative to `folder`, if that is given, only its last part.
+    largest : int, optional
+        Maximum size in bytes.
+    folder : int, optional
+        The descriptor of the folder that has the file.
+
+    Raises
+    ------
+    FormatError
+        It is another kind of file, or larger.
+    OSError
+        It cannot be opened.
+    """
+    name = path if folder is None else Path(path).name
+    number = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise FormatError(f"{os.fspath(path)}: is not a regular file; replace it")
+        if largest is not None and found.st_size > largest:
+            raise FormatError(
+                f"{os.fspath(path)}: has {found.st_size:,} bytes, the maximum is {largest:,}; "
+                "replace it"
+            )
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str], largest: int = JSON_BYTES) -> bytes:
+    """Return the bytes of a file that must be a regular one; see `open_regular`."""
+    with open_regular(path, largest) as file:
+        return file.read()
 
 
 def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:

@@ -1,38 +1,36 @@
 """A MODEL: a folder of .npy files and one JSON file, memory-mapped, without pickle.
 
 ``model.json`` names the kind of model, its version and every array with its dtype and shape; array
-NAME is always the file NAME.npy in the same folder. Called by `dcme_w2v.scdv` and
-`dcme_w2v.classify`.
+NAME is always the file NAME.npy in the same folder.
 """
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import math
 import os
 import re
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
-from numpy.lib.format import open_memmap, read_array, write_array, write_array_header_1_0
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import target_of, write_errors
-from dcme_w2v.files.folders import atomic_folder, new_file
+from dcme_w2v.files.atomic import is_mount_point, target_of, write_errors
+from dcme_w2v.files.folders import atomic_folder, new_file, restore
+from dcme_w2v.files.opening import JSON_BYTES, open_regular
+from dcme_w2v.files.temporary import ATTEMPTS, is_at
 from dcme_w2v.formats.command_line import recorded_arguments
 from dcme_w2v.formats.model_entries import MODEL_FILE, Model, shown
+from dcme_w2v.formats.npy import npy_header, npy_pieces, read_npy
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.arrays import Pieces, without_warnings
+from dcme_w2v.numeric.arrays import ChunkedArray
 
-_LARGEST_JSON = 1 << 30
-_EMPTY_BYTES = 4096  # that a file of no numbers has at most
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _OWN_KEYS = ("kind", "version", "program", "argv", "arrays")
 
@@ -46,7 +44,7 @@ def save_model(
     path: str | os.PathLike[str],
     kind: str,
     version: int,
-    arrays: Mapping[str, NDArray[Any] | Pieces],
+    arrays: Mapping[str, NDArray[Any] | ChunkedArray],
     description: Mapping[str, Any],
 ) -> None:
     """Write a model's folder atomically: the target is the old model or the complete new one.
@@ -60,7 +58,7 @@ def save_model(
         The kind of model, which `load_model` requires.
     version : int
         Version of this kind's format; increase it when older programs cannot read it.
-    arrays : mapping of ndarray or Pieces
+    arrays : mapping of ndarray or ChunkedArray
         Names of lower-case letters, digits and ``_``.
     description : mapping
         Written to the JSON file.
@@ -82,7 +80,7 @@ def save_model(
     with write_errors(path), atomic_folder(target, _files_of(_head_of(target))) as temporary:
         for name, array in arrays.items():
             with new_file(temporary / f"{name}.npy") as file:
-                _write_array(file, array)
+                file.writelines(npy_pieces(array))
         with new_file(temporary / MODEL_FILE) as file:
             file.write(text)
 
@@ -92,19 +90,13 @@ def size_of_model(
 ) -> int:
     """Return the bytes of the files that `save_model` would write."""
     size = len(_head_text(kind, version, arrays, description))
-    for array in arrays.values():
-        header = io.BytesIO()
-        write_array(
-            header, array[:0], allow_pickle=False
-        )  # of the same length, except for the shape
-        size += -(-len(header.getvalue()) // 64) * 64 + array.nbytes
-    return size
+    return size + sum(len(npy_header(a.dtype, a.shape)) + a.nbytes for a in arrays.values())
 
 
 def _head_text(
     kind: str,
     version: int,
-    arrays: Mapping[str, NDArray[Any] | Pieces],
+    arrays: Mapping[str, NDArray[Any] | ChunkedArray],
     description: Mapping[str, Any],
 ) -> bytes:
     """Return the JSON file of a model."""
@@ -124,7 +116,8 @@ def kind_of_model(path: str | os.PathLike[str]) -> str:
     FormatError
         It is not a model.
     """
-    return str(_read_head(Path(path)).get("kind"))
+    with _opened(Path(path)) as folder:
+        return str(_read_head(Path(path), folder).get("kind"))
 
 
 def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -135,14 +128,10 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     FormatError
         It is not a model, or an array is missing or differs from the description.
     """
-    folder = Path(path)
-    head = _read_head(folder)
-    listed = head.get("arrays")
-    if not isinstance(listed, dict) or type(head.get("kind")) is not str:
-        raise FormatError(f"{folder / MODEL_FILE}: has no kind or arrays; fit the model again")
-    arrays = {name: _map(folder, name, listing) for name, listing in listed.items()}
-    shown = {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}
-    return {**head, "arrays": shown}
+    head, arrays = _read(Path(path), lambda head: None)
+    if type(head.get("kind")) is not str:
+        raise FormatError(f"{Path(path, MODEL_FILE)}: has no kind; fit the model again")
+    return {**head, "arrays": {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}}
 
 
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
@@ -153,22 +142,60 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
     FormatError
         It is not a model of this kind and version, or is corrupt.
     """
-    folder = Path(path)
-    head = _read_head(folder)
-    found, version_found = shown(head.get("kind")), shown(head.get("version"))
-    if head.get("kind") != kind:
-        raise FormatError(f"{folder}: is a model of kind {found}; give one of {kind}")
-    if head.get("version") != version:
-        raise FormatError(
-            f"{folder}: has version {version_found} (by {shown(head.get('program'))}), this "
-            f"program reads version {version}; fit the model again"
-        )
-    listed = head.get("arrays")
-    if not isinstance(listed, dict):
-        raise FormatError(f"{folder / MODEL_FILE}: arrays: is no object; fit the model again")
-    arrays = {name: _map(folder, name, listing) for name, listing in listed.items()}
+
+    def check(head: dict[str, Any]) -> None:
+        found, version_found = shown(head.get("kind")), shown(head.get("version"))
+        if head.get("kind") != kind:
+            raise FormatError(f"{path}: is a model of kind {found}; give one of {kind}")
+        if head.get("version") != version:
+            raise FormatError(
+                f"{path}: has version {version_found} (by {shown(head.get('program'))}), this "
+                f"program reads version {version}; fit the model again"
+            )
+
+    head, arrays = _read(Path(path), check)
     rest = {key: value for key, value in head.items() if key not in _OWN_KEYS}
-    return Model(folder, rest, arrays)
+    return Model(Path(path), rest, arrays)
+
+
+def _read(
+    path: Path, check: Callable[[dict[str, Any]], None]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the JSON file and the arrays of one model, also while others replace the folder."""
+    for _ in range(ATTEMPTS):
+        with _opened(path) as folder:
+            try:
+                head = _read_head(path, folder)
+                check(head)
+                listed = head.get("arrays")
+                if not isinstance(listed, dict):
+                    raise FormatError(
+                        f"{path / MODEL_FILE}: arrays: is no object; fit the model again"
+                    )
+                return head, {name: _map(path, folder, name, one) for name, one in listed.items()}
+            except FormatError:
+                if is_at(path.resolve(), folder):
+                    raise  # else its files were removed because a new folder is in its place
+    raise FormatError(f"{path}: is replaced all the time; try again later")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open a model's folder: its files are those of one model, whatever has its name later."""
+    target = path.resolve()
+    restore(target)
+    try:
+        number = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _no_model(path) from None
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _no_model(path: Path) -> FormatError:
+    return FormatError(f"{path}: is not a model (it has no {MODEL_FILE}); give the folder of one")
 
 
 def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
@@ -182,6 +209,10 @@ def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
             _check_replaceable(name, target, kind)
         elif target.exists():
             raise UsageError(f"{name}: is a file; a model is a folder, choose a new one")
+        if is_mount_point(target):
+            raise UsageError(
+                f"{name}: is a mount point, which cannot be replaced; name a folder in it"
+            )
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 
@@ -192,7 +223,8 @@ def _check_replaceable(name: str, folder: Path, kind: str) -> None:
     if not found:
         return
     try:
-        head = _read_head(folder)
+        with _opened(folder) as number:
+            head = _read_head(folder, number)
     except (FormatError, OSError):
         raise UsageError(f"{name}: is a folder with other content; choose a new one") from None
     if head.get("kind") != kind:
@@ -213,51 +245,37 @@ def _files_of(head: dict[str, Any]) -> set[str]:
     return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
 
 
-class _Bytes:
-    """A file object that has only `write` for numpy."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.write = file.write
-
-
-def _write_array(file: BinaryIO, array: NDArray[Any] | Pieces) -> None:
-    if isinstance(array, Pieces):
-        head = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
-        write_array_header_1_0(file, head)
-        for piece in array:
-            file.write(np.ascontiguousarray(piece).data)
-    else:  # by our own write: numpy's says nothing of why it fails
-        write_array(_Bytes(file), _by_rows(array), allow_pickle=False)
-
-
-def _by_rows(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that numpy writes row by row; views of larger ones are not copied."""
-    return np.ascontiguousarray(array) if array.flags.f_contiguous else array
-
-
-def _kind_of(array: NDArray[Any] | Pieces) -> dict[str, Any]:
+def _kind_of(array: NDArray[Any] | ChunkedArray) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def _head_of(target: Path) -> dict[str, Any]:
     """Return the JSON file of a model that would be replaced, if there is one."""
-    return _read_head(target) if (target / MODEL_FILE).exists() else {}
+    if not (target / MODEL_FILE).exists():
+        return {}
+    with _opened(target) as folder:
+        return _read_head(target, folder)
 
 
-def _read_head(folder: Path) -> dict[str, Any]:
-    file = folder / MODEL_FILE
+def _read_head(path: Path, folder: int) -> dict[str, Any]:
+    file = path / MODEL_FILE
     try:
-        _check_regular(file, _LARGEST_JSON)
-        head = json.loads(file.read_bytes(), parse_constant=_finite, parse_float=_finite)
-    except (FileNotFoundError, NotADirectoryError):
-        raise FormatError(
-            f"{folder}: is not a model (it has no {MODEL_FILE}); give the folder of one"
-        ) from None
+        with open_regular(file, JSON_BYTES, folder) as opened:
+            head = json.load(opened, parse_constant=_finite, parse_float=_finite)
+    except FileNotFoundError:
+        raise _no_model(path) from None
+    except FormatError as error:
+        raise _fit_again(error) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{file}: is corrupt ({error}); fit the model again") from None
     if not isinstance(head, dict):
         raise FormatError(f"{file}: is corrupt (no object); fit the model again")
     return head
+
+
+def _fit_again(error: FormatError) -> FormatError:
+    """Return the error of a damaged file with the advice for one of a model."""
+    return FormatError(f"{error.message.rpartition(';')[0]}; fit the model again")
 
 
 def _finite(text: str) -> float:
@@ -267,47 +285,21 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_regular(file: Path, largest: int | None = None) -> None:
-    """Raise ValueError for what could be read without end, as a pipe or a device."""
-    status = file.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("not a regular file")
-    if largest is not None and status.st_size > largest:
-        raise ValueError(f"{status.st_size:,} bytes where {largest:,} are possible")
-
-
-def _map(folder: Path, name: str, listing: Any) -> NDArray[Any]:
+def _map(path: Path, folder: int, name: str, listing: Any) -> NDArray[Any]:
     """Map one array and check it against the JSON file."""
     if not _NAME.fullmatch(name):
         raise FormatError(
-            f"{folder / MODEL_FILE}: {shown(name)} is no array's name; fit the model again"
+            f"{path / MODEL_FILE}: {shown(name)} is no array's name; fit the model again"
         )
-    file = folder / f"{name}.npy"
+    file = path / f"{name}.npy"
     try:
-        _check_regular(file, _EMPTY_BYTES if _is_empty(listing) else None)
-        with without_warnings():
-            array = _read_empty(file) if _is_empty(listing) else open_memmap(file, mode="r")
+        array = read_npy(file, folder)
     except FileNotFoundError:
         raise FormatError(f"{file}: there is no such file; fit the model again") from None
-    except OSError:
-        raise
-    except Exception as error:  # numpy passes on any error of Python's parser from a corrupt header
-        said = " ".join(str(error).split())[:200]
-        raise FormatError(f"{file}: is corrupt ({said}); fit the model again") from None
+    except FormatError as error:
+        raise _fit_again(error) from None
     if _kind_of(array) != listing:
         raise FormatError(
             f"{file}: differs from its description in {MODEL_FILE}; fit the model again"
         )
-    return array
-
-
-def _is_empty(listing: Any) -> bool:
-    shape = listing.get("shape") if isinstance(listing, dict) else None
-    return isinstance(shape, list) and 0 in shape
-
-
-def _read_empty(file: Path) -> NDArray[Any]:
-    """Read an array without items, which cannot be mapped."""
-    with file.open("rb") as opened:
-        array: NDArray[Any] = read_array(opened, allow_pickle=False)
     return array

@@ -25,7 +25,7 @@ from dcme_w2v._core.documents import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
 from dcme_w2v.files.compress import uncompressed_name
-from dcme_w2v.files.opening import read_lines, read_whole
+from dcme_w2v.files.opening import open_regular, read_lines, read_whole
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
@@ -108,7 +108,7 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
 def _opening(name: str, fault: str, remedy: str = "write it again") -> Iterator[zipfile.ZipFile]:
     """Open an .npz file; any error of a corrupt one is a `FormatError` of one line."""
     try:
-        with without_warnings(), zipfile.ZipFile(name) as archive:
+        with open_regular(name) as file, without_warnings(), zipfile.ZipFile(file) as archive:
             yield archive
     except (DcmeError, MemoryError):
         raise

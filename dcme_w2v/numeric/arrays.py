@@ -35,7 +35,7 @@ def without_warnings() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class ChunkedArray:
     """An array that is written piece by piece and never in memory as a whole.
 
     Attributes
@@ -73,7 +73,7 @@ class Pieces:
             raise ValueError(f"the pieces have {size} bytes, the array {self.nbytes}")
 
 
-def release(array: NDArray[Any]) -> None:
+def drop_pages(array: NDArray[Any]) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
     Only of files that are mapped to be read: elsewhere the numbers would be lost.

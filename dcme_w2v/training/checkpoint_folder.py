@@ -15,13 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
-import io
 import json
 import os
 import re
-import shutil
-import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,10 +30,14 @@ from numpy.typing import NDArray
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
+from dcme_w2v.files.atomic import sync_folder
+from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
+from dcme_w2v.files.opening import open_regular
 from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.temporary import create, is_temporary, lock, remove_stale
 from dcme_w2v.formats.command_line import recorded_arguments
-from dcme_w2v.numeric.arrays import all_finite, without_warnings
-from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.formats.npy import npy_pieces, read_npy
+from dcme_w2v.numeric.arrays import all_finite
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_record import FORMAT, RECORD, STATE, read_record
 from dcme_w2v.training.task import Fingerprint, Task
@@ -97,7 +97,7 @@ class Checkpoint:
     def _check_file(self, name: str) -> None:
         wanted, found = self.record["files"][name], {"bytes": 0, "crc32": 0}
         try:
-            with (self.folder / name).open("rb") as file:
+            with open_regular(self.folder / name) as file:
                 while data := file.read(READ_AT_ONCE):
                     found["bytes"] += len(data)
                     found["crc32"] = zlib.crc32(data, found["crc32"])
@@ -150,7 +150,7 @@ class Checkpoint:
         for name, table in task.tables().items():
             table[:] = self._table(f"{name}.npy", table.shape)
         try:
-            with (self.folder / STATE).open("rb") as file:
+            with open_regular(self.folder / STATE) as file:
                 training.restore(file.readinto, self.record["training"])
         except (DcmeError, EOFError) as error:
             raise self._damaged(STATE, f"does not match this run: {error}") from error
@@ -169,15 +169,14 @@ class Checkpoint:
         if name not in self.record["files"]:
             raise self._damaged(RECORD, f"has no {name}")
         try:
-            with without_warnings():
-                found = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # numpy raises various errors for a corrupt header
+            found = read_npy(self.folder / name)
+        except (FormatError, OSError) as error:
             raise self._damaged(name, f"is not an array ({error})") from error
         if found.dtype != np.float32 or found.shape != shape:
             raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")
         if not all_finite(found):
             raise self._damaged(name, "has a number that is NaN or infinite")
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 class CheckpointFolder:
@@ -212,23 +211,18 @@ class CheckpointFolder:
             raise
 
     def _prepare(self, resuming: bool) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(
-                f"{self.path}: is in use by another run; name another folder"
-            ) from error
-        except OSError:
-            pass  # some file systems have no locks
+        if not lock(self._lock):
+            raise UsageError(f"{self.path}: is in use by another run; name another folder")
         if not resuming and self.generations():
             raise UsageError(
                 f"{self.path}: has checkpoints of an earlier run: resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
-        for left in self.path.glob(".*.part"):  # of a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        remove_stale(self.path, ".")  # of a run that was killed
         try:
-            Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part")).rmdir()
+            probe, number = create(self.path / "probe", folder=True)
+            os.close(number)
+            probe.rmdir()
         except OSError as error:
             raise ResourceError(
                 f"{self.path}: cannot be written: {error.strerror}; name another folder"
@@ -250,31 +244,22 @@ class CheckpointFolder:
         ResourceError
             It cannot be written; earlier generations are unchanged.
         """
-        temporary = None
         before = self.generations()
-        target = self.path / f"{int(before[-1].name) + 1 if before else 1:06d}"
+        number = int(before[-1].name) + 1 if before else 1
+        while os.path.lexists(target := self.path / f"{number:06d}"):
+            number += 1
         try:
-            temporary = Path(tempfile.mkdtemp(dir=self.path, prefix=".", suffix=".part"))
-            _write(temporary, record, task)
-            _sync_folder(temporary)
-            temporary.rename(target)
-            os.fsync(self._lock)
-        except ResourceError:
-            raise
+            with atomic_folder(target) as temporary:
+                _write(temporary, record, task)
         except OSError as error:
-            raise ResourceError(
-                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
-                f"{bytes_of(task) / 1e6:,.1f} MB"
-            ) from error
-        finally:
-            if temporary is not None:
-                shutil.rmtree(temporary, ignore_errors=True)
-        for old in self.generations()[:-KEPT]:
-            self._drop(old)
+            raise self._unwritten(error, f"; it requires {bytes_of(task) / 1e6:,.1f} MB") from error
+        self._drop_oldest()
         return target
 
     def adopt(self, aside: Path, number: int, record: Mapping[str, Any]) -> Path:
-        """Make a generation of a folder of files that others have written; drop the oldest.
+        """Make a generation of the folder `aside` of files that others have written.
+
+        The oldest generation is removed.
 
         Raises
         ------
@@ -286,29 +271,35 @@ class CheckpointFolder:
         try:
             _write_file(aside / STATE, iter([]))
             _write_file(aside / RECORD, iter([text.encode()]))
-            _sync_folder(aside)
+            sync_folder(aside)
             aside.rename(target)
-            os.fsync(self._lock)
+            sync_folder(self.path)
         except OSError as error:
-            raise ResourceError(
-                f"{self.path}: the checkpoint cannot be written: {error.strerror}"
-            ) from error
-        for old in self.generations()[:-KEPT]:
-            self._drop(old)
+            raise self._unwritten(error) from error
+        self._drop_oldest()
         return target
 
-    def _drop(self, old: Path) -> None:
-        """Remove a generation: renamed first, so that an incomplete one is never read."""
-        with contextlib.suppress(OSError):
-            shutil.rmtree(old.rename(self.path / f".{old.name}.part"), ignore_errors=True)
+    def _unwritten(self, error: OSError, needed: str = "") -> ResourceError:
+        reason = f"the checkpoint cannot be written: {error.strerror}"
+        return ResourceError(f"{self.path}: {reason}{needed}")
+
+    def _drop_oldest(self) -> None:
+        for old in self.generations()[:-KEPT]:
+            with contextlib.suppress(DcmeError, OSError):
+                remove_folder(old, {RECORD, *read_record(old / RECORD)["files"]})
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the generations in a folder, oldest first; none if it does not exist."""
+    """Return the generations in a folder, oldest first; none if it does not exist.
+
+    A folder with a number for a name and without our files is somebody's own.
+    """
     if not path.is_dir():
         return []
     found = (one for one in path.iterdir() if re.fullmatch("[0-9]{6,18}", one.name))
-    return sorted(found, key=lambda one: int(one.name))
+    ours = (one for one in found if not one.is_symlink() and any(
+        os.path.lexists(one / name) for name in (RECORD, STATE)))  # fmt: skip
+    return sorted(ours, key=lambda one: int(one.name))
 
 
 def bytes_of(task: Task) -> int:
@@ -381,7 +372,7 @@ def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]
 
 
 def _is_ours(name: str) -> bool:
-    return re.fullmatch(r"[0-9]{6,18}|\..*\.part", name) is not None
+    return re.fullmatch("[0-9]{6,18}", name) is not None or is_temporary(name)
 
 
 def _same(first: str, second: str | None) -> bool:
@@ -400,7 +391,7 @@ def _shown(value: Any) -> str:
 
 def _write(folder: Path, record: Mapping[str, Any], task: Task) -> None:
     contents: dict[str, Iterator[Any]] = {
-        f"{name}.npy": _npy(table) for name, table in task.tables().items()
+        f"{name}.npy": npy_pieces(table) for name, table in task.tables().items()
     }
     contents |= {name: iter([data]) for name, data in task.texts().items()}
     contents[STATE] = (piece.data for piece in task.trainer.state())
@@ -409,31 +400,12 @@ def _write(folder: Path, record: Mapping[str, Any], task: Task) -> None:
     _write_file(folder / RECORD, iter([text.encode()]))
 
 
-def _npy(table: NDArray[np.float32]) -> Iterator[Any]:
-    start = io.BytesIO()
-    header = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
-    np.lib.format.write_array_header_1_0(start, header)
-    yield start.getvalue()
-    for rows in blocks_of_rows(len(table)):
-        yield np.ascontiguousarray(table[rows]).data.cast("B")
-
-
 def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:
-    """Write pieces of bytes to a file, flush it to disk and return its size and checksum."""
+    """Write pieces of bytes to a new file; return its size and checksum."""
     size = crc = 0
-    with path.open("wb") as file:
+    with new_file(path) as file:
         for piece in pieces:
             file.write(piece)
             size += len(piece)
             crc = zlib.crc32(piece, crc)
-        file.flush()
-        os.fsync(file.fileno())
     return {"bytes": size, "crc32": crc}
-
-
-def _sync_folder(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

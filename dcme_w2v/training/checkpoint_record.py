@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import FormatError
+from dcme_w2v.files.opening import read_regular
 
 FORMAT = 2
 RECORD = "checkpoint.json"
@@ -33,9 +34,11 @@ _NAME = re.compile(r"[a-z_]{1,64}[0-9]{0,4}\.[a-z]{1,16}", re.ASCII)
 def read_record(path: Path) -> dict[str, Any]:
     """Return a record that has all keys with values of the right types; others are ignored."""
     try:
-        record = json.loads(path.read_bytes(), parse_constant=_refuse)
+        record = json.loads(read_regular(path), parse_constant=_refuse)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
+    except FormatError:
+        raise
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is not JSON ({error}); the checkpoint is corrupt") from error
     _check_shape(path, "", record, {"format": int})

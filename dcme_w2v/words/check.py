@@ -25,8 +25,7 @@ from dcme_w2v.words.vectors_io import (
     blocks_of,
     check_pair,
     is_npy,
-    load_vocabulary,
-    map_npy,
+    load_pair,
     vocabulary_path,
 )
 from dcme_w2v.words.vectors_reader import (
@@ -189,19 +188,20 @@ def _concatenated(texts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 def _check_npy(report: Report, path: Path) -> None:
     report.format = "npy"
-    matrix = map_npy(path)
+    pair = load_pair(path)
+    matrix, words, faults = pair.matrix, pair.words, pair.faults
     report.rows, report.dimension = matrix.shape
     tally = _Tally()
     for first, block in blocks_of(matrix):
         _add_numbers(tally, path, first, block)
     vocabulary = vocabulary_path(path)
-    check_pair(path)
-    words, _, faults = load_vocabulary(vocabulary)
     details = _add_words(tally, words, faults, f"{vocabulary}:", "line")
     report.faults += tally.faults(details)
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
         report.faults.append(Fault(ROW_COUNT, 1, str(vocabulary), detail))
+    if not report.faults:
+        check_pair(path, pair)
     _check_npy_end(report, path, matrix)
 
 

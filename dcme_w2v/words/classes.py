@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.words.manifest import writing_with
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -75,7 +77,12 @@ def word_classes(
     return np.asarray(places[numbers])
 
 
-def save_classes(path: str | os.PathLike[str], words: Words, classes: NDArray[np.int64]) -> None:
-    """Write lines "word class", in the order of the words; the write is atomic."""
-    with atomic_write(path) as file:
-        file.write(format_counts(words.text, words.offsets, classes).data)
+def save_classes(
+    path: str | os.PathLike[str],
+    words: Words,
+    classes: NDArray[np.int64],
+    manifest: Mapping[str, Any] | None = None,
+) -> None:
+    """Write lines "word class", in the order of the words, and a manifest; the write is atomic."""
+    with writing_with(manifest, path) as files:
+        files[0].write(format_counts(words.text, words.offsets, classes).data)

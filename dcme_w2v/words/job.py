@@ -8,6 +8,7 @@ from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
+from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
@@ -34,7 +35,7 @@ from dcme_w2v.words.sidecars import (
 )
 from dcme_w2v.words.tables import KIND
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import NPY_MAGIC, format_of
+from dcme_w2v.words.vectors_io import format_of
 
 
 @dataclass(frozen=True)
@@ -216,5 +217,5 @@ def _partial(path: str, job: TrainJob) -> list[Sidecar]:
     partial, format = path + PARTIAL, job.format or format_of(path)
     if format != "npy":
         return [Sidecar(partial, lambda found: first_line_is(found, rb"[0-9]+ [0-9]+"))]
-    pair = Sidecar(partial, lambda found: starts_with(found, NPY_MAGIC))
+    pair = Sidecar(partial, lambda found: starts_with(found, MAGIC))
     return [pair, *written_with(partial, format)]

@@ -5,6 +5,7 @@ The trainer writes it at the end as VECTORS.json; its keys are in `manifest_of`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,14 +13,18 @@ import platform
 import re
 import resource
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.atomic import atomic_files, finish, is_stream
+from dcme_w2v.files.opening import read_regular
+from dcme_w2v.formats.command_line import recorded_arguments
+
+MANIFEST = ".json"  # behind the name of the vectors
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def manifest_of(
         "total_seconds": round(seconds.total, 3),
         "peak_memory_bytes": peak_memory_bytes(),
         "loss": loss,
-        "argv": sys.argv,
+        "argv": recorded_arguments(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         **more,
@@ -114,21 +119,34 @@ def sidecars_of(vectors: str | None, context: str | None, vocabulary: str | None
     }
 
 
-def write_manifest(manifest: Mapping[str, Any], vectors: str | os.PathLike[str]) -> None:
-    """Write the manifest as VECTORS.json, unless the vectors are written to a stream."""
-    if is_stream(vectors):
-        return
-    with atomic_write(f"{os.fspath(vectors)}.json") as file:
-        file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
+@contextlib.contextmanager
+def writing_with(
+    manifest: Mapping[str, Any] | None,
+    path: str | os.PathLike[str],
+    *beside: str | os.PathLike[str],
+) -> Iterator[list[BinaryIO]]:
+    """Open vectors and the files `beside` them; they and the manifest PATH.json appear together.
+
+    A stream, and vectors without a manifest, have no PATH.json.
+    """
+    text = None
+    if manifest is not None and not is_stream(path):
+        text = json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n"
+    more = [] if text is None else [f"{os.fspath(path)}{MANIFEST}"]
+    with atomic_files(path, *beside, *more) as opened:
+        if text is not None:
+            opened[-1].write(text)
+        yield opened
 
 
 def read_manifest(path: str) -> dict[str, Any]:
     """Return the manifest beside vectors, or nothing where there is none."""
-    file = Path(f"{path}.json")
+    finish(path)
+    file = Path(f"{path}{MANIFEST}")
     if not file.exists():
         return {}
     try:
-        found = json.loads(file.read_bytes())
+        found = json.loads(read_regular(file))
     except ValueError as error:
         raise FormatError(f"{file}: is not JSON ({error}); remove it, or train again") from error
     if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files.opening import CorpusFile
+from dcme_w2v.files.opening import CorpusFile, open_regular
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
@@ -146,7 +146,7 @@ def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
 def _npy_rows(path: str) -> Iterator[Row]:
     """Yield as many rows as there are both words and vectors."""
     matrix = map_npy(Path(path))
-    with vocabulary_path(path).open("rb") as lines:
+    with open_regular(vocabulary_path(path)) as lines:
         for line, row in zip(lines, matrix, strict=False):
             yield re.sub(rb" [0-9]+\r?\n?$", b"", line).rstrip(b"\r\n"), np.array(row)
 

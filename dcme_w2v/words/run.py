@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,6 @@ from dcme_w2v.words.manifest import (
     TokenCounts,
     manifest_of,
     sidecars_of,
-    write_manifest,
 )
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.options import ClassesOptions
@@ -136,12 +136,10 @@ def train(
         with interruptible(task, signals) as received:
             last = run_epochs(task, checkpointer, reporter, received)
             check_trained(last)
-            save_results(job, training, corpus, checkpointer)
-        seconds = Seconds(corpus.seconds, checkpointer.position.seconds, time.monotonic() - start)
-        manifest = manifest_for(job, vocabulary, corpus, training, last, seconds, held_out)
-        if job.output is not None:
-            sidecars = sidecars_of(job.output, job.output_context, job.save_vocab)
-            write_manifest({**manifest, **sidecars}, job.output)
+            trained = checkpointer.position.seconds
+            seconds = Seconds(corpus.seconds, trained, time.monotonic() - start)
+            manifest = manifest_for(job, vocabulary, corpus, training, last, seconds, held_out)
+            save_results(job, training, corpus, checkpointer, manifest=manifest)
         return as_vectors(job, training, corpus.vocabulary, manifest)
 
 
@@ -393,22 +391,27 @@ def save_results(
     corpus: EncodedCorpus,
     checkpointer: Checkpointer | None = None,
     suffix: str = "",
+    manifest: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Write the vectors and return the paths; with a suffix, streams are not written.
 
+    The manifest is written beside `job.output`.
+
     If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.files.fallback`.
     """
+    if manifest is not None:
+        manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
     tables = (
-        (job.output, "vectors", _word_rows(job, training, corpus.vocabulary)),
-        (job.output_context, "context", training.output),
+        (job.output, "vectors", _word_rows(job, training, corpus.vocabulary), manifest),
+        (job.output_context, "context", training.output, None),
     )
     results = [
         Result(
             path + suffix,
             name,
-            partial(_write, corpus.vocabulary, matrix, job.format or format_of(path)),
+            partial(_write, corpus.vocabulary, matrix, job.format or format_of(path), beside),
         )
-        for path, name, matrix in tables
+        for path, name, matrix, beside in tables
         if path is not None and not (suffix and is_stream(path))
     ]
     if job.output_fasttext is not None and not (suffix and is_stream(job.output_fasttext)):
@@ -420,7 +423,9 @@ def save_results(
         results.append(Result(job.output_tables, "tables", write))
     if job.classes and not suffix:
         results[0] = Result(
-            results[0].path, "classes", partial(_write_classes, job, training, corpus.vocabulary)
+            results[0].path,
+            "classes",
+            partial(_write_classes, job, training, corpus.vocabulary, manifest),
         )
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
@@ -443,15 +448,28 @@ def _write_fasttext(
     save_model(path, corpus.vocabulary, tables, training.options, subwords, corpus.tokens)
 
 
-def _write(vocabulary: Vocabulary, matrix: Matrix, format: str, path: str) -> None:
-    save_vectors(path, vocabulary, matrix, counts=vocabulary.counts, format=format)
+def _write(
+    vocabulary: Vocabulary,
+    matrix: Matrix,
+    format: str,
+    manifest: Mapping[str, Any] | None,
+    path: str,
+) -> None:
+    counts = vocabulary.counts
+    save_vectors(path, vocabulary, matrix, counts=counts, format=format, manifest=manifest)
 
 
-def _write_classes(job: TrainJob, training: Trained, vocabulary: Vocabulary, path: str) -> None:
+def _write_classes(
+    job: TrainJob,
+    training: Trained,
+    vocabulary: Vocabulary,
+    manifest: Mapping[str, Any] | None,
+    path: str,
+) -> None:
     rows = _word_rows(job, training, vocabulary)[: len(vocabulary)]
     seed, threads = training.options.seed, training.options.threads
     found = word_classes(rows, job.classes, seed=seed, threads=threads)
-    save_classes(path, vocabulary, found)
+    save_classes(path, vocabulary, found, manifest)
 
 
 def _write_tables(

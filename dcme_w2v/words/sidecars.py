@@ -10,16 +10,18 @@ import re
 from pathlib import Path
 
 from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.opening import open_regular, read_regular
 from dcme_w2v.files.paths import Sidecar
-from dcme_w2v.words.vectors_io import NPY_MAGIC, check_target, format_of, vocabulary_path
+from dcme_w2v.formats.npy import MAGIC
+from dcme_w2v.words.manifest import MANIFEST as MANIFEST
+from dcme_w2v.words.vectors_io import check_target, format_of, vocabulary_path
 
-MANIFEST = ".json"
 VOCABULARY = ".vocab"
 
 
 def read_with(vectors: str | None) -> list[str]:
     """Return the files that are read with a file of vectors."""
-    if vectors is None or is_stream(vectors) or not starts_with(Path(vectors), NPY_MAGIC):
+    if vectors is None or is_stream(vectors) or not starts_with(Path(vectors), MAGIC):
         return []
     return [str(vocabulary_path(vectors))]
 
@@ -30,14 +32,14 @@ def written_with(vectors: str, format: str | None) -> list[Sidecar]:
     if (format or format_of(vectors)) != "npy":
         return []
     # The words alone are somebody's list of words.
-    pair = Sidecar(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), NPY_MAGIC))
+    pair = Sidecar(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), MAGIC))
     return [pair]
 
 
 def is_manifest(path: Path) -> bool:
     """Return whether a file is the manifest of trained vectors."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_regular(path))
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and {"version", "options"} <= found.keys()
@@ -50,7 +52,7 @@ def is_vocabulary(path: Path) -> bool:
 
 def first_line_is(path: Path, pattern: bytes) -> bool:
     """Return whether the first line of a file matches."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return re.fullmatch(pattern, file.readline(1 << 20).rstrip(b"\n")) is not None
 
 
@@ -58,5 +60,5 @@ def starts_with(path: Path, magic: bytes) -> bool:
     """Return whether a path is a file that starts with magic bytes."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(len(magic)) == magic

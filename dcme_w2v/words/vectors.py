@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
-from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import neighbors
@@ -230,11 +228,14 @@ class Vectors(metaclass=_Habits):
             sidecars.append(Sidecar(f"{os.fspath(path)}{MANIFEST}", is_manifest))
         Paths().writes("path", os.fspath(path), sidecars).check()
         save_vectors(
-            path, self.words, self.vectors, counts=self.counts, format=format, header=header
+            path,
+            self.words,
+            self.vectors,
+            counts=self.counts,
+            format=format,
+            header=header,
+            manifest=self.manifest,
         )
-        if self.manifest is not None and not is_stream(path):
-            with atomic_write(f"{os.fspath(path)}{MANIFEST}") as file:
-                file.write(json.dumps(self.manifest, indent=2, allow_nan=False).encode() + b"\n")
 
     def to_gensim(self) -> Any:
         """Return a copy as gensim's KeyedVectors, with counts if they are known.

@@ -4,18 +4,18 @@ text    "V D" and 0x0A; then lines of a word and D numbers separated by single s
 the shortest decimal that reads back to the same float32.
 binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
 npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and X.vocab, with a line
-"word count" for each row, or "word" if counts are unknown.
-
-Called by `dcme_w2v.words.vectors.Vectors` and by the train job.
+"word count" for each row, or "word" if counts are unknown; X.npy has the checksum of X.vocab.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,13 @@ from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, wr
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.compress import compression_of, uncompressed_name
+from dcme_w2v.files.opening import read_regular
+from dcme_w2v.formats.npy import MAGIC, npy_header, open_npy, read_npy
 from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
 from dcme_w2v.formats.word_list import Words, check_lengths
-from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.words.combined import CombinedRows
+from dcme_w2v.words.manifest import writing_with
 from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors_reader import (
     COUNT,
@@ -41,7 +43,8 @@ from dcme_w2v.words.vectors_reader import (
 )
 
 FORMATS = ("text", "binary", "npy")
-NPY_MAGIC = b"\x93NUMPY"
+MAX_VOCABULARY = 1 << 40  # bytes
+_TRIES, _PAUSE = 50, 0.01  # of reading two files while another process replaces them
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = NDArray[np.float32] | CombinedRows
@@ -56,6 +59,7 @@ def save_vectors(
     counts: NDArray[np.int64] | None = None,
     format: str | None = None,
     header: bool = True,
+    manifest: Mapping[str, Any] | None = None,
 ) -> None:
     """Write word vectors as text, binary or npy.
 
@@ -72,6 +76,8 @@ def save_vectors(
         Default: by suffix, .bin: binary, .npy: npy, others: text.
     header : bool
         Write the numbers of rows and dimensions on the first line of text.
+    manifest : mapping, optional
+        Written as JSON to PATH.json, unless `path` is a stream.
 
     Raises
     ------
@@ -83,14 +89,15 @@ def save_vectors(
     chosen = format or format_of(path)
     _check_shapes(words, matrix, counts)
     check_before_writing(path, words, matrix)
-    if chosen == "npy":
-        _save_npy(Path(path), words, matrix, counts)
-        return
-    with files.atomic_write(path) as file:
+    beside = [vocabulary_path(path)] if chosen == "npy" else []
+    with writing_with(manifest, path, *beside) as opened:
+        if chosen == "npy":
+            _write_npy(opened[0], opened[1], words, matrix, counts)
+            return
         if header or chosen == "binary":
-            file.write(b"%d %d\n" % matrix.shape)
+            opened[0].write(b"%d %d\n" % matrix.shape)
         for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
-            file.write(block.data)
+            opened[0].write(block.data)
 
 
 def check_format(format: str | None) -> None:
@@ -151,29 +158,20 @@ def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[ND
     return ordered_map(write, blocks_of(matrix))
 
 
-def _save_npy(path: Path, words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
-    header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
-    words_path = vocabulary_path(path)
-    with (
-        contextlib.ExitStack() as renaming,
-        files.atomic_write(path) as numbers,
-        files.atomic_write(words_path) as vocabulary,
-    ):
-        np.lib.format.write_array_header_1_0(numbers, header)
-        for _, block in blocks_of(matrix):
-            numbers.write(block.data.cast("B"))
-        if counts is None:
-            vocabulary.writelines(f"{word}\n".encode() for word in words)
-        else:
-            vocabulary.writelines(count_lines(words, counts))
-        # Both files are written before the first is renamed.
-        for file in (numbers, vocabulary):
-            file.flush()
-            with files.write_errors(path):
-                os.fsync(file.fileno())
-        # Two runs that write the same pair at once leave that of one, not a half of each.
-        renaming.enter_context(files.locked(files.target_of(path).parent))
-        renaming.enter_context(files.marked_pair([(path, numbers), (words_path, vocabulary)]))
+def _write_npy(
+    numbers: BinaryIO,
+    vocabulary: BinaryIO,
+    words: Words,
+    matrix: Matrix,
+    counts: NDArray[np.int64] | None,
+) -> None:
+    checksum, plain = 0, (f"{word}\n".encode() for word in words)
+    for line in plain if counts is None else count_lines(words, counts):
+        vocabulary.write(line)
+        checksum = zlib.crc32(line, checksum)
+    numbers.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
+    for _, block in blocks_of(matrix):
+        numbers.write(block.data.cast("B"))
 
 
 def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
@@ -216,7 +214,7 @@ def is_npy(path: str | os.PathLike[str]) -> bool:
     if files.is_stream(path):
         return False
     with Path(path).open("rb") as file:
-        return file.read(len(NPY_MAGIC)) == NPY_MAGIC
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def load_vectors(
@@ -287,20 +285,12 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def map_array(path: Path) -> NDArray[Any]:
-    """Memory-map any array of an npy file."""
-    try:
-        with without_warnings():
-            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-    except OSError:
-        raise
-    except Exception as error:  # numpy passes on any error of Python's parser from a corrupt header
-        raise FormatError(f"{path}: corrupt npy file ({error}); write it again") from error
-
-
 def map_npy(path: Path) -> NDArray[np.float32]:
     """Memory-map the matrix of an npy file, or raise if it is not one."""
-    matrix = map_array(path)
+    return _checked(path, read_npy(path))
+
+
+def _checked(path: Path, matrix: NDArray[Any]) -> NDArray[np.float32]:
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
             f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
@@ -309,29 +299,75 @@ def map_npy(path: Path) -> NDArray[np.float32]:
     return matrix
 
 
-def check_pair(path: Path) -> None:
-    """Raise `FormatError` if a run was killed when it had replaced one of X.npy and X.vocab."""
-    if files.is_mixed_pair(path, vocabulary_path(path)):
+@dataclass(frozen=True)
+class NpyPair:
+    """X.npy and X.vocab as they were read.
+
+    Attributes
+    ----------
+    matrix : ndarray of float32, shape (n, d)
+    words : Words
+    counts : ndarray of int64, shape (n,), or None
+    faults : ndarray of int64
+        Faults of the words, as `read_counts` counts them.
+    matches : bool
+        Whether the words are those that were written with the matrix, as far as is known.
+    """
+
+    matrix: NDArray[np.float32]
+    words: Words
+    counts: NDArray[np.int64] | None
+    faults: NDArray[np.int64]
+    matches: bool
+
+
+def load_pair(path: Path, limit: int | None = None) -> NpyPair:
+    """Read X.npy and X.vocab, both before or both after a replacement of the two."""
+    vocabulary = vocabulary_path(path)
+    for _ in range(_TRIES):
+        files.finish(path)
+        found, checksum = open_npy(path)
+        try:
+            data = read_regular(vocabulary, MAX_VOCABULARY)
+        except FileNotFoundError:
+            raise FormatError(
+                f"{vocabulary}: there is no such file; an npy file requires its .vocab file"
+            ) from None
+        matches = checksum in (None, zlib.crc32(data))
+        if matches:
+            break
+        time.sleep(_PAUSE)  # another process may be between its two renames
+    faults = no_faults()
+    text, offsets, counts, counted = read_counts(
+        np.frombuffer(data, np.uint8), MAX_ROWS if limit is None else limit, faults
+    )
+    if 0 < counted < len(counts) and not faults[:, 0].any():
+        faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
+    matrix, words = _checked(path, found), Words(text, offsets)
+    return NpyPair(matrix, words, counts if counted else None, faults, matches)
+
+
+def check_pair(path: Path, pair: NpyPair) -> None:
+    """Raise `FormatError` if X.vocab is not the one that was written with X.npy."""
+    if not pair.matches:
         raise FormatError(
-            f"{path}: does not belong to {vocabulary_path(path)}, because a run was killed "
-            "while it replaced them; write them again"
+            f"{path}: {vocabulary_path(path)} is not the file that was written with it; write both "
+            f"again, or combine them as they are by dcme-w2v convert {path} NEW --invalid=skip"
         )
 
 
 def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
-    matrix = map_npy(path)
-    vocabulary = vocabulary_path(path)
-    check_pair(path)
-    words, counts, faults = load_vocabulary(vocabulary, limit)
-    for kind in np.flatnonzero(faults[:, 0]):
-        place = f"{vocabulary}:{faults[kind, 1] + 1}"
+    vocabulary, pair = vocabulary_path(path), load_pair(path, limit)
+    for kind in np.flatnonzero(pair.faults[:, 0]):
+        place = f"{vocabulary}:{pair.faults[kind, 1] + 1}"
         raise _damaged(place, FAULT_NAMES[kind], str(path))
-    matrix = matrix[:limit]
+    words, matrix = pair.words, pair.matrix[:limit]
     if len(words) != len(matrix):
         raise _damaged(
             str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
         )
-    return words, matrix if mmap else np.array(matrix), counts
+    check_pair(path, pair)
+    return words, matrix if mmap else np.array(matrix), pair.counts
 
 
 def _load_safetensors(path: str | os.PathLike[str], limit: int | None, mmap: bool) -> Loaded:
@@ -346,18 +382,3 @@ def _load_safetensors(path: str | os.PathLike[str], limit: int | None, mmap: boo
     matrix = tensors.rows(slice(limit))
     counts = None if tensors.counts is None else np.array(tensors.counts[:limit])
     return words, matrix if mmap else np.array(matrix), counts
-
-
-def load_vocabulary(
-    path: Path, limit: int | None = None
-) -> tuple[Words, NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Read the words of an npy file, their counts if all lines have one, and faults."""
-    if not path.exists():
-        raise FormatError(f"{path}: there is no such file; an npy file requires its .vocab file")
-    data = np.fromfile(path, dtype=np.uint8)
-    faults = no_faults()
-    text, offsets, counts, counted = read_counts(data, MAX_ROWS if limit is None else limit, faults)
-    words = Words(text, offsets)
-    if 0 < counted < len(counts) and not faults[:, 0].any():
-        faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
-    return words, counts if counted else None, faults
