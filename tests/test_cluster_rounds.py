@@ -206,7 +206,7 @@ def test_training_continues_without_a_checkpoint_that_cannot_be_written(
     """As on one machine; the next round is saved again."""
     opened, rounds = folder_of(tmp_path / "kept")
     monkeypatch.setattr(serial, "reporter", Hearing())
-    second = tmp_path / "kept" / ".000002.part"
+    second = folder.aside(str(tmp_path / "kept"), 2)
     if failing == "mkdir":
         second.write_text("in the way")
     if failing == "write":
@@ -331,8 +331,8 @@ def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monke
             break
         time.sleep(0.05)
     assert not any(Path(f"/proc/{one}").exists() for one in workers)
-    (left,) = tmp_path.glob("dcme-w2v-cluster-*")
+    (left,) = tmp_path.glob(".dcme-w2v-cluster-*")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with scratch_folder("dcme-w2v-cluster-") as mine, scratch_folder("dcme-w2v-cluster-") as other:
         assert not left.exists() and Path(mine).is_dir() and Path(other).is_dir()
-    assert not list(tmp_path.glob("dcme-w2v-cluster-*"))
+    assert not list(tmp_path.glob(".dcme-w2v-cluster-*"))

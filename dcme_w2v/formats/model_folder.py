@@ -130,7 +130,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     head, arrays = _read(Path(path), lambda head: None)
     if type(head.get("kind")) is not str:
-        raise FormatError(f"{Path(path, MODEL_FILE)}: has no kind; fit the model again")
+        raise FormatError(f"{Path(path, MODEL_FILE)}: has no kind or arrays; fit the model again")
     return {**head, "arrays": {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}}
 
 
