@@ -14,7 +14,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo demo-cluster test test-kernels test-slow torture torture-long fuzz asan tsan lint docs man tutorial \
+.PHONY: help demo demo-cluster test test-all test-kernels test-slow mutants torture torture-long fuzz asan tsan lint docs man tutorial \
     bench ctest sdist wheel test-sdist test-wheel test-aarch64 clean
 
 help: ## show this list
@@ -27,12 +27,18 @@ demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto
 demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
 
-test: $(VENV)/.dev $(VENV)/.built ctest ## run the tests, Python's and C's
-	@$(BIN)/python -m pytest -q -m "not slow"
+test: $(VENV)/.test $(VENV)/.built ## run a part of the tests, in three minutes with the set-up
+	@$(BIN)/python -m pytest -q -m "not slow" --part 1/8
+
+# Two processes, since many tests use one thread.
+test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
+	@mkdir -p build; $(BIN)/python -m pytest -q -m "not slow" --durations=25 --part 2/2 \
+	    -p no:cacheprovider >build/tests-2.log 2>&1 & second=$$!; \
+	$(BIN)/python -m pytest -q -m "not slow" --durations=25 --part 1/2; first=$$?; \
+	wait $$second; status=$$?; cat build/tests-2.log; [ $$first = 0 ] && [ $$status = 0 ]
 
 # Tests of what the kernels compute: word vectors, document vectors, classifiers.
-KERNEL_TESTS := $(wildcard $(addprefix tests/test_,$(addsuffix .py,classify classify_weights \
-    cli_train documents heldout likelihood objectives resume scdv train trainer)))
+KERNEL_TESTS := $(wildcard $(addprefix tests/test_,$(addsuffix .py,classify documents objectives trainer)))
 
 test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slower instruction set
 	@for set in $$($(BIN)/python scripts/list_kernels.py); do \
@@ -42,6 +48,9 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slo
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
+
+mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
+	@$(BIN)/python tests/mutants/run.py
 
 torture: $(VENV)/.dev $(VENV)/.built ## kill training and fail its writes, for a minute
 	@$(BIN)/python scripts/torture.py
@@ -69,7 +78,7 @@ lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
-	@$(BIN)/python scripts/results.py --check
+	@$(BIN)/python scripts/benchmarks/tables.py --check
 	@$(BIN)/python scripts/check_words.py
 
 docs: $(VENV)/.docs $(VENV)/.built ## build the documentation into build/docs
@@ -86,9 +95,9 @@ tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutor
 	    -f $(CURDIR)/docs/tutorial/Makefile SCRIPTS=$(CURDIR)/scripts
 	@tail -n +1 build/tutorial/classifier*.txt
 
-bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs; takes hours
+bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs on the data of DATA=FOLDER; takes hours
 	@$(PIP) '.[bench]'
-	@for script in scripts/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+	@$(BIN)/python scripts/benchmarks/run.py --data "$(DATA)"
 
 # ---- packages -------------------------------------------------------------------------------
 
@@ -116,20 +125,13 @@ wheel: sdist $(VENV)/.release ## build the wheels for Linux into dist/ and audit
 dist/.made: $(PACKED)
 	@$(MAKE) --no-print-directory wheel
 
-# Tests that take long, and read no file of the repository that others do not.
-IN_TREE_ONLY := $(addprefix --ignore=tests/test_,$(addsuffix .py,classify_best classify_resume \
-    cluster_classify cluster_faults cluster_rounds cluster_train cluster_words explore fallback fused \
-    fused_estimator fused_levels fused_shrink fused_statistics fuzz_files latent latent_math mixture \
-    objectives odd_inputs paths paths_special predictions sklearn streams subwords trainer tune \
-    vectors_io weight_files))
-
-test-sdist: dist/.made ## run the tests from the unpacked source distribution, with the built wheel
+test-sdist: dist/.made ## run some tests from the unpacked source distribution, with the built wheel
 	@$(BIN)/python -m pytest -q tests/test_packages.py
 	@rm -rf build/sdist && mkdir -p build/sdist/wheel
 	@tar -xzf $(SDIST) -C build/sdist --strip-components 1
 	@$(PIP) --no-deps --no-index --find-links dist --target build/sdist/wheel dcme-w2v
 	@cp build/sdist/wheel/dcme_w2v/_core/*.so build/sdist/dcme_w2v/_core/
-	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q -m "not slow" $(IN_TREE_ONLY)
+	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q -m "not slow" --part 1/20
 
 test-wheel: dist/.made ## install the built wheel without a compiler and run the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
@@ -163,15 +165,20 @@ $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
 	@$(PIP) --editable .
 	@touch $@
 
+$(VENV)/.test: pyproject.toml | $(VENV)/.made
+	@echo "building the extension, installing pytest ..."
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.built
+
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@echo "building the extension, installing the tools ..."
 	@$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/.built
+	@touch $@ $(VENV)/.test $(VENV)/.built
 
 $(VENV)/.release: pyproject.toml | $(VENV)/.made
 	@echo "installing the tools for packages ..."
 	@$(PIP) --editable '.[dev,release]'
-	@touch $@ $(VENV)/.dev $(VENV)/.built
+	@touch $@ $(VENV)/.dev $(VENV)/.test $(VENV)/.built
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.made
 	@echo "installing the tools of the documentation ..."

@@ -1,7 +1,6 @@
 """The documentation is up to date: its examples run, its flags, files and results exist."""
 
 import itertools
-import json
 import re
 import runpy
 import shlex
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from documentation import COMMANDS, DOCS, PAGES, ROOT, blocks, command_lines, parse
+from documentation import COMMANDS, PAGES, ROOT, blocks, command_lines, parse
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.cli.spellings import SWITCHES
@@ -20,14 +19,13 @@ from dcme_w2v.declarations import flag_of
 from dcme_w2v.words.presets import PRESETS
 
 RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
-RESULTS = sorted(path.stem for path in (DOCS / "results").glob("*.json"))
 
 WORD2VEC = ["train", "output", "size", "window", "sample", "hs", "negative", "threads", "iter",
             "min-count", "alpha", "classes", "debug", "binary", "save-vocab", "read-vocab",
             "cbow"]  # fmt: skip
 
 # Options of other programs on their pages, which are not flags of ours.
-THEIRS = ("docs/coming-from/",)
+THEIRS = ("docs/coming-from/", "docs/results/")  # flags of other programs and versions
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +87,7 @@ def test_every_flag_of_a_page_exists(page):
                if isinstance(param, click.Option)]  # fmt: skip
     known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
     known |= {flag[1:] for flag in known if flag[:2] == "--"} | {*SWITCHES, "-train", "-classes"}
-    scripts = "".join(path.read_text() for path in (ROOT / "scripts").glob("*.py"))
+    scripts = "".join(path.read_text() for path in (ROOT / "scripts").rglob("*.py"))
     for flag in set(re.findall(r"`(--?[a-z][a-z0-9-]+)[` ]", PAGES[page])):
         assert flag in known | {"--help", "--debug", "--help-all"} or f'"{flag}"' in scripts, flag
 
@@ -110,27 +108,15 @@ def test_the_page_has_the_values_of_each_preset(name):
     assert row in PAGES["docs/howto/evaluating.md"]
 
 
-@pytest.mark.parametrize("name", RESULTS)
-def test_every_table_of_results_is_valid_and_on_a_page(name):
-    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
-    table = script["load"](name)
-    script["markdown_table"](table)
-    if "chart" in table:
-        columns = [table["chart"]["x"]] if table["chart"]["kind"] == "bar" else table["chart"]["x"]
-        for column in columns:
-            assert script["chart_values"](table, column)
-    assert any(f"```{{results}} {name}\n" in text for text in PAGES.values())
-
-
-def test_results_record_their_origin(tmp_path, monkeypatch):
-    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
-    monkeypatch.setattr(sys, "argv", ["scripts/bench.py", "--runs", "2"])
-    path = tmp_path / "table.json"
-    script["record"](path, "A table", ["name", "ü"], [["a", "1 %"]], seeds="1, 2", data="a text")
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found["command"] == "python scripts/bench.py --runs 2"
-    assert found["rows"] == [["a", "1 %"]]
-    assert all(isinstance(found[key], str) and found[key] for key in script["TEXTS"])
+def test_every_table_of_results_is_on_a_page():
+    tables = runpy.run_path(str(ROOT / "scripts" / "benchmarks" / "tables.py"))
+    suites = {line["suite"] for line in tables["read"]()}
+    assert suites
+    shown = re.findall(r"^```\{results\} (\S+)\n(.*?)^```", "".join(PAGES.values()), re.M | re.S)
+    assert suites == {name for name, _ in shown}
+    for name, options in shown:
+        for metrics in re.findall(r":chart: (.*)", options):
+            assert set(metrics.split("; ")) <= set(tables["table_of"](name)["columns"]), name
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,5 @@
 """The README is up to date: its tables are rendered, its commands and flags exist."""
 
-import json
 import re
 import runpy
 
@@ -11,24 +10,9 @@ from documentation import COMMANDS, PAGES, ROOT, blocks, command_lines, parse
 README = PAGES["README.md"]
 
 
-def test_it_is_short_and_its_results_are_up_to_date():
-    assert README.count("\n") <= 150
-    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
-    assert script["with_results"](README) == README
-    assert "█" in README
-
-
-def test_new_figures_take_the_place_of_old_ones(tmp_path):
-    script = runpy.run_path(str(ROOT / "scripts" / "results.py"))
-    path, columns = tmp_path / "t.json", ["set", "count", "a", "b"]
-    new = [["x", "10", "-", "2"], ["z", "10", "-", "4"]]
-    assert script["with_published"](path, columns, new, keys=2) == new
-    path.write_text(
-        json.dumps({"columns": columns, "rows": [["y", "10", "5", "6"], ["x", "10", "7", "8"]]})
-    )
-    expected = [["y", "10", "5", "6"], ["x", "10", "7", "2"], ["z", "10", "-", "4"]]
-    assert script["with_published"](path, columns, new, keys=2) == expected
-    assert script["with_published"](path, ["set", "count", "b", "a"], new, keys=2) == new
+def test_its_results_are_up_to_date():
+    tables = runpy.run_path(str(ROOT / "scripts" / "benchmarks" / "tables.py"))
+    assert tables["with_results"](README) == README
 
 
 @pytest.mark.parametrize("name", COMMANDS)

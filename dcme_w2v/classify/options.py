@@ -334,7 +334,7 @@ PAPER_RATE = 1.0
 RATE_OF_HINGE = 0.5
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# From here dcme takes less time an epoch than gd (docs/results/many-classes.json).
+# From here dcme takes less time an epoch than gd (docs/results/classification.md).
 DCME_CLASSES = 1200
 # The options of each update rule; an option of one and the nearest of the other in the same place.
 ROBUST_CLUSTERS: dict[str, Any] = {

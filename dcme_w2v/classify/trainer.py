@@ -23,7 +23,7 @@ from dcme_w2v.training.trainer import Trainer
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 # Of a random projection: features that training does not move add noise to a document. On wikipara
-# 0.3 is better than 1 and 0.1 (docs/results/paper-latent.md).
+# 0.3 is better than 1 and 0.1 (docs/results/documents.md).
 LENGTH = 0.3
 CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents

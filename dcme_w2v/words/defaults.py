@@ -49,7 +49,7 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
 LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # CBOW with ns: 0.06 is better than word2vec's 0.05 for the sum of both tables and equal for the
-# input vectors (docs/results/words-schedule.json); with many negative samples or few targets, a
+# input vectors (docs/results/words.md); with many negative samples or few targets, a
 # higher rate is better.
 MANY_SAMPLES, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.06, 0.075

@@ -1,4 +1,12 @@
-"""The directive `results`: a table of docs/results/*.json, its origin, and its chart."""
+"""The directive `results`: a table from scripts/benchmarks/results.csv, its origin, and its chart.
+
+```{results} SUITE
+:title: what it shows
+:data: of which text
+:setting: heading of the first column
+:chart: metric, or several separated by ;
+```
+"""
 
 from __future__ import annotations
 
@@ -16,50 +24,55 @@ from sphinx.util.docutils import SphinxDirective
 from dcme_w2v.plots.figure import new_figure, write_figure
 from dcme_w2v.plots.tables import draw_table
 
-results = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "results.py"))
+tables = runpy.run_path(
+    str(Path(__file__).parents[2] / "scripts" / "benchmarks" / "tables.py"), run_name="tables"
+)
 
 
 class Results(SphinxDirective):
-    """Render one table: ```{results} name```."""
+    """Render one suite's table."""
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = {"no-chart": directives.flag}
+    option_spec: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("title", "data", "setting", "chart"), directives.unchanged
+    )
 
     def run(self) -> list[nodes.Node]:
         """Return the chart, the table and the line that says where the numbers come from."""
         name = self.arguments[0]
-        source = results["RESULTS"] / f"{name}.json"
-        self.env.note_dependency(str(source))
-        table = results["load"](name)
-        lines = [f"**{table['title']}**", ""]
-        if "chart" in table and "no-chart" not in self.options:
-            picture = draw(table, Path(self.env.app.srcdir) / "_build" / "charts" / f"{name}.svg")
-            here = Path(self.env.doc2path(self.env.docname)).parent
-            path = Path(os.path.relpath(picture, here)).as_posix()
-            lines += [f"```{{image}} {path}", f":alt: {table['title']}", "```", ""]
-        lines += results["markdown_table"](table).splitlines()
-        lines += ["", *origin(table)]
+        self.env.note_dependency(str(tables["RESULTS"]))
+        table = tables["table_of"](name)
+        table["columns"][0] = self.options.get("setting", "setting")
+        title = self.options.get("title", name)
+        lines = [f"**{title}**", ""]
+        if "chart" in self.options:
+            picture = self._draw({**table, "title": title}, name)
+            lines += [f"```{{image}} {picture}", f":alt: {title}", "```", ""]
+        lines += tables["markdown_table"](table).splitlines()
+        lines += ["", "{.origin}", self._origin(table)]
         holder = nodes.container(classes=["results"])
-        self.state.nested_parse(StringList(lines, str(source)), self.content_offset, holder)
+        self.state.nested_parse(StringList(lines, name), self.content_offset, holder)
         return [holder]
 
+    def _origin(self, table: dict[str, Any]) -> str:
+        data = f"Data: {self.options['data']}. " if "data" in self.options else ""
+        return (
+            f"{data}Seeds: {'; '.join(table['seeds'])}. Commit: {', '.join(table['commit'])}. "
+            f"Machine: {'; '.join(table['machine'])}."
+        )
 
-def origin(table: dict[str, Any]) -> list[str]:
-    """Return the lines below a table: command, commit, machine, seeds and data."""
-    return [
-        f"{{.origin}}\n`{table['command']}`  ",
-        f"Data: {table['data']}. Seeds: {table['seeds']}. Commit: {table['commit']}. "
-        f"Machine: {table['machine']}.",
-    ]
-
-
-def draw(table: dict[str, Any], path: Path) -> Path:
-    """Draw a table's chart as SVG: bars of a column, or a line for each row over columns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure = new_figure(7.5, 4)
-    draw_table(table, figure.add_subplot())
-    write_figure(figure, str(path))
-    return path
+    def _draw(self, table: dict[str, Any], name: str) -> str:
+        """Draw bars of one metric, or a line for each row over several, as SVG."""
+        metrics = [one.strip() for one in self.options["chart"].split(";")]
+        bars = len(metrics) == 1
+        chart = {"kind": "bar" if bars else "line", "x": metrics[0] if bars else metrics}
+        path = Path(self.env.app.srcdir) / "_build" / "charts" / f"{name}.svg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure = new_figure(7.5, 4)
+        draw_table({**table, "chart": chart}, figure.add_subplot())
+        write_figure(figure, str(path))
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        return Path(os.path.relpath(path, here)).as_posix()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

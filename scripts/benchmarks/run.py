@@ -1,0 +1,111 @@
+"""Measure this program and others: `python scripts/benchmarks/run.py --data FOLDER [SUITE ...]`.
+
+FOLDER has the data; suites whose files are missing are left out. README.md beside this script names
+public sources. Each suite yields (setting, seed, metric, number, unit); the lines are printed and,
+with --record, replace the suite's lines in results.csv, with the commit and the machine. Programs
+are run one after the other for each seed, so that a slow moment of the machine hits all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import fmean, stdev
+
+import suites
+from tables import COLUMNS, RESULTS, ROOT
+
+Line = tuple[str, int, str, float, str]
+
+
+def commit() -> str:
+    """Return the commit of the working tree; "-changed" is added where files differ from it."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    changed = git(
+        "status", "--porcelain", "--untracked-files=no", "--", ".", ":!scripts/benchmarks"
+    )
+    return git("rev-parse", "--short", "HEAD") + ("-changed" if changed else "")
+
+
+def machine() -> str:
+    """Return architecture, number of CPUs and the widest instruction set."""
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text(encoding="utf-8").split() if info.exists() else []
+    sets = [name for name in ("avx512f", "avx2", "asimd") if name in flags]
+    return " ".join([platform.machine(), str(len(os.sched_getaffinity(0))), "CPUs", *sets[:1]])
+
+
+def measured(
+    suite: Callable[[suites.Setup], Iterator[Line]], setup: suites.Setup
+) -> list[list[str]]:
+    """Return the lines of results.csv of a suite: means over seeds, in order of appearance."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    try:
+        for setting, seed, metric, number, unit in suite(setup):
+            print(f"{suite.__name__}\t{setting}\t{seed}\t{metric}\t{number:g} {unit}", flush=True)
+            found.setdefault((setting, metric, unit), []).append(number)
+    except FileNotFoundError as error:
+        print(f"{suite.__name__}: left out: {error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()  # the other suites still run
+    seeds = ", ".join(map(str, setup.seeds))
+    rest = [seeds, commit(), machine()]
+    return [
+        [suite.__name__, setting, metric, f"{fmean(n):.4g}", _spread(n), unit, *rest]
+        for (setting, metric, unit), n in found.items()
+    ]
+
+
+def _spread(numbers: list[float]) -> str:
+    return f"{stdev(numbers):.2g}" if len(numbers) > 1 else ""
+
+
+def record(lines: list[list[str]]) -> None:
+    """Replace the suites that were measured in results.csv."""
+    new = {line[0] for line in lines}
+    with RESULTS.open(newline="", encoding="utf-8") as file:
+        kept = [line for line in list(csv.reader(file))[1:] if line[0] not in new]
+    aside = RESULTS.with_suffix(".part")
+    with aside.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *kept, *lines])
+    aside.replace(RESULTS)
+
+
+def main() -> None:
+    """Run the suites that were named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites.ALL))
+    parser.add_argument("--data", required=True, type=Path, metavar="FOLDER")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 1 to N")
+    parser.add_argument("--threads", type=int, default=2, metavar="N")
+    parser.add_argument("--record", action="store_true", help="replace these suites in results.csv")
+    options = parser.parse_args()
+    if unknown := set(options.suites) - set(suites.ALL):
+        parser.error(f"no suite {min(unknown)}; give {', '.join(suites.ALL)}")
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as work:
+        setup = suites.Setup(
+            options.data.absolute(), Path(work), range(1, options.seeds + 1), options.threads
+        )
+        for name in options.suites or suites.ALL:
+            lines += measured(suites.ALL[name], setup)
+    if options.record:
+        record(lines)
+    if not lines:
+        sys.exit(f"error: {options.data}: nothing was measured; see scripts/benchmarks/README.md")
+
+
+if __name__ == "__main__":
+    main()

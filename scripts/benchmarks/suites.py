@@ -1,0 +1,227 @@
+"""The suites of run.py: each runs commands on files of the data folder and yields numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where the data are, a folder to work in, and how to run."""
+
+    data: Path
+    work: Path
+    seeds: Sequence[int]
+    threads: int
+
+    def file(self, name: str) -> str:
+        """Return the path of a file of the data; fail if it is missing."""
+        path = self.data / name
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is missing")
+        return str(path)
+
+    def out(self, name: str) -> str:
+        """Return the path of a new file in the folder for work."""
+        return str(self.work / name)
+
+    def run(self, *arguments: object) -> tuple[str, float]:
+        """Run dcme-w2v; return its output and the CPU seconds of the process."""
+        return _timed([sys.executable, "-m", "dcme_w2v", *map(str, arguments)])
+
+    def json(self, *arguments: object) -> dict[str, float]:
+        """Run a command with --json and return what it prints."""
+        found = json.loads(self.run(*arguments, "--json")[0])
+        return dict(found if isinstance(found, dict) else found[0])
+
+
+def _timed(command: list[str]) -> tuple[str, float]:
+    start = os.times()
+    done = subprocess.run(command, capture_output=True, text=True)
+    end = os.times()
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr[-500:]}")
+    seconds = end.children_user + end.children_system - start.children_user - start.children_system
+    return done.stdout, seconds
+
+
+GENSIM = """
+import sys, time
+from gensim.models import Word2Vec
+text, out, *numbers = sys.argv[1:]
+dim, window, negative, sg, threads, seed = map(int, numbers)
+model = Word2Vec(corpus_file=text, vector_size=dim, window=window, negative=negative, sg=sg,
+                 workers=threads, seed=seed, min_count=5, sample=1e-3, epochs=5)
+model.wv.save_word2vec_format(out, binary=True)
+"""
+
+
+def speed(s: Setup) -> Iterator[Line]:
+    """Training at the same settings as gensim's corpus_file, which is 1; wall-clock seconds."""
+    text = s.file("corpus.txt")
+    for model, dim, window, negative in (
+        ("cbow", 100, 5, 5),
+        ("cbow", 100, 10, 20),
+        ("cbow", 300, 5, 5),
+        ("skipgram", 100, 5, 5),
+    ):
+        for seed in s.seeds:
+            ours = ["train", text, "--preset", "word2vec", "--model", model, "--dim", dim,
+                    "--window", window, "--negative", negative, "--threads", s.threads,
+                    "--seed", seed, "--quiet", "--output", s.out("ours.bin")]  # fmt: skip
+            numbers = (dim, window, negative, int(model == "skipgram"), s.threads, seed)
+            theirs = [sys.executable, "-c", GENSIM, text, s.out("gensim.bin"), *map(str, numbers)]
+            start = time.monotonic()
+            s.run(*ours)
+            middle = time.monotonic()
+            _timed(theirs)
+            ratio = (time.monotonic() - middle) / (middle - start)
+            yield f"{model} {dim}/{window}/{negative}", seed, "ours / gensim", ratio, ""
+
+
+WORDS: dict[str, list[str]] = {
+    "cbow, defaults": [],
+    "cbow ns": ["--preset", "word2vec"],
+    "cbow nce": ["--objective", "nce"],
+    "cbow dcme": ["--objective", "dcme"],
+    "cbow hs": ["--objective", "hs"],
+    "skipgram ns": ["--model", "skipgram"],
+    "skipgram nce": ["--model", "skipgram", "--objective", "nce"],
+}
+
+
+def words(s: Setup) -> Iterator[Line]:
+    """Analogies, word similarity and the seconds of training, by objective."""
+    text, questions = s.file("corpus.txt"), s.file("questions-words.txt")
+    for name, options in WORDS.items():
+        for seed in s.seeds:
+            out = s.out("words.npy")
+            _, seconds = s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
+                               "--quiet", "--output", out)  # fmt: skip
+            yield name, seed, "CPU seconds", seconds, ""
+            found = s.json("eval", "analogies", out, questions)
+            yield name, seed, "analogies", 100 * found["accuracy"], "%"
+            for pairs in ("wordsim353.tsv", "simlex999.tsv"):
+                if (s.data / pairs).exists():
+                    found = s.json("eval", "similarity", out, s.file(pairs))
+                    yield name, seed, pairs[:-4], found["spearman"], ""
+
+
+def likelihood(s: Setup) -> Iterator[Line]:
+    """Held-out log-likelihood after the last epoch, by the exact softmax."""
+    text = s.file("corpus.txt")
+    settings = {name: ["--objective", name] for name in ("ns", "nce", "dcme")}
+    for name, options in {**settings, "preset likelihood": ["--preset", "likelihood"]}.items():
+        for seed in s.seeds:
+            log = s.out("log.jsonl")
+            s.run("train", text, *options, "--holdout", 0.02, "--seed", seed, "--threads",
+                  s.threads, "--quiet", "--log-json", log, "--output", s.out("l.npy"))  # fmt: skip
+            events = [json.loads(line) for line in Path(log).read_text().splitlines()]
+            for key in ("heldout_log_probability", "heldout_log_mean_probability"):
+                values = [event[key] for event in events if key in event]
+                yield name, seed, key.removeprefix("heldout_").replace("_", " "), values[-1], ""
+
+
+CLASSIFIERS: dict[str, list[str]] = {
+    "defaults": [],
+    "gd": ["--objective", "gd"],
+    "dcme": ["--objective", "dcme"],
+    "nce": ["--objective", "nce"],
+    "hinge": ["--loss", "hinge"],
+    "L-BFGS": ["--solver", "lbfgs"],
+    "--tune": ["--tune"],
+}
+
+
+def classify(s: Setup) -> Iterator[Line]:
+    """Accuracy (micro F1 where documents have several labels) and CPU seconds of classifiers."""
+    train, test = s.file("train.tsv"), s.file("test.tsv")
+    for name, options in CLASSIFIERS.items():
+        for seed in s.seeds:
+            model = s.out("classifier")
+            _, seconds = s.run("classify", "train", train, *options, "--threads", s.threads,
+                               "--seed", seed, "--quiet", "--output", model)  # fmt: skip
+            found = s.json("classify", "test", model, test)
+            yield name, seed, "CPU seconds", seconds, ""
+            yield name, seed, "micro F1", 100 * found["micro_f1"], "%"
+            yield name, seed, "macro F1", 100 * found["macro_f1"], "%"
+
+
+def documents(s: Setup) -> Iterator[Line]:
+    """Document vectors with a linear classifier (L-BFGS): SCDV and its baselines."""
+    train, test, vectors = s.file("train.tsv"), s.file("test.tsv"), s.out("d.npy")
+    s.run("train", s.file("corpus.txt"), "--dim", 200, "--threads", s.threads, "--quiet",
+          "--output", vectors)  # fmt: skip
+    for name, options in {
+        "SCDV": [],
+        "SCDV and tf-idf": ["--centre", "--term-frequency", "log", "--power", 0.5, "--tfidf", 2],
+        "weighted average": ["--features", "weighted-average"],
+        "tf-idf": ["--features", "tfidf"],
+    }.items():
+        for seed in s.seeds:
+            model = s.out("scdv")
+            _, seconds = s.run("scdv", "fit", train, "--vectors", vectors, *options, "--threads",
+                               s.threads, "--seed", seed, "--quiet", "--output", model)  # fmt: skip
+            for part, file in (("train", train), ("test", test)):
+                s.run("scdv", "transform", model, file, "--output", s.out(f"{part}.npz"),
+                      "--labels", s.out(f"{part}.labels"))  # fmt: skip
+            s.run("classify", "train", s.out("train.npz"), "--labels", s.out("train.labels"),
+                  "--solver", "lbfgs", "--quiet", "--output", s.out("on-rows"))  # fmt: skip
+            found = s.json("classify", "test", s.out("on-rows"), s.out("test.npz"), "--labels",
+                           s.out("test.labels"))  # fmt: skip
+            yield name, seed, "CPU seconds of fit", seconds, ""
+            yield name, seed, "micro F1", 100 * found["micro_f1"], "%"
+
+
+def few_labels(s: Setup) -> Iterator[Line]:
+    """Ten labelled documents per class, the others unlabelled."""
+    lines = Path(s.file("train.tsv")).read_text(encoding="utf-8").splitlines()
+    test, few, rest = s.file("test.tsv"), s.out("few.tsv"), s.out("rest.tsv")
+    for seed in s.seeds:
+        order = sorted(range(len(lines)), key=lambda i: hash((seed, i)))
+        taken: dict[str, int] = {}
+        chosen = set()
+        for i in order:
+            label = lines[i].partition("\t")[0]
+            taken[label] = taken.get(label, 0) + 1
+            if taken[label] <= 10:
+                chosen.add(i)
+        Path(few).write_text("".join(f"{lines[i]}\n" for i in sorted(chosen)))
+        others = (lines[i].partition("\t")[2] for i in range(len(lines)) if i not in chosen)
+        Path(rest).write_text("".join(f"\t{text}\n" for text in others))
+        for name, command in {
+            "maximum entropy": ["classify", "train", few],
+            "fuse fit": ["fuse", "fit", few, "--unlabelled", rest],
+            "latent fit": ["latent", "fit", few, rest, "--unlabelled", "use"],
+        }.items():
+            model = s.out(name.replace(" ", "-"))
+            s.run(*command, "--seed", seed, "--quiet", "--output", model)
+            found = s.json("classify", "test", model, test)
+            yield name, seed, "micro F1", 100 * found["micro_f1"], "%"
+
+
+def cluster(s: Setup) -> Iterator[Line]:
+    """Word vectors by shards against one machine: analogies and held-out likelihood."""
+    text, questions = s.file("corpus.txt"), s.file("questions-words.txt")
+    for shards in (1, 2, 4, 8):
+        for seed in s.seeds:
+            out, options = s.out("c.npy"), ["--cluster", "local:0", "--shards", shards]
+            s.run("train", text, *(options if shards > 1 else []), "--seed", seed, "--threads",
+                  s.threads, "--quiet", "--output", out)  # fmt: skip
+            found = s.json("eval", "analogies", out, questions)
+            yield f"{shards} shards", seed, "analogies", 100 * found["accuracy"], "%"
+
+
+ALL = {
+    suite.__name__: suite
+    for suite in (speed, words, likelihood, classify, documents, few_labels, cluster)
+}

@@ -1,0 +1,110 @@
+"""Tables of the documentation, read from results.csv.
+
+`python scripts/benchmarks/tables.py` renders the README's tables and charts again; with --check it
+fails if they are out of date. A line of results.csv is one number: suite, setting, metric, number,
+spread (a standard deviation, or a range), unit, seeds, commit, machine. A table has the settings of
+a suite as rows and its metrics as columns. docs/_ext/results_directive.py renders tables in pages.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).with_name("results.csv")
+COLUMNS = ("suite", "setting", "metric", "number", "spread", "unit", "seeds", "commit", "machine")
+BLOCK = re.compile(
+    r"(<!-- results: (table|chart) (\S+)(?: (.+))? -->\n).*?(<!-- end of results -->)", re.DOTALL
+)
+BAR_WIDTH = 40
+
+
+def read(path: Path = RESULTS) -> list[dict[str, str]]:
+    """Return the lines of results.csv.
+
+    Raises
+    ------
+    ValueError
+        A line is malformed.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file, strict=True))
+    for number, line in enumerate(lines, 2):
+        if tuple(line) != COLUMNS or None in line.values():
+            raise ValueError(f"{path.name}, line {number}: needs the columns {', '.join(COLUMNS)}")
+        float(line["number"])
+    return lines
+
+
+def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    """Return a table: columns, rows of text, and the commits, machines and seeds behind it."""
+    lines = [line for line in lines or read() if line["suite"] == suite]
+    if not lines:
+        raise ValueError(f"{RESULTS.name}: has no suite {suite}")
+    metrics = list(dict.fromkeys(line["metric"] for line in lines))
+    rows: dict[str, dict[str, str]] = {}
+    for line in lines:
+        rows.setdefault(line["setting"], {})[line["metric"]] = _shown(line)
+    return {
+        "columns": ["setting", *metrics],
+        "rows": [[name, *(row.get(one, "") for one in metrics)] for name, row in rows.items()],
+        **{key: sorted({line[key] for line in lines}) for key in ("seeds", "commit", "machine")},
+    }
+
+
+def _shown(line: dict[str, str]) -> str:
+    number, spread = line["number"], line["spread"]
+    if number.isdigit() and len(number) > 4:
+        number = f"{int(number):,}"
+    if spread:
+        number += f" ({spread})" if " to " in spread else f" ± {spread}"
+    return f"{number} {line['unit']}" if line["unit"] else number
+
+
+def markdown_table(table: dict[str, Any], names: set[str] | None = None) -> str:
+    """Return a table in Markdown, of all rows or of those with these names."""
+    rows = [row for row in table["rows"] if not names or row[0] in names]
+    lines = [table["columns"], ["---"] * len(table["columns"]), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def text_chart(table: dict[str, Any], metric: str) -> str:
+    """Return a bar chart of a metric in block characters, as a fenced Markdown block."""
+    place = table["columns"].index(metric)
+    bars = [(row[0], float(row[place].split()[0])) for row in table["rows"] if row[place]]
+    longest, widest = max(value for _, value in bars), max(len(name) for name, _ in bars)
+    lines = [metric]
+    for name, value in bars:
+        lines.append(f"{name:{widest}}  {'█' * max(1, round(BAR_WIDTH * value / longest))} {value}")
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def with_results(text: str) -> str:
+    """Return a Markdown text with every block of results rendered again."""
+
+    def rendered(match: re.Match[str]) -> str:
+        table, what = table_of(match[3]), match[4] or ""
+        if match[2] == "chart":
+            return match[1] + text_chart(table, what) + match[5]
+        return match[1] + markdown_table(table, set(what.split("; ")) - {""}) + match[5]
+
+    return BLOCK.sub(rendered, text)
+
+
+def main() -> None:
+    """Render the README, or with --check fail if it is out of date."""
+    readme = ROOT / "README.md"
+    old = readme.read_text(encoding="utf-8")
+    new = with_results(old)
+    if sys.argv[1:] != ["--check"]:
+        readme.write_text(new, encoding="utf-8")
+    elif read() and new != old:
+        sys.exit("error: README.md: results are out of date; run scripts/benchmarks/tables.py")
+
+
+if __name__ == "__main__":
+    main()

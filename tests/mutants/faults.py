@@ -1,0 +1,102 @@
+"""Seeded faults: each must make a test fail. `run.py` in this folder applies them one by one.
+
+A fault names a room (a folder), a text that occurs there exactly once, what replaces it, and the
+test files that should notice. When code changes and the text is gone, `run.py` says so: write the
+fault again in the new code.
+"""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """A fault in one place."""
+
+    name: str
+    room: str
+    old: str
+    new: str
+    tests: str  # names of test files without test_ and .py; with c/ before it, of a C test
+
+
+FAULTS = [
+    # ---- the core: kernels and sampling
+    Fault("dots skip the last entry", "csrc/kernels/scalar.c", "for (int64_t d = 0; d < size; d++)\n            sum += rows[i][d] * h[d];", "for (int64_t d = 0; d + 1 < size; d++)\n            sum += rows[i][d] * h[d];", "c/kernels"),
+    Fault("the gradient uses updated rows", "csrc/kernels/scalar.c", "gradient[d] += weights[i] * rows[i][d];\n            rows[i][d] += step * h[d];", "rows[i][d] += step * h[d];\n            gradient[d] += weights[i] * rows[i][d];", "c/kernels c/gradient_double"),
+    Fault("log-sum-exp without its shift", "csrc/kernels/scalar.c", "return largest + log(sum);", "return log(sum);", "c/kernels"),
+    Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
+    Fault("alias: share of the rich is not lowered", "csrc/common", "share[rich] -= 1 - share[poor];", "share[rich] -= share[poor];", "c/alias"),
+    Fault("alias: thresholds are half", "csrc/common", "double scaled = p * 4294967296.0;", "double scaled = p * 2147483648.0;", "c/alias"),
+    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "c/clusters classify_top predictions"),
+    Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow((double)counts[j], power);", "weights[j] = (double)counts[j];", "objectives c/gradient_double"),
+    Fault("NCE offset with the wrong sign", "csrc/objectives", "me->scores[i] -= noise->offset[s->words[i]];", "me->scores[i] += noise->offset[s->words[i]];", "objectives c/gradient_double"),
+    Fault("a noise sample may be the target", "csrc/objectives/negative_sampling.c", "if (word != target) /* its row is in the cache: prefetching it again takes 6 % longer */", "if (word >= 0)", "objectives"),
+    Fault("softplus overflows", "csrc/objectives", "return x > 30 ? x : log1p(exp(x));", "return log1p(exp(x));", "objectives resume trainer train heldout c/gradient_double"),
+    Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = depth[up[i] >> 1] + 1;", "int64_t length = depth[up[i] >> 1];", "hierarchical_softmax"),
+    Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)dcme_huffman_child(path[i]);", "me->children[i] = (real)(1 - dcme_huffman_child(path[i]));", "hierarchical_softmax"),
+    Fault("state of the noise stream is not saved", "csrc/objectives/negative_sampling.c", "    dcme_state_add(state, &me->drawn, 1, sizeof me->drawn);\n", "", "resume c/resume"),
+    Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters c/gradient_double"),
+    # ---- the core: windows and sentences
+    Fault("CBOW: the window reaches one too far", "csrc/train/cbow.c", "int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];", "int64_t to = i + half + 2 < batch->end[i] ? i + half + 2 : batch->end[i];", "objectives"),
+    Fault("CBOW: the target is in its context", "csrc/train/cbow.c", "            if (j != i)\n                worker->rows[count++]", "            if (j >= 0)\n                worker->rows[count++]", "objectives"),
+    Fault("CBOW: gradient is not divided", "csrc/train/cbow.c", "options->gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
+    Fault("skip-gram: the last pair is lost", "csrc/train/skipgram.c", "    if (waiting.word >= 0)\n        learn_pair(worker, waiting);\n}", "}", "objectives"),
+    Fault("skip-gram: weight of a linear window", "csrc/train/skipgram.c", "linear ? (real)(window + 1 - distance) / (real)window : 1", "linear ? (real)(window - distance) / (real)window : 1", "objectives"),
+    Fault("word order: left and right are swapped", "csrc/train", "rows[count++] = model->neighbours[0] + batch->words[i - 1] * model->stride;", "rows[count++] = model->neighbours[1] + batch->words[i - 1] * model->stride;", "word_order objectives"),
+    Fault("sliding window: side weights", "csrc/train", "count * (window + 1) - count * (count + 1) / 2", "count * (window + 1) - count * (count - 1) / 2", "objectives"),
+    Fault("the last word of a line is lost", "csrc/train", "} while (!(id & DCME_SENTENCE_END) && position < end);", "} while (!(trainer->corpus.ids[position] & DCME_SENTENCE_END) && position < end);", "trainer"),
+    Fault("subsampling is inverted", "csrc/train", "> trainer->keep[word])", "< trainer->keep[word])", "trainer train"),
+    Fault("shards: ids are not checked", "csrc/train", "return (int64_t)largest < corpus->items;", "return (int64_t)largest <= corpus->items;", "trainer c/memory"),
+    Fault("n-grams: the shortest is one longer", "csrc/text", "n < ngrams->shortest ||", "n <= ngrams->shortest ||", "subwords"),
+    # ---- the core: text
+    Fault("UTF-8: surrogates are valid", "csrc/text", "lead == 0xed ? 0x9f", "lead == 0xed ? 0xbf", "encode c/text"),
+    Fault("UTF-8: overlong sequences are valid", "csrc/text", "lead == 0xe0 ? 0xa0", "lead == 0xe0 ? 0x80", "encode c/text"),
+    Fault("vocabulary: merged counts are lost", "csrc/text", "    v->counts[slot->id] += count;", "    v->counts[slot->id] = count;", "encode vocabulary"),
+    # ---- the core: documents, classes, levels
+    Fault("hinge: no margin", "csrc/classify", "return MARGIN > score ? MARGIN - score : 0;", "return 0 > score ? MARGIN - score : 0;", "classify_loss"),
+    Fault("hinge: other labels are errors", "csrc/classify", "        scores[instances->labels[k]] = -MARGIN;\n    for (int64_t k = i + 1;", "        scores[instances->labels[k]] = 0;\n    for (int64_t k = i + 1;", "classify_loss"),
+    Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify c/classify_double classify_loss"),
+    Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),
+    Fault("SCDV: threshold is not applied", "csrc/documents", "value != 0 && fabsf(value) >= threshold", "value != 0", "documents scdv"),
+    Fault("levels: a number on the border", "csrc/fused", "borders[low + half - 1] <= number ? half : 0", "borders[low + half - 1] < number ? half : 0", "fused_levels fused"),
+    Fault("levels: the squares are not weighted", "csrc/fused", "sum.square += weights[i] * shifted * shifted;", "sum.square += shifted * shifted;", "fused_levels"),
+    # ---- files and checkpoints
+    Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "                os.fsync(number)\n", "", "writes faults"),
+    Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "        Path(temporary).unlink(missing_ok=True)\n", "        pass\n", "writes faults"),
+    Fault("a folder with other content is replaced", "dcme_w2v/formats/model_folder.py", "    if foreign:\n", "    if False:\n", "model_folder paths bad_models"),
+    Fault("JSON with NaN is read", "dcme_w2v/formats/model_folder.py", "    if not math.isfinite(number := float(text)):", "    if math.isnan(number := float(text)) and False:", "model_folder bad_models"),
+    Fault("checkpoint: checksum is not compared", "dcme_w2v/training", "        if found != wanted:\n", "        if found[\"bytes\"] != wanted[\"bytes\"]:\n", "checkpoints"),
+    Fault("checkpoint: an option may differ", "dcme_w2v/training", "if name in kept and not same and name not in free:", "if False:", "checkpoints resume"),
+    Fault("checkpoint: other data", "dcme_w2v/training", "        if kept[\"hashes\"] == now.hashes:\n", "        if True:\n", "checkpoints resume"),
+    Fault("checkpoint: file is not flushed", "dcme_w2v/training", "        file.flush()\n        os.fsync(file.fileno())\n    return {\"bytes\"", "        file.flush()\n    return {\"bytes\"", "checkpoints faults"),
+    Fault("truncated archives are read without a word", "dcme_w2v/files", "raise CorpusError(f\"{self.truncated}; get the whole file{way_out}\")", "return", "corpus compression"),
+    # ---- numeric
+    Fault("k-means: distances without the square of the centre", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centres, centres)\n", "", "kmeans"),
+    Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centres[empty] =", "    if False:\n        centres[empty] =", "kmeans"),
+    Fault("L-BFGS never stops early", "dcme_w2v/numeric", "            raise StopIteration\n", "            pass\n", "lbfgs classify_loss"),
+    # ---- text and words
+    Fault("phrases: score without the minimum count", "dcme_w2v/text", "return (ab - options.min_count) / (a * b) * tokens", "return ab / (a * b) * tokens", "phrases"),
+    Fault("phrases: threshold is inclusive", "dcme_w2v/text", "np.flatnonzero(scores > threshold)", "np.flatnonzero(scores >= threshold)", "phrases"),
+    Fault("postprocess: nothing is subtracted", "dcme_w2v/words", "matrix - mean.astype(np.float32)", "matrix - 0 * mean.astype(np.float32)", "postprocess"),
+    Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "postprocess"),
+    Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
+    Fault("out-of-vocabulary vector is a sum", "dcme_w2v/words", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
+    Fault("merge: counts are ignored", "dcme_w2v", "np.where(nowhere[rows], 1, one[rows])", "np.ones_like(one[rows])", "merge"),
+    Fault("merge: options may differ", "dcme_w2v", "if value != other and name not in SET_APART:", "if False:", "merge"),
+    # ---- classifiers
+    Fault("metrics: ties count for the model", "dcme_w2v/classify", "(row >= row[label]).sum() for label in known", "(row > row[label]).sum() + 1 for label in known", "classify_metrics"),
+    Fault("metrics: discounts start at log2(1)", "dcme_w2v/classify", "np.arange(2, max(RANKS) + 2)", "np.arange(3, max(RANKS) + 3)", "classify_metrics"),
+    Fault("metrics: macro over all classes", "dcme_w2v/classify", "seen = (wanted > 0) | (self._predicted > 0)", "seen = wanted >= 0", "classify_metrics"),
+    Fault("threshold: one label too many", "dcme_w2v/classify", "best = len(log_p) - 1 + int(f1[len(log_p) - 1 :].argmax())", "best = int(f1.argmax())", "classify_metrics classify"),
+    # ---- document vectors, few labels, latent classes
+    Fault("mixture: scatter of the means is added", "dcme_w2v/scdv", "scatter = points.scatter - (means * counts[:, None]).T @ means", "scatter = points.scatter + (means * counts[:, None]).T @ means", "mixture"),
+    Fault("mixture: posteriors are not normalised", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
+    Fault("mixture: half of the log volume", "dcme_w2v/scdv", "half_pi - 0.5 * float(log_volume)", "half_pi - float(log_volume)", "mixture"),
+    Fault("SCDV: power without its sign", "dcme_w2v/scdv", "np.copysign(np.abs(values) ** np.float32(options.power), values)", "np.abs(values) ** np.float32(options.power)", "scdv documents"),
+    Fault("evidence: signs are lost", "dcme_w2v/few_labels", "signs = np.where(found.ravel()[place] < 0, -1, 1)", "signs = np.where(found.ravel()[place] < 0, 1, 1)", "fused"),
+    Fault("evidence: rarest pairs are kept", "dcme_w2v/few_labels", "np.argsort(-rank[above], kind=\"stable\")[:count]", "np.argsort(rank[above], kind=\"stable\")[:count]", "fused"),
+    Fault("latent: a rising cost is not noticed", "dcme_w2v/latent", "    if not math.isfinite(value):", "    if False:", "latent"),
+    # ---- clusters
+    Fault("mixing: sum instead of the mean", "dcme_w2v/cluster", "return _rows(_sum(learned) / len(learned))", "return _rows(_sum(learned))", "mixing cluster_rounds"),
+    Fault("mixing: share of the sum", "dcme_w2v/cluster", "    found /= shards\n", "", "mixing"),
+    Fault("mixing: eigenvalues below zero", "dcme_w2v/cluster", "common + (second - common) / context", "common - (second - common) / context", "mixing"),
+]  # fmt: skip
