@@ -46,6 +46,7 @@ def files(tmp_path_factory):
         (folder / f"{name}.conll").write_text(sentence * 20)
     (folder / "texts.conll").write_text("Ann\nis\nin\nOslo\n\n" * 20)
     (folder / "questions-words.txt").write_text(": gram\nking queen man woman\n")
+    (folder / "table.csv").write_text('label,text\nsport,"a match,\nand a goal"\n')
     pairs = [f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(itertools.pairwise(words))]
     (folder / "wordsim353.tsv").write_text("".join(pairs))
     options = ["--epochs", "1", "--dim", "8", "--threads", "1", "--quiet"]

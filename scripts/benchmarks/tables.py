@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("results.csv")
 COLUMNS = ("suite", "setting", "metric", "number", "spread", "unit", "seeds", "commit", "machine")
 BLOCK = re.compile(
-    r"(<!-- results: (table|chart) (\S+)(?: (.+))? -->\n).*?(<!-- end of results -->)", re.DOTALL
+    r"(<!-- results: (table|chart) (\S+)(?: ([^\n]+))? -->\n).*?(<!-- end of results -->)",
+    re.DOTALL,
 )
 BAR_WIDTH = 40
 
@@ -65,11 +66,30 @@ def _shown(line: dict[str, str]) -> str:
     return f"{number} {line['unit']}" if line["unit"] else number
 
 
-def markdown_table(table: dict[str, Any], names: set[str] | None = None) -> str:
-    """Return a table in Markdown, of all rows or of those with these names."""
-    rows = [row for row in table["rows"] if not names or row[0] in names]
-    lines = [table["columns"], ["---"] * len(table["columns"]), *rows]
+def markdown_table(table: dict[str, Any], chosen: str = "") -> str:
+    """Return a table in Markdown.
+
+    Parameters
+    ----------
+    table : dict
+    chosen : str
+        Rows, ``|``, columns, each list separated by ``;``. ``old -> new`` shows another name.
+    """
+    columns = [(place, name) for place, name in enumerate(table["columns"])]
+    rows = [list(row) for row in table["rows"]]
+    if chosen:
+        wanted, shown = (_names(part) for part in chosen.split("|"))
+        rows = [[wanted[row[0]], *row[1:]] for row in rows if row[0] in wanted]
+        rows.sort(key=lambda row: list(wanted.values()).index(row[0]))
+        columns = [(0, "")] + [(table["columns"].index(old), new) for old, new in shown.items()]
+    lines = [[name for _, name in columns], ["---"] * len(columns)]
+    lines += [[row[place] for place, _ in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _names(text: str) -> dict[str, str]:
+    pairs = [one.strip().partition(" -> ") for one in text.split(";")]
+    return {old: new or old for old, _, new in pairs}
 
 
 def text_chart(table: dict[str, Any], metric: str) -> str:
@@ -90,7 +110,7 @@ def with_results(text: str) -> str:
         table, what = table_of(match[3]), match[4] or ""
         if match[2] == "chart":
             return match[1] + text_chart(table, what) + match[5]
-        return match[1] + markdown_table(table, set(what.split("; ")) - {""}) + match[5]
+        return match[1] + markdown_table(table, what) + match[5]
 
     return BLOCK.sub(rendered, text)
 
