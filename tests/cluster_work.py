@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +42,8 @@ class Adding(Work):
         return np.random.default_rng(shard).random(7)
 
     def learn(self, number, shard, data, tables):
-        if number == 1 and self.fault:
-            if shard == self.fault_shard:
-                self._fail()
-            else:
-                (Path(self.folder) / f"learning{os.getpid()}").touch()
+        if number == 1 and self.fault and shard == self.fault_shard:
+            self._fail()
         random = np.random.default_rng([number, shard])
         for table in tables.values():
             table += random.standard_normal(table.shape).astype(np.float32) * data.sum()
@@ -61,10 +59,8 @@ class Adding(Work):
         if self.fault == "diverged":
             raise DivergedError("training diverged (NaN or infinity)")
         if self.fault == "wait" and first:  # for the test to stop or kill this process
-            for _ in range(2400):
-                if (Path(self.folder) / "go").exists():
-                    break
-                time.sleep(0.05)
+            (Path(self.folder) / "reached").write_text(str(os.getpid()))
+            (Path(self.folder) / "go").read_text()
 
     def part(self, number, block, start, pieces):
         return float(sum(piece.sum(dtype=np.float64) for piece in pieces))
@@ -88,16 +84,6 @@ SHARDS, ROUNDS = 3, 3
 BLOCKS = blocks_of(SHAPES, 1)
 
 
-class Hearing(Quiet):
-    """Records messages."""
-
-    def __init__(self):
-        self.lines = []
-
-    def message(self, message):
-        self.lines.append(message)
-
-
 def straight_digest(folder):
     """Return the digest of a run in this process."""
     with open_cluster("local:0") as cluster:
@@ -112,15 +98,21 @@ def work(folder, fault="", blocks=BLOCKS, **others):
     return Adding(SHARDS, blocks, str(folder), fault, **others)
 
 
-def waiting(folder, count=1, others=0):
-    """Wait until `count` tasks have reached the fault; return the process of the first.
+def gates(folder):
+    """Make two pipes: a task that waits writes its process to "reached" and reads "go"."""
+    found = [Path(folder) / name for name in ("reached", "go")]
+    for one in found:
+        os.mkfifo(one)
+    return found
 
-    And until `others` more processes have the tables of the round: they need the first no longer.
-    """
-    for _ in range(2400):
-        found = [int(one.name.split("-")[1]) for one in sorted(Path(folder).glob("*-*"))]
-        learning = {int(one.name[8:]) for one in Path(folder).glob("learning*")} - {*found}
-        if len(found) >= count and len(learning) >= others:
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError("no task has reached the fault")
+
+class Hearing(Quiet):
+    """Records messages; `lost` is set when a worker is lost."""
+
+    def __init__(self):
+        self.lines, self.lost = [], threading.Event()
+
+    def message(self, message):
+        self.lines.append(message)
+        if "is lost" in message:
+            self.lost.set()

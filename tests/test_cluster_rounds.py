@@ -2,23 +2,17 @@
 
 import contextlib
 import gc
-import json
 import os
-import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 
 import pytest
-from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, straight_digest, work
+from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, gates, straight_digest, work
 
 from dcme_w2v.cluster import folder
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import run_rounds
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
-from dcme_w2v.files.folders import scratch_folder
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
 from dcme_w2v.training.task import Fingerprint
 
@@ -117,7 +111,9 @@ def test_a_killed_worker_is_replaced(cluster, straight, tmp_path):
 
 
 def test_a_shard_that_kills_every_worker(cluster, tmp_path):
-    with pytest.raises(ClusterError, match=r"shard 2 of round 2 \(part-2.txt\) ended 4 workers"):
+    """A worker that is killed while it starts is not restarted: there may be none left before."""
+    ended = r"shard 2 of round 2 \(part-2.txt\) ended 4 workers|all workers are lost"
+    with pytest.raises(ClusterError, match=ended):
         run_rounds(cluster, work(tmp_path, "exit"), ROUNDS)
 
 
@@ -139,13 +135,6 @@ def test_errors_of_a_task_name_shard_and_worker(cluster, tmp_path):
         run_rounds(cluster, work(tmp_path, "missing"), ROUNDS)
 
 
-def test_the_program_sleeps_while_it_waits(cluster, monkeypatch):
-    looks, since = [], time.monotonic()
-    monkeypatch.setattr(cluster, "watch", lambda: looks.append(time.monotonic()))
-    cluster.wait([cluster.submit(time.sleep, 1)])
-    assert 2 <= len(looks) <= 20 * (time.monotonic() - since)  # every tenth of a second
-
-
 def test_workers_keep_freed_memory(cluster):
     engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     kept = {name: str(value) for name, value in engine.KEEP_MEMORY.items()}
@@ -162,13 +151,15 @@ def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):
         if any("-" in one.name for one in tmp_path.iterdir()):
             raise Stopped
 
+    reached, go = gates(tmp_path)
     cluster.watch = watch
     try:
         with pytest.raises(Stopped):
             run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)
     finally:
         cluster.watch = lambda: None
-        (tmp_path / "go").touch()
+        reached.read_text()
+        go.write_text("")
 
 
 # ---- checkpoints ----
@@ -302,37 +293,3 @@ def test_a_missing_engine(monkeypatch):
     monkeypatch.delitem(sys.modules, "dcme_w2v.cluster.dask_executor", raising=False)
     with pytest.raises(UsageError, match=r"install 'dcme-w2v\[cluster\]'"), open_cluster("local:2"):
         pass
-
-
-KILLED = """
-import json, os, sys, time
-from dcme_w2v.cluster.address import open_cluster
-if __name__ == "__main__":
-    with open_cluster("local:2") as cluster:
-        pids = list(cluster._client.run(os.getpid).values())
-        print(json.dumps(pids), flush=True)
-        time.sleep(60)
-"""
-
-
-def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monkeypatch):
-    """The folder at the next start; those of running programs stay."""
-    pytest.importorskip("distributed")
-    script = tmp_path / "program.py"
-    script.write_text(KILLED)
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, env=environment
-    ) as program:
-        workers = json.loads(program.stdout.readline())
-        program.kill()
-    for _ in range(2400):
-        if not any(Path(f"/proc/{one}").exists() for one in workers):
-            break
-        time.sleep(0.05)
-    assert not any(Path(f"/proc/{one}").exists() for one in workers)
-    (left,) = tmp_path.glob(".dcme-w2v-cluster-*")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with scratch_folder("dcme-w2v-cluster-") as mine, scratch_folder("dcme-w2v-cluster-") as other:
-        assert not left.exists() and Path(mine).is_dir() and Path(other).is_dir()
-    assert not list(tmp_path.glob(".dcme-w2v-cluster-*"))

@@ -28,7 +28,7 @@ from dcme_w2v.cluster.words import (
     warning_of,
 )
 from dcme_w2v.cluster.words_work import WordsWork, figures_of
-from dcme_w2v.errors import DcmeError, DivergedError, FormatError, UsageError
+from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, FormatError, UsageError
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
@@ -278,6 +278,8 @@ class _Session:
             )  # fmt: skip
         except DivergedError as error:
             raise DivergedError(f"{error.message}{self._last_state()}") from error
+        except ClusterError as error:
+            raise ClusterError(f"{error.message}{self._resume_advice()}") from error
         self.figures |= {"shards": shards, "rounds": rounds, "mix": self.job.rounds.mix}
         self.figures |= executor.figures()
         return self._trained()
@@ -388,6 +390,12 @@ class _Session:
         figures = {"seconds": round(record.seconds, 3), "loss": progress.loss, "lr": progress.lr}
         more = {"slowest": record.slowest, "median": record.median, "bytes": record.bytes}
         self.reporter.epoch({"round": record.round, **figures, **more})
+
+    def _resume_advice(self) -> str:
+        if self.folder is None or not self.folder.generations():
+            return ""
+        path = self.folder.path
+        return f"; the last checkpoint is in {path}, resume with --resume={path}"
 
     def _last_state(self) -> str:
         if self.folder is None:
