@@ -28,7 +28,7 @@ from typing import Any, ClassVar, TypeVar
 from dcme_w2v.errors import UnknownOptionError, UsageError, warn
 
 T = TypeVar("T")
-Conflict = tuple[str, str]  # what is wrong, and what to do
+Conflict = tuple[str, str]  # what a warning says, and what an error says
 
 
 @dataclass(frozen=True)
@@ -250,8 +250,8 @@ def check_conflicts(classes: Iterable[type], values: Mapping[str, Any]) -> None:
     for item in items.values():
         declared, value = declaration_of(item), values.get(item.name, item.default)
         if declared.strict and _is_set(item, value):
-            for what, remedy in _conflicts(item, items, values):
-                raise UsageError(f"{_spelled(item.name, value)}: {what}; {remedy}")
+            for _, error in _conflicts(item, items, values):
+                raise UsageError(f"{_spelled(item.name, value)}: {error}")
 
 
 def warn_of_options(
@@ -284,7 +284,7 @@ def _conflicts(
     items: Mapping[str, dataclasses.Field[Any]],
     values: Mapping[str, Any],
 ) -> Iterator[Conflict]:
-    """Yield why an option has no effect with the values of others, and what to do."""
+    """Yield why an option has no effect with the values of others."""
     declared = declaration_of(item)
     for name, wanted in declared.only.items():
         other = values.get(name, items[name].default if name in items else None)
@@ -292,15 +292,22 @@ def _conflicts(
             continue
         if name in items and any(_conflicts(items[name], items, values)):
             continue  # the other option has no effect itself
-        meant = " or ".join(f"{flag_of(name)}={one}" for one in wanted)
-        yield f"has no effect with {_spelled(name, other)}", f"it is for {meant}"
+        others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
+        yield (
+            f"has no effect with {others}; it is for {meant}",
+            (f"is not supported with {others}; give {meant}"),
+        )
         return
     if declared.needs and not any(_is_given(name, items, values) for name in declared.needs):
         missing = " or ".join(map(flag_of, declared.needs))
-        yield f"has no effect without {missing}", f"give {missing}"
+        yield f"has no effect without {missing}", f"requires {missing}"
     for name in declared.unless:
         if _is_given(name, items, values):
-            yield f"has no effect with {flag_of(name)}", "remove one of them"
+            other = flag_of(name)
+            yield (
+                f"has no effect with {other}",
+                (f"is not supported with {other}; remove one of them"),
+            )
 
 
 def _objections(
@@ -311,8 +318,8 @@ def _objections(
     """Yield why an option has no effect with the values of others, or is unusual."""
     declared, flag, value = declaration_of(item), flag_of(item.name), values[item.name]
     if not declared.strict:  # otherwise an error, see `check_conflicts`
-        for what, remedy in _conflicts(item, items, values):
-            yield f"{flag} {what}" + (f"; {remedy}" if remedy.startswith("it is") else "")
+        for warning, _ in _conflicts(item, items, values):
+            yield f"{flag} {warning}"
     value = declared.former_values.get(value, value) if isinstance(value, str) else value
     objective = declared.sets.get(value, {}).get("objective")
     if objective not in (None, values.get("objective")):
@@ -342,7 +349,15 @@ def _is_given(
 
 def _spelled(name: str, value: Any) -> str:
     """Return an option as messages have it: a switch without its value."""
-    return flag_of(name) if value is True else f"{flag_of(name)}={value}"
+    if value is True:
+        return flag_of(name)
+    return f"{flag_of(name)}={value:g}" if isinstance(value, float) else f"{flag_of(name)}={value}"
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Return ``a, b or c``."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}

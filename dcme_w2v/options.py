@@ -19,6 +19,8 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import UsageError
 
+TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # a context vector for each word
+
 
 @dataclass(frozen=True)
 class VocabularyOptions(Checked, group="Input"):
@@ -146,6 +148,9 @@ class TrainOptions(Checked, group="Model"):
         maximum=2.0,
         advanced=True,
         group="Objective",
+        only={"objective": ("nce", "dcme")},
+        strict=True,
+        neutral=(0.0,),
     )
     clusters: int = option(
         20,
@@ -226,6 +231,9 @@ class TrainOptions(Checked, group="Model"):
         "add two vectors to the context vector: of the word just before the target, and of the "
         "word just after it (cbow)",
         advanced=True,
+        only={"model": ("cbow",), **TRAINS_CONTEXT},
+        unless=("cluster",),
+        strict=True,
     )
     neighbor_classes: int = option(
         0,
@@ -234,6 +242,9 @@ class TrainOptions(Checked, group="Model"):
         minimum=0,
         maximum=255,
         advanced=True,
+        needs=("word_order",),
+        only={"dcme_update": ("robust",)},
+        strict=True,
     )
     block: int = option(
         1,
@@ -241,7 +252,13 @@ class TrainOptions(Checked, group="Model"):
         "16 is usual, with 32 samples (cbow; requires --window-mode=fixed or linear)",
         minimum=1,
         maximum=16,
-        only={"model": ("cbow",), "objective": ("ns", "nce", "dcme")},
+        only={
+            "model": ("cbow",),
+            "objective": ("ns", "nce", "dcme"),
+            "window_mode": ("fixed", "linear"),
+            "dcme_update": ("robust",),
+        },
+        strict=True,
         advanced=True,
     )
     threads: int | None = threads_option(word2vec="threads")
@@ -262,6 +279,9 @@ class SubwordOptions(Checked, group="Model"):
         "the vector of a word is the mean of its own and those of its character n-grams of MIN to "
         "MAX characters, as 3-6 (ns)",
         metavar="MIN-MAX",
+        only={"objective": ("ns",), "vectors": ("input",)},
+        unless=("output_tables", "holdout", "word_order", "block", "cluster"),
+        strict=True,
     )
     buckets: int = option(
         2_000_000,
@@ -306,12 +326,16 @@ class FileOptions(Checked, group="Output"):
         "write the context vectors (output embeddings) to this file",
         metavar="FILE",
         advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
     )
     output_tables: str | None = option(
         None,
         "write both tables, input and context vectors, to this folder, which --init starts from",
         metavar="FOLDER",
         advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
     )
     output_fasttext: str | None = option(
         None,
@@ -319,6 +343,8 @@ class FileOptions(Checked, group="Output"):
         "gensim read, too",
         metavar="FILE",
         advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
     )
     save_vocab: str | None = option(
         None,
@@ -347,6 +373,9 @@ class FileOptions(Checked, group="Output"):
         metavar="FILE",
         advanced=True,
         group="Input",
+        only=TRAINS_CONTEXT,
+        strict=True,
+        needs=("init",),
     )
     cache_dir: str | None = option(
         None,
@@ -470,6 +499,9 @@ class HoldoutOptions(Checked, group="Input"):
         "exclude this share of the lines from training, or use this file, and report its "
         "log-likelihood after each epoch",
         metavar="X|FILE",
+        only=TRAINS_CONTEXT,
+        strict=True,
+        unless=("cluster",),
     )
 
     def __post_init__(self) -> None:
@@ -512,6 +544,9 @@ class OutputOptions(Checked, group="Output"):
         "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
         choices=("sum", "input", "context", "unit-sum"),
         advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
+        neutral=("input",),
     )
 
 

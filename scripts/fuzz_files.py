@@ -66,7 +66,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        task = WordsTask(TrainJob(()), options, encoded, training, None)
+        task = WordsTask(TrainJob(), options, encoded, training, None)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
         path = saved.save(record_of(task, fingerprint, Position(1)), task)

@@ -194,7 +194,11 @@ def test_word2vec_command_line(tmp_path, corpus):
         (["--lr", "0"], 2, "--lr"),
         (["--min-lr", "9"], 2, "--min-lr"),
         (["--objective", "ns", "--negative", "0"], 2, "--negative"),
-        (["--objective", "ns", "--prior", "1"], 2, "--prior 1: is not supported by ns"),
+        (
+            ["--objective", "ns", "--prior", "1"],
+            2,
+            "--prior 1: is not supported with --objective ns; give --objective nce or dcme",
+        ),
         (
             ["--preset", "vektors"],
             2,

@@ -157,8 +157,8 @@ def test_a_diverging_shard_is_named_and_the_last_round_is_kept(corpus, capsys):
         (["--objective", "dcme"], "--objective dcme: is not supported with --cluster"),
         (["--objective", "hs"], "--objective hs: is not supported with --cluster"),
         (["--rounds", "3"], "--rounds 3: must be a multiple of --epochs 2, or divide it"),
-        (["--holdout", "0.1"], "--holdout: is not supported with --cluster"),
-        (["--init-context", "c.txt"], "--init-context: requires --init"),
+        (["--holdout", "0.1"], "--holdout 0.1: is not supported with --cluster"),
+        (["--init-context", "c.txt"], "--init-context c.txt: requires --init"),
         (["--init", "c.txt", "--init-vocab", "union"], "--init-vocab union: is not supported"),
     ],
 )

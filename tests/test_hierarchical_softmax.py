@@ -45,7 +45,7 @@ def test_has_no_context_vectors(tmp_path, corpus, flags, monkeypatch, capsys):
     assert train(corpus, tmp_path / "v.bin", "--objective", "hs", *flags) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "needs context vectors, which --objective hs does not train" in said
+    assert "is not supported with --objective hs; give --objective ns, nce or dcme" in said
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -63,7 +63,7 @@ def test_noise_options_have_no_effect(tmp_path, corpus, capsys):
     )
     assert "--negative has no effect with --objective hs" in capsys.readouterr().err
     assert train(corpus, tmp_path / "v.bin", "--objective", "hs", "--prior", "1") == 2
-    assert "--prior 1: is not supported by hs" in capsys.readouterr().err
+    assert "--prior 1: is not supported with --objective hs" in capsys.readouterr().err
 
 
 def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):

@@ -128,19 +128,19 @@ def test_a_resumed_run_with_other_words_is_an_error(tables, capsys):
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
-        (["--init-vocab", "old"], "--init-vocab old: requires --init, the vectors whose words"),
+        (["--init-vocab", "old"], "--init-vocab old: requires --init"),
         (["--init", "v.txt", "--init-vocab", "both"], "must be one of new, old, union"),
         (
             ["--init", "v.txt", "--init-vocab", "old", "--read-vocab", "counts"],
-            "--init-vocab old: takes the words of --init; remove it or --read-vocab",
+            "--init-vocab old: is not supported with --read-vocab; remove one",
         ),
         (["--init", "other.txt", "--init-vocab", "old", "--dim", "1"], "of --init; give other vec"),
         (["--init", "none", "--init-vocab", "old"], "none"),
         (["--unk", "two words"], "--unk 'two words': must be one word, such as <unk>"),
         (["--unk", ""], "must be one word"),
         (["--unk", "</s>"], "must be one word"),
-        (["--unk", "--subwords", "3-6"], "--unk: is not supported with --subwords, which"),
-        (["--unk", "--cluster", "local:0"], "--unk: is not supported with --cluster"),
+        (["--unk", "--subwords", "3-6"], "--unk <unk>: is not supported with --subwords"),
+        (["--unk", "--cluster", "local:0"], "--unk <unk>: is not supported with --cluster"),
         (["--init-vocab", "old", "--cluster", "local:0"], "--init-vocab old: requires --init"),
     ],
 )
@@ -228,5 +228,5 @@ def test_new_words_in_python():
     )
     assert set(more) == {*vectors, "cocoa"}
     assert dict(zip(more, more.counts.tolist(), strict=True))["with"] == 11
-    with pytest.raises(ValueError, match="init_vocab=old: requires init, "):
+    with pytest.raises(ValueError, match="init_vocab=old: requires init"):
         dw.train(sentences, init_vocab="old")

@@ -169,9 +169,9 @@ class MadeUp(Checked, group="Model"):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"kind": "b", "size": 2}, "size=2: has no effect with kind=b; it is for kind=a"),
-        ({"half": True}, "half: has no effect without size; give size"),
-        ({"size": 2, "half": True, "whole": True}, "whole: has no effect with half; remove one"),
+        ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; give kind=a"),
+        ({"half": True}, "half: requires size"),
+        ({"size": 2, "half": True, "whole": True}, "whole: is not supported with half; remove one"),
         ({"kind": "b"}, None),
         ({"size": 2, "half": True}, None),
         ({"kind": "b", "more": 3}, None),

@@ -20,7 +20,7 @@ from dcme_w2v.words.trainer import Trainer
 def plan_of(tmp_path, **more):
     corpus = write_corpus(tmp_path / "c.txt")
     with run_module.encode([corpus], run_module.VocabularyOptions()) as encoded:
-        job = run_module.TrainJob((corpus,), output=str(tmp_path / "v.txt"), **more)
+        job = run_module.TrainJob(corpus=(corpus,), output=str(tmp_path / "v.txt"), **more)
         return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
 
 

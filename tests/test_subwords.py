@@ -191,11 +191,14 @@ def test_deterministic(tmp_path):
         ({"subwords": "3-100"}, "from 1 to 99 characters"),
         ({"buckets": 0}, "must be at least 1"),
         ({"buckets": 2**31}, "must be at most"),
-        ({"vectors": "sum"}, "not supported with subwords"),
-        ({"holdout": 0.1}, "not supported with subwords"),
-        ({"output_tables": "t"}, "not supported with subwords"),
+        ({"vectors": "sum"}, "subwords=3-6: is not supported with vectors=sum"),
+        ({"holdout": 0.1}, "subwords=3-6: is not supported with holdout"),
+        ({"output_tables": "t"}, "subwords=3-6: is not supported with output_tables"),
         ({"output_fasttext": "m.bin.gz"}, "not compressed"),
-        *(({"objective": name}, f"not supported by {name}") for name in ("nce", "dcme", "hs")),
+        *(
+            ({"objective": name}, f"not supported with objective={name}")
+            for name in ("nce", "dcme", "hs")
+        ),
     ],
     ids=str,
 )
@@ -207,7 +210,7 @@ def test_invalid_options_are_errors(options, message, tmp_path, monkeypatch):
 
 
 def test_a_model_needs_context_vectors():
-    with pytest.raises(UsageError, match="needs context vectors"):
+    with pytest.raises(UsageError, match="not supported with objective=hs"):
         dw.train(SENTENCES, dim=8, min_count=1, objective="hs", output_fasttext="m.bin")
 
 

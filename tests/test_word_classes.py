@@ -94,11 +94,11 @@ def test_vectors_that_are_zero_or_equal_have_a_class():
         ("train c.txt --output o --classes -1", "--classes -1: must be at least 0"),
         (
             "train c.txt --output o --classes 2 --format npy",
-            "--format npy: is for vectors, and --classes 2 writes classes; remove one",
+            "--classes 2: is not supported with --format npy; give --format text",
         ),
         (
             "train c.txt --output o --classes 2 --output-context p",
-            "--output-context p: is for vectors, and --classes 2 writes classes; remove one",
+            "--classes 2: is not supported with --output-context; remove one",
         ),
     ],
 )

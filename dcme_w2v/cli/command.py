@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -39,8 +38,8 @@ class Command(click.Command):
     ----------
     example : str
         Example shown by `--help`.
-    resolve_flags : callable, optional
-        Changes the values in the context before anything else, where some follow from others.
+    warns : bool
+        Whether to warn of options without effect; otherwise the command does.
     word2vec : bool
         Whether command lines of word2vec.c are accepted, see `dcme_w2v.cli.spellings`.
     """
@@ -49,14 +48,14 @@ class Command(click.Command):
         self,
         *arguments: Any,
         example: str = "",
-        resolve_flags: Callable[[click.Context], None] | None = None,
+        warns: bool = True,
         word2vec: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
         self.word2vec = word2vec
-        self._resolve_flags = resolve_flags
+        self._warns = warns
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
             _complete_values(param)
@@ -87,11 +86,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with warnings of options that have no effect or an unusual value."""
-        if self._resolve_flags is not None:
-            self._resolve_flags(ctx)
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
-        warn_of_options(self.declared, given_options(ctx), ctx.params)
+        if self._warns:
+            warn_of_options(self.declared, given_options(ctx), ctx.params)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

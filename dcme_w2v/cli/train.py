@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import collect, given_options, json_option, options_of, quiet_option
+from dcme_w2v.cli.options import given_options, json_option, options_of, quiet_option
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
@@ -26,28 +25,15 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
-from dcme_w2v.words.presets import PresetOptions, preset_values
+from dcme_w2v.words.presets import PresetOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
 
 
-def _resolve_preset(ctx: click.Context) -> None:
-    """Store the values of a preset where no option is given."""
-    values, given = ctx.params, set(given_options(ctx))
-    preset = PresetOptions(values["preset"]).preset
-    if preset is None:
-        return
-    values["preset"] = preset
-    said = {name: values[name] for name in given}
-    for name, value in preset_values(preset, said).items():
-        if name not in given:
-            values[name] = value
-
-
 @click.command(
     cls=Command,
-    resolve_flags=_resolve_preset,
+    warns=False,
     word2vec=True,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
@@ -60,7 +46,9 @@ def _resolve_preset(ctx: click.Context) -> None:
 @dry_run_option
 @json_option
 @quiet_option
-def train(quiet: bool, preset: str | None, **values: Any) -> None:
+def train(
+    corpus: tuple[str, ...], quiet: bool, dry_run: bool, as_json: bool, **values: Any
+) -> None:
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
@@ -74,35 +62,23 @@ def train(quiet: bool, preset: str | None, **values: Any) -> None:
     from dcme_w2v.cluster.train import dry_run as plan_job
     from dcme_w2v.cluster.train import train_job
     from dcme_w2v.training.progress import reporting
-    from dcme_w2v.words.job import TrainJob, paths_of
+    from dcme_w2v.words.job import FIELDS, TrainJob, paths_of
     from dcme_w2v.words.manifest import audit_line
 
-    log_json, dry_run = values["log_json"], values.pop("dry_run")
-    as_json = values.pop("as_json")
-    vocabulary = collect(VocabularyOptions, values)
-    options = collect(TrainOptions, values)
-    output = collect(OutputOptions, values)
-    holdout = collect(HoldoutOptions, values).holdout
-    values |= dataclasses.asdict(output)
-    kept = collect(CheckpointOptions, values)
-    cluster, rounds = collect(ClusterOptions, values), collect(RoundsOptions, values)
-    values |= {"cluster": cluster, "rounds": rounds, "subwords": collect(SubwordOptions, values)}
-    values["new_words"] = collect(NewWordsOptions, values)
-    values["classes"] = collect(ClassesOptions, values).classes
-    job = TrainJob(**values, checkpoints=kept, holdout=holdout)
+    given = {name: values[name] for name in given_options() if name in FIELDS}
+    job = TrainJob.of(corpus, given)
     _check(job, dry_run)
     paths_of(job).stdout("--json", as_json).check()
-    with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
-        if options.word_order and job.output_tables is None:
+    with reporting(quiet, job.log_json, append=job.checkpoints.resume is not None) as reporter:
+        if job.options.word_order and job.output_tables is None:
             reporter.message(
                 "--word-order: to score text with the model later, give --output-tables FOLDER, too"
             )
         if dry_run:
-            plan = plan_job(job, vocabulary, options, reporter)
+            plan = plan_job(job, job.vocabulary, job.options, reporter)
         else:
-            manifest = (
-                train_job(job, vocabulary, options, reporter, recording_signals()).manifest or {}
-            )
+            vectors = train_job(job, job.vocabulary, job.options, reporter, recording_signals())
+            manifest = vectors.manifest or {}
             reporter.message(audit_line(manifest))
             reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")
     if dry_run:

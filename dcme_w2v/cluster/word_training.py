@@ -47,7 +47,7 @@ from dcme_w2v.training.trainer import Progress
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.job import TrainJob, check_new_words, paths_of
+from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.manifest import Seconds
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
@@ -154,14 +154,7 @@ def _checked(
     flag = f"--cluster={job.cluster.cluster}"
     if job.sentences is not None:
         raise UsageError(f"{flag}: workers read the corpus from files; give paths")
-    if job.holdout is not None:
-        raise UsageError("--holdout: is not supported with --cluster; remove it")
-    check_new_words(job)
     check_init(job)
-    if job.new_words.unk is not None:
-        raise UsageError("--unk: is not supported with --cluster; remove it")
-    if job.subwords.subwords is not None:
-        raise UsageError("--subwords: is not supported with --cluster; remove it")
     if found is not None:
         if job.checkpoints.folder != job.checkpoints.resume:
             raise UsageError("--checkpoint: must be the folder of --resume with --cluster")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import check_conflicts, default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TrainOptions
 
@@ -97,17 +97,11 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
         options = dataclasses.replace(options, negative=0)
     elif options.objective != "dcme" and options.negative == 0:
         raise UsageError(f"--negative=0: {options.objective} requires at least 1")
-    if options.objective in ("ns", "hs") and options.prior:
+    check_conflicts([TrainOptions], vars(options))
+    if options.block > 1 and options.negative == 0:
         raise UsageError(
-            f"--prior={options.prior:g}: is not supported by {options.objective}; remove it, or "
-            "give --objective=nce or dcme"
+            f"--block={options.block}: is not supported with --negative=0; remove one of them"
         )
-    if options.word_order and options.model != "cbow":
-        raise UsageError("--word-order: is not supported by skipgram; give --model=cbow")
-    if options.neighbor_classes:
-        _check_classes(options)
-    if options.block > 1:
-        _check_block(options)
     found = _defaults_for(options, words)
     open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
     options = dataclasses.replace(options, **open_ones)
@@ -118,32 +112,6 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
     return options
-
-
-def _check_classes(options: TrainOptions) -> None:
-    """Raise if the options do not support classes of neighbours."""
-    given = f"--neighbor-classes={options.neighbor_classes}"
-    if not options.word_order:
-        raise UsageError(f"{given}: requires --word-order")
-    if options.objective == "dcme" and options.dcme_update == "paper":
-        raise UsageError(f"{given}: is not supported with --dcme-update=paper; remove one of them")
-
-
-def _check_block(options: TrainOptions) -> None:
-    """Raise if the options do not support blocks of targets."""
-    refused = {
-        "--model=skipgram": options.model == "skipgram",
-        "--objective=hs": options.objective == "hs",
-        "--window-mode=shrink": options.window_mode == "shrink",
-        "--dcme-update=paper": options.objective == "dcme" and options.dcme_update == "paper",
-        "--negative=0": options.negative == 0,
-    }
-    for flag, is_given in refused.items():
-        if is_given:
-            raise UsageError(
-                f"--block={options.block}: is not supported with {flag}; remove one of them"
-                + (", or give --window-mode=fixed" if "window" in flag else "")
-            )
 
 
 def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:

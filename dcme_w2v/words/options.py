@@ -18,6 +18,9 @@ class NewWordsOptions(Checked, group="Input"):
         "old and union, counts of --init are added",
         choices=("new", "old", "union"),
         advanced=True,
+        needs=("init",),
+        unless=("read_vocab",),
+        strict=True,
     )
     unk: str | None = option(
         None,
@@ -26,6 +29,8 @@ class NewWordsOptions(Checked, group="Input"):
         metavar="WORD",
         bare="<unk>",
         advanced=True,
+        unless=("subwords", "cluster"),
+        strict=True,
     )
 
     def __post_init__(self) -> None:
@@ -56,4 +61,7 @@ class ClassesOptions(Checked, group="Output"):
         minimum=0,
         word2vec="classes",
         advanced=True,
+        only={"format": ("text",)},
+        unless=("output_context",),
+        strict=True,
     )

@@ -43,9 +43,6 @@ from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
 from dcme_w2v.words.job import (
     TrainJob,
-    check_new_words,
-    check_no_context,
-    check_subwords,
     counts_path,
     paths_of,
 )
@@ -209,14 +206,10 @@ def _resolved(
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
     checked = resolved(options)
-    check_new_words(job)
-    check_subwords(job, options)
     vectors = "input"
     if job.subwords.subwords is None:
         vectors = vectors_of(job.vectors, options, job.output_context)
     job = dataclasses.replace(job, vectors=vectors)
-    if not has_context(options):
-        check_no_context(job, options)
     if found is not None:
         found.check_options(_named(job, vocabulary, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)

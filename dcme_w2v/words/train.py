@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import numbers
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-from dcme_w2v.declarations import check_names, declaration_of, warn_of_options
+from dcme_w2v.declarations import check_names, declaration_of, former_names
 from dcme_w2v.errors import UnknownOptionError, in_python_terms
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
-    CheckpointOptions,
-    ClusterOptions,
-    FileOptions,
-    HoldoutOptions,
-    OutputOptions,
-    RoundsOptions,
-    SubwordOptions,
     TrainOptions,
     VocabularyOptions,
 )
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 from dcme_w2v.words import run
 from dcme_w2v.words.habits import option_advice
-from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
-from dcme_w2v.words.presets import PRESETS, PresetOptions, preset_values
+from dcme_w2v.words.job import FIELDS, OPTIONS, TrainJob
 from dcme_w2v.words.vectors import Vectors
 
-T = TypeVar("T")
 TrainFunction = Callable[[TrainJob, VocabularyOptions, TrainOptions, Reporter], Vectors]
-OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
-           HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
-           FileOptions, ClassesOptions)  # fmt: skip
-FIELDS = {item.name: item for cls in OPTIONS for item in dataclasses.fields(cls)}
 
 
 def train(
@@ -113,32 +97,15 @@ def train_by(
     for name, value in options.items():
         if name not in FIELDS and (advice := option_advice(name, value)):
             raise UnknownOptionError(f"unknown option {name}; {advice}")
-    check_names(options, [*FIELDS, "progress"])
+    check_names(options, [*FIELDS, *former_names(OPTIONS), "progress"])
     if corpus is None:
         raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
     given = {name: _plain(name, value) for name, value in options.items()}
-    objects = {name: given.pop(name, None) for name in ("read_vocab", "init", "init_context")}
-    preset = given.get("preset")
-    if preset in PRESETS:
-        given = {**preset_values(preset, given), **given}
-    made: dict[Any, Any] = {cls: _made(cls, given) for cls in OPTIONS}
-    defaults = {name: item.default for name, item in FIELDS.items()}
-    warn_of_options(OPTIONS, options, {**defaults, **given})
-    files = {
-        name: value
-        for cls in (FileOptions, HoldoutOptions, OutputOptions)
-        for name, value in dataclasses.asdict(made[cls]).items()
-    }
     paths, sentences = paths_or_sentences(corpus)
-    files |= {**objects, "read_vocab": _vocabulary(objects["read_vocab"]), "sentences": sentences}
-    files |= {"subwords": made[SubwordOptions], "new_words": made[NewWordsOptions]}
-    files["classes"] = made[ClassesOptions].classes
-    files["checkpoints"] = made[CheckpointOptions]
-    files |= {"cluster": made[ClusterOptions], "rounds": made[RoundsOptions]}
-    job = TrainJob(paths, **files)
+    job = TrainJob.of(paths, given, sentences)
     with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
         try:
-            return train_job(job, made[VocabularyOptions], made[TrainOptions], reporter)
+            return train_job(job, job.vocabulary, job.options, reporter)
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise
@@ -150,15 +117,6 @@ def _plain(name: str, value: Any) -> Any:
         return os.fspath(value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     return str(value) if number and name in ("holdout", "checkpoint_every") else value
-
-
-def _made(cls: type[T], given: Mapping[str, Any]) -> T:
-    names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    return cls(**{name: given[name] for name in names if name in given})
-
-
-def _vocabulary(given: str | Vocabulary | Mapping[str, int] | None) -> str | Vocabulary | None:
-    return Vocabulary.from_counts(given) if isinstance(given, Mapping) else given
 
 
 def _signature() -> inspect.Signature:
