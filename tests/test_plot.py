@@ -8,6 +8,7 @@ from helpers import refused, save
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.plots.words import free_places
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -70,6 +71,35 @@ def test_words_on_a_plane(tmp_path):
     assert all(f">{word}<" in svg for word in ("a$b", "&lt;script&gt;", "übel", "f_g"))
     assert run(["plot", str(path), *flags, "--words", "a$b d e"]) == 0
     assert ">f_g<" not in texts_of(out)
+
+
+def test_labels_of_words_do_not_overlap():
+    points = np.random.default_rng(0).normal(size=(60, 2)) * 80
+    widths = [6.4 * (3 + i % 9) for i in range(60)]
+    corners = points + np.array(free_places(points.tolist(), widths))
+    for i in range(60):
+        for j in range(i):
+            apart_x = corners[i, 0] - corners[j, 0]
+            beside = apart_x >= widths[j] or -apart_x >= widths[i]
+            assert beside or abs(corners[i, 1] - corners[j, 1]) >= 12 - 1e-6
+
+
+def test_a_legend_of_many_labels_has_the_most_frequent_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_npz("rows.npz", csr_matrix(np.random.default_rng(0).random((99, 5), dtype=np.float32)))
+    (tmp_path / "labels").write_text("".join(f"l{i % 45 if i < 90 else 7}\n" for i in range(99)))
+    flags = ["--labels", "labels", "--method", "pca", "--output", "rows.svg"]
+    assert run(["scdv", "plot", "rows.npz", *flags]) == 0
+    svg = texts_of(tmp_path / "rows.svg")
+    assert ">l7<" in svg and ">6 other labels<" in svg and svg.count(">l") == 39
+
+
+def test_a_missing_extra_is_that_of_plots(tmp_path, capsys, monkeypatch):
+    path = save(tmp_path / "v.npy", list("abcd"), np.eye(4))
+    for module in ("openTSNE", "matplotlib.figure"):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        code = run(["plot", str(path), "--output", str(tmp_path / "p.png")])
+        assert "pip install 'dcme-w2v[plot]'" in refused(capsys, code)
 
 
 def test_words_by_tsne(tmp_path):

@@ -30,8 +30,9 @@ def tsne(
     components: NDArray[Any],
     seed: int,
     progress: Callable[[int], None] = lambda done: None,
+    extra: str = "explore",
 ) -> NDArray[np.float64]:
-    """Return points in a plane that keep the nearest neighbours of rows together.
+    """Return points in a plane that keep the nearest neighbors of rows together.
 
     Parameters
     ----------
@@ -39,7 +40,9 @@ def tsne(
         The first two columns are the start.
     seed : int
     progress : callable
-        Is called with the number of iterations done.
+        Called with the number of iterations done.
+    extra : str
+        The extra of the caller, which the error names if openTSNE is not installed.
 
     Returns
     -------
@@ -53,7 +56,7 @@ def tsne(
     try:
         from openTSNE import TSNE
     except ImportError:
-        raise DcmeError("pip install 'dcme-w2v[explore]', or use --method=pca") from None
+        raise DcmeError(f"pip install 'dcme-w2v[{extra}]', or use --method=pca") from None
     start = components[:, :2] / max(float(np.std(components[:, 0])), 1e-12) * 1e-4
     done = 0
 

@@ -1,11 +1,12 @@
 """Points in a plane: projections of document vectors, as in Figure 5 of the SCDV paper.
 
-Needs the extra `[plot]`. Called by `dcme_w2v.cli.scdv_plot` and others.
+Requires the extra `[plot]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ from dcme_w2v.plots.figure import (
 )
 from dcme_w2v.plots.layout import DIMENSIONS, check_method, tsne
 
-_IN_LEGEND = 40
+_IN_LEGEND = 39  # with a color and marker of their own
+GRAY = "#B0B0B0"
 
 
 def plane(
@@ -61,7 +63,7 @@ def plane(
     u, s, _ = sparse.linalg.svds(dense, wanted, random_state=seed)
     order = np.argsort(-s)
     components = (u * s)[:, order]
-    return chosen, components[:, :2] if method == "pca" else tsne(components, seed)
+    return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
 
 
 def draw(
@@ -82,17 +84,25 @@ def draw(
     picture_format(path)
     figure = new_figure(size, size)
     axes = figure.add_subplot()
-    names = sorted(set(labels)) if labels else []
     if labels:
-        own = np.array(labels)
-        for number, name in enumerate(names):
-            x, y = points[own == name].T
-            style = style_of(number)
-            marker, colour = style["marker"], style["color"]
-            axes.scatter(x, y, s=8, marker=marker, color=colour, label=plain_text(name) or "(none)")
-        if len(names) <= _IN_LEGEND:
-            axes.legend(fontsize=7, markerscale=2, loc="best")
+        _scatter(axes, points, np.array(labels, dtype=object))
+        figure.legend(fontsize=7, markerscale=2, loc="outside right upper")
     else:
         axes.scatter(*points.T, s=8, color=COLOURS[0])
     axes.set_axis_off()
     write_figure(figure, path)
+
+
+def _scatter(axes: Any, points: NDArray[np.float64], labels: NDArray[np.object_]) -> None:
+    """Draw points by label; labels beyond `_IN_LEGEND`, the least frequent, are one in gray."""
+    names, counts = np.unique(labels, return_counts=True)
+    kept = sorted(names[np.argsort(-counts, kind="stable")][:_IN_LEGEND].tolist())
+    others = len(names) - len(kept)
+    if others:
+        rest = points[~np.isin(labels, kept)]
+        axes.scatter(*rest.T, s=8, color=GRAY, zorder=0, label=f"{others} other labels")
+    for number, name in enumerate(kept):
+        style = style_of(number)
+        own = points[labels == name]
+        label = plain_text(name) or "(none)"
+        axes.scatter(*own.T, s=8, marker=style["marker"], color=style["color"], label=label)
