@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from dcme_w2v import errors as errors
     from dcme_w2v.cluster.estimator import MaxentClassifier as MaxentClassifier
     from dcme_w2v.cluster.train import train as train
+    from dcme_w2v.explore.info import describe as describe
     from dcme_w2v.explore.jobs import explore_page as explore_page
     from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
-    from dcme_w2v.info import describe as describe
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
     from dcme_w2v.merging import merge as merge
     from dcme_w2v.plots.jobs import plot as plot
@@ -41,7 +41,7 @@ _MODULES = {
     "Vectors": "dcme_w2v.words.vectors",
     "check_vectors": "dcme_w2v.words.check",
     "count_words": "dcme_w2v.text.encode",
-    "describe": "dcme_w2v.info",
+    "describe": "dcme_w2v.explore.info",
     "errors": "dcme_w2v.errors",
     "eval_analogies": "dcme_w2v.words.evaluate",
     "eval_likelihood": "dcme_w2v.words.language_model",

@@ -13,8 +13,8 @@ from helpers import refused, save, train, write_corpus
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.explore.info import describe
 from dcme_w2v.formats.command_line import command_of
-from dcme_w2v.info import describe
 
 WORDS = ["über", "b", "c"]
 ROWS = [[1, 2], [3, 4], [5, 6]]

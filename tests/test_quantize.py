@@ -8,7 +8,7 @@ import pytest
 from helpers import refused, save
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.info import describe
+from dcme_w2v.explore.info import describe
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.quantize import agreement, as_int8, from_int8, mean_cosine
 from dcme_w2v.words.vectors import Vectors

@@ -21,7 +21,7 @@ def info(file: str, as_json: bool) -> None:
     The command is recorded for vectors with a manifest, for models and for checkpoints.
     """
     from dcme_w2v import describe
-    from dcme_w2v.info import as_text
+    from dcme_w2v.explore.info import as_text
 
     facts = describe(file)
     click.echo(json.dumps(facts, indent=2, default=str) if as_json else as_text(facts))

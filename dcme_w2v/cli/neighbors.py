@@ -34,9 +34,9 @@ _index = click.option(
 def neighbors(
     vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool
 ) -> None:
-    """Print the nearest neighbours of words.
+    """Print the nearest neighbors of words.
 
-    Each line has a word, a neighbour and their cosine, separated by tabs. Out-of-vocabulary words
+    Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
     are listed on stderr and skipped. Words with signs are one query: +king -man +woman.
 
     Without WORD, queries are read from standard input, one per line; on a terminal with line

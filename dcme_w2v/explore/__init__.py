@@ -1,1 +1,1 @@
-"""A page of HTML to explore vectors: questions, neighbors and a map, without a network."""
+"""Looking at files: what a file holds, and a page of HTML to explore vectors in a browser."""

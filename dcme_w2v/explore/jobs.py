@@ -28,7 +28,7 @@ def explore_page(
     seed: int = 1,
     reporter: Reporter | None = None,
 ) -> None:
-    """Write a page of HTML to explore vectors: neighbours, analogies and a map.
+    """Write a page of HTML to explore vectors: neighbors, analogies and a map.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reads the logs that --log-json writes; called by `dcme_w2v.info` and `dcme_w2v.plots`."""
+"""Reads the logs that --log-json writes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""k-means with k-means++ initialisation, for mixtures and the hard clusters of BoWV.
-
-Called by `dcme_w2v.scdv.mixture` and `dcme_w2v.scdv.model`.
-"""
+"""k-means with k-means++ initialisation, for mixtures and the hard clusters of BoWV."""
 
 from __future__ import annotations
 

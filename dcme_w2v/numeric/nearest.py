@@ -2,7 +2,7 @@
 
 Rows are read in tiles that stay in the cache, so that a memory-mapped table is neither copied nor
 scaled. A tile adds only scores above the k-th best so far of each query, which are few after the
-first tile. Called by `dcme_w2v.words.neighbors`.
+first tile.
 """
 
 from __future__ import annotations

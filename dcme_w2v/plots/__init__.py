@@ -1,1 +1,1 @@
-"""Pictures: points in a plane, learning curves, tables of results."""
+"""Pictures: learning curves, words and documents in a plane."""

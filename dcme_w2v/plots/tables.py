@@ -1,60 +1,14 @@
-"""Charts of tables of results: bars of a column, or a line for each row."""
+"""Charts of tables of results in the documentation: bars of a column, or a line for each row."""
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.plots.figure import COLOURS, new_figure, plain_text, style_of, write_figure
+from dcme_w2v.errors import UsageError
+from dcme_w2v.plots.figure import COLOURS, plain_text, style_of
 
 Table = dict[str, Any]
-
-
-def read_table(path: str) -> Table:
-    """Return a table: a title, columns, rows of text and, where there is one, how to draw it.
-
-    Raises
-    ------
-    FormatError
-        It is not a table.
-    """
-    try:
-        table = json.loads(Path(path).read_bytes())
-        columns, rows = table["columns"], table["rows"]
-        cells = [*columns, *(cell for row in rows for cell in row)]
-        whole = rows and all(len(row) == len(columns) for row in rows)
-        if not whole or not all(isinstance(cell, str) for cell in cells):
-            raise ValueError("rows and columns do not match")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FormatError(
-            f"{path}: is not a table of results ({error}); it needs columns and rows of text"
-        ) from None
-    return dict(table)
-
-
-def draw_file(path: str, output: str, column: str | None = None) -> None:
-    """Draw a table: bars of a column, or as the table itself says.
-
-    Parameters
-    ----------
-    path : str
-    output : str
-        Picture; ``-`` is standard output.
-    column : str, optional
-        Column of numbers to draw as bars.
-    """
-    table = read_table(path)
-    chart = table.get("chart")
-    if column is not None:
-        chart = {"kind": "bar", "x": column}
-    if not isinstance(chart, dict):
-        raise UsageError(f"{path}: has no chart; name one with --column: {_columns(table)}")
-    figure = new_figure(7.5, 4)
-    draw_table({**table, "chart": chart}, figure.add_subplot())
-    write_figure(figure, output)
 
 
 def draw_table(table: Table, axes: Any) -> None:
@@ -66,7 +20,7 @@ def draw_table(table: Table, axes: Any) -> None:
 def chart_values(table: Table, column: str) -> list[tuple[str, float]]:
     """Return the name and the number of each row that has one in a column."""
     if column not in table["columns"]:
-        raise UsageError(f"--column={column}: the columns are {_columns(table)}")
+        raise UsageError(f"column={column}: the columns are {_columns(table)}")
     place = table["columns"].index(column)
     found = []
     for row in table["rows"]:
@@ -84,7 +38,7 @@ def _draw_bars(table: Table, axes: Any) -> None:
     """Draw a horizontal bar for each row, with its number."""
     bars = chart_values(table, table["chart"]["x"])
     if not bars:
-        raise UsageError(f"--column={table['chart']['x']}: has no numbers; name another")
+        raise UsageError(f"column={table['chart']['x']}: has no numbers; name another")
     names, values = [plain_text(name) for name, _ in bars], [value for _, value in bars]
     drawn = axes.barh(names, values, color=COLOURS[0])
     axes.bar_label(drawn, padding=3)

@@ -1,7 +1,4 @@
-"""Cosine similarities: nearest neighbours, analogies, the odd word out.
-
-`dcme_w2v.words.vectors.Vectors` and, through it, the `neighbors` and `analogy` commands call this.
-"""
+"""Cosine similarities: nearest neighbors, analogies, the odd word out."""
 
 from __future__ import annotations
 

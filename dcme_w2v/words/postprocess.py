@@ -1,8 +1,7 @@
 """Postprocessing of word vectors: removal of common components.
 
-Called by `dcme-w2v convert --postprocess`. Word vectors have a mean far from 0 and a few directions
-with most of the variance, which represent word frequency rather than meaning (Mu and Viswanath
-2018, All-but-the-Top).
+Word vectors have a mean far from 0 and a few directions with most of the variance, which represent
+word frequency rather than meaning (Mu and Viswanath 2018, All-but-the-Top).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Questions about words, as lines of text: neighbours, analogies, cosines, the odd word out.
+"""Questions about words, as lines of text: neighbors, analogies, cosines, the odd word out.
 
 A line is a list of words. `Asker.neighbors` and the others answer many lines at once and put what
-cannot be answered into the answer, so that one bad line does not end a batch. Called by the
-commands of `dcme_w2v.cli.neighbors`.
+cannot be answered into the answer, so that one bad line does not end a batch.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 from dcme_w2v.words.neighbors import Neighbor, Query, Searcher, most_similar
 from dcme_w2v.words.vectors import Vectors
 
-LEAST_OF_ODD = 3
+MIN_OF_ODD = 3
 Line = Sequence[str]
 
 
@@ -89,7 +88,7 @@ class Asker:
     def odd_ones(self, lines: Sequence[Line]) -> Iterator[Answer]:
         """Answer lines of three or more words with the one furthest from their mean."""
         for line in lines:
-            answer = self._check(line, LEAST_OF_ODD, len(line), "at least 3 words")
+            answer = self._check(line, MIN_OF_ODD, len(line), "at least 3 words")
             odd = self.vectors.doesnt_match(line) if _answerable(answer) else None
             answer.record |= {"words": list(line), "odd_one_out": odd}
             answer.rows = [] if odd is None else [(odd,)]
