@@ -309,3 +309,29 @@ def test_auto_equals_the_objective_that_it_chooses():
     ]
     assert [model.objective_ for model in models] == ["gd", "gd"]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"C": 1.0}, r"use l2 \(1 / \(C \* rows\)\)"),
+        ({"n_jobs": 2}, "use threads"),
+        ({"max_iter": 9}, "use epochs"),
+        ({"tol": 0.1}, "use tolerance"),
+    ],
+)
+def test_parameters_of_scikit_learn_name_the_one_that_replaces_them(given, message):
+    with pytest.raises(TypeError, match=message):
+        MaxentClassifier(**given)
+
+
+def test_marks_of_rows_without_a_label():
+    def fit(labels):
+        return MaxentClassifier(solver="lbfgs").fit(np.eye(len(labels)), labels)
+
+    with pytest.warns(UserWarning, match="y has -1 in 2 rows"):
+        fit([0, 1, 2, -1, -1])
+    with pytest.raises(UsageError, match="2 rows without a label"):
+        fit(np.array(["a", "b", -1, -1]))
+    for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
+        assert fit(classes).classes_.tolist() == sorted(classes)

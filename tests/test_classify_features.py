@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from dcme_w2v.classify.features import TextFeatures, unit_rows
+from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.numeric.sparse_rows import unit_rows
 
 TEXTS = [b"b a a", b"", b"a c, C", "é b b".encode()]
 

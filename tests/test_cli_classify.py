@@ -286,3 +286,89 @@ def test_auto_is_reported_and_recorded(tmp_path, docs):
         assert "no effect" not in result.stderr
         recorded = json.loads((tmp_path / name / "model.json").read_text())["options"]
         assert recorded["objective"] == chosen
+
+
+def rows_of(form, count=30):
+    return "".join(form.format(i=i, c=i % 2, word=ANIMALS[i % 4]) + "\n" for i in range(count))
+
+
+DOUBTFUL = [
+    (rows_of("{word} and {word} again {i}\tpet"), "longer than texts"),
+    (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
+    ("label\ttext\n" + rows_of("c{c}\t{word} words"), "the label 'label', which is a class now"),
+    (rows_of("c{c}\t{word}<br>words &amp; more"), "texts have markup"),
+]
+
+
+@pytest.mark.parametrize("text, message", DOUBTFUL)
+def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(
+    tmp_path, capfd, text, message
+):
+    path = tmp_path / "d.tsv"
+    path.write_text(text)
+    assert run(["classify", "train", str(path), "--output", str(tmp_path / "m")]) == 0
+    error = capfd.readouterr().err
+    assert message in error and error.startswith(f"warning: {path}: ")
+    assert error.count("warning: ") == 1
+
+
+def test_sound_documents_and_tags_are_not_warned_of(tmp_path, docs, capfd):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("".join(f"word{i} TAG{i}\n\n" for i in range(40)))
+    for line in ([docs], [str(tokens), "--by", "token"]):
+        assert run(["classify", "train", *line, "--output", str(tmp_path / "m")]) == 0
+    assert "warning" not in capfd.readouterr().err
+
+
+def test_the_error_of_a_file_without_labels_names_its_format(tmp_path, capfd):
+    path = tmp_path / "d.csv"
+    path.write_text("label,text\na,b\n")
+    assert run(["classify", "train", str(path), "--output", str(tmp_path / "m"), "--quiet"]) == 1
+    assert ".csv files are not read; convert it" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["test", "predict", "transform"])
+def test_columns_that_training_did_not_have_are_warned_of(tmp_path, capfd, command):
+    train, other, model = (str(tmp_path / name) for name in ("a.svm", "b.svm", "m"))
+    (tmp_path / "a.svm").write_text("one 0:1\ntwo 1:1\n" * 5)
+    (tmp_path / "b.svm").write_text("one 0:1 7:1 9:1\n")
+    if command == "transform":
+        assert run(["latent", "fit", train, "--output", model, "--quiet"]) == 0
+        line = ["latent", "transform", model, other, "--output", str(tmp_path / "c.svm")]
+    else:
+        assert run(["classify", "train", train, "--output", model, "--quiet"]) == 0
+        line = ["classify", command, model, other]
+    capfd.readouterr()
+    assert run(line) == 0
+    assert f"warning: {other}: 2 of 3 values are ignored" in capfd.readouterr().err
+
+
+def test_documents_of_unknown_labels_only_have_no_measures(tmp_path, docs, model, capfd):
+    path = tmp_path / "other"
+    path.write_text("plants\tcat\nstones\tsaw\n")
+    assert run(["classify", "test", model, str(path)]) == 1
+    streams = capfd.readouterr()
+    assert streams.out == "" and "no label is a class of the model, such as" in streams.err
+
+
+def test_training_reports_the_measures_of_held_out_documents(tmp_path, docs):
+    result = invoke("train", docs, "--output", str(tmp_path / "m"), "--holdout", "0.2")
+    line = next(one for one in result.stderr.splitlines() if one.startswith("held-out: "))
+    assert "accuracy 1.0000" in line and "log likelihood -" in line
+
+
+def test_a_bomb_of_labels_takes_no_memory(tmp_path):
+    import gzip
+    import tracemalloc
+
+    from dcme_w2v.errors import FormatError
+    from dcme_w2v.formats.sparse_io import read_labels
+
+    path = tmp_path / "labels.gz"
+    path.write_bytes(gzip.compress(b"\n" * (50 << 20)))
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="has more lines than 1000 rows"):
+        read_labels(str(path), 1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20

@@ -1,7 +1,7 @@
 """An order of the classes in which similar classes are adjacent, for the clusters of DCME.
 
 Classes are represented by the mean of some of their documents in a random projection, and split
-recursively along the direction of largest variance. Called by `dcme_w2v.classify.trainer`.
+recursively along the direction of largest variance.
 """
 
 from __future__ import annotations

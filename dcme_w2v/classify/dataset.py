@@ -1,24 +1,26 @@
-"""Labelled documents from files of text or vectors, with a held-out share.
-
-Called by `dcme_w2v.classify.pipeline`.
-"""
+"""Labelled documents from files of text or vectors, with a held-out share."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, Predictor, fitting
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.classify.model import COLUMNS, Predictor
+from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
+from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
 
@@ -91,6 +93,23 @@ class Dataset:
     is_first: list[bool] = field(default_factory=list)
     columns: int | None = None
 
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The number of each training document; the tokens of a sentence have the same."""
+        if not self.is_first:
+            return np.arange(len(self.labels))
+        return np.cumsum(self.is_first) - 1
+
+    def by_label(self) -> tuple[Dataset, csr_matrix]:
+        """Return the training documents that have labels, and the rows of the others."""
+        has = np.array([bool(one) for one in self.labels], dtype=bool)
+        chosen = np.flatnonzero(has)
+        labelled = dataclasses.replace(
+            self, matrix=csr_matrix(self.matrix[has]), labels=[self.labels[i] for i in chosen],
+            is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
+        )  # fmt: skip
+        return labelled, csr_matrix(self.matrix[~has])
+
 
 def corpus_line(
     read: Dataset, classes: Sequence[str], without_label: str = "", noun: str = "classes"
@@ -123,85 +142,191 @@ def no_labels(docs: Sequence[str]) -> str:
     return f"{docs[0]}: no document has a label; give {where}"
 
 
-def read_text(
+def read(
     docs: Sequence[str],
     labels: str | None,
-    text: TextFeatures,
+    text: TextFeatures | None,
     holdout: HoldoutOptions,
     seed: int,
     keep_unlabelled: bool = False,
     advice: str = "give LABEL<TAB>TEXT",
+    *,
+    unlabelled: Sequence[str] = (),
+    trained: Predictor | None = None,
 ) -> Dataset:
-    """Read text once; features are those of the documents that are not held out.
+    """Read documents once, of text or of vectors.
 
-    Documents without a label are left out unless `keep_unlabelled`; none of them is held out.
-    Tokens are held out by sentences. A held-out file is read here too, so that no training is in
-    vain where it cannot be.
-    `advice` ends the error where no document has a label.
+    Parameters
+    ----------
+    docs : sequence of str
+        Files, folders or ``-``; or files of vectors.
+    labels : str or None
+        Labels of the rows of an .npz file.
+    text : TextFeatures or None
+        Chooses its columns by the documents that are not held out. None: the documents are vectors.
+    holdout : HoldoutOptions
+        A share of the labelled documents, by sentence where tokens are classified, or a file. The
+        file is read here too, so that no training is in vain if it cannot be read.
+    seed : int
+        Of the choice of held-out documents.
+    keep_unlabelled : bool
+        Keep documents without a label, with an empty tuple.
+    advice : str
+        The end of the error if no document has a label.
+    unlabelled : sequence of str
+        Files of further documents, whose labels are ignored.
+    trained : Predictor, optional
+        A model whose features, those of `text` included, are not changed.
     """
+    if text is None:
+        return _read_rows(docs, labels, holdout, seed, keep_unlabelled, unlabelled, trained)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
     held: list[Document] = []
     kept: Labels = []
     is_first: list[bool] = []
-    unlabelled = 0
+    found, without = Doubts(docs[0]), 0
 
-    def texts(documents: Iterable[Document]) -> Iterator[bytes]:
-        nonlocal unlabelled
+    def texts() -> Iterator[bytes]:
+        nonlocal without
         is_held = False
-        for document in documents:
+        for document in text.read(docs, text.options.strict):
             if not document.labels:
-                unlabelled += 1
+                without += 1
                 if not keep_unlabelled:
                     continue
-            elif document.is_first:
-                is_held = share is not None and random.random() < share
-            if document.labels and is_held:
-                held.append(document)
-                continue
+            else:
+                found.add(document)
+                if document.is_first:
+                    is_held = share is not None and random.random() < share
+                if is_held:
+                    held.append(document)
+                    continue
             kept.append(document.labels)
             is_first.append(document.is_first)
             yield document.text
         if not kept and not held and not keep_unlabelled:
-            raise CorpusError(f"{docs[0]}: {text.without_labels(advice)}")
+            raise CorpusError(f"{docs[0]}: {text.without_labels(found.advice(advice))}")
+        for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
+            kept.append(())
+            is_first.append(document.is_first)
+            yield document.text
 
-    matrix = text.fit_transform(texts(text.read(docs, text.options.strict)))
+    matrix = text.fit_transform(texts()) if trained is None else text.transform(texts())
+    found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [document for document in text.read([holdout.file]) if document.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
-    return Dataset(matrix, kept, unlabelled, held_matrix, held_labels, is_first)
+    return Dataset(matrix, kept, without, held_matrix, held_labels, is_first)
 
 
-def read_rows(
+def _read_rows(
     docs: Sequence[str],
     labels: str | None,
     holdout: HoldoutOptions,
     seed: int,
-    keep_unlabelled: bool = False,
+    keep_unlabelled: bool,
+    unlabelled: Sequence[str],
+    trained: Predictor | None,
 ) -> Dataset:
-    """Read vectors; see `read_text`."""
+    """Read vectors; see `read`."""
     parts: list[csr_matrix] = []
     names: Labels = []
+    columns = None if trained is None else trained.record.get(COLUMNS)
     for path in docs:
-        matrix, found = read_vectors(path, labels)
+        matrix, found = read_vectors(path, labels, columns)
         parts.append(matrix)
         names += found
+    for path in unlabelled:
+        parts.append(read_vectors(path, None, columns)[0])
+        names += [()] * parts[-1].shape[0]
     matrix = join(parts)
+    if trained is not None:
+        matrix = known_columns(matrix, trained, docs[0])
     has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabelled else has & ~held
-    read = Dataset(
+    data = Dataset(
         csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
-        csr_matrix(matrix[held]), _selected(names, held), columns=columns_of(docs, parts),
+        csr_matrix(matrix[held]), _selected(names, held),
+        columns=columns_of([*docs, *unlabelled], parts),
     )  # fmt: skip
     if holdout.file is not None:
-        matrix, names = read_vectors(holdout.file, None, read.columns)
+        matrix, names = read_vectors(holdout.file, None, data.columns)
         has = np.array([bool(one) for one in names], dtype=bool)
-        read.held_matrix = csr_matrix(fitting(matrix, read.matrix.shape[1])[has])
-        read.held_labels = _selected(names, has)
-    return read
+        data.held_matrix = csr_matrix(truncate_columns(matrix, data.matrix.shape[1])[has])
+        data.held_labels = _selected(names, has)
+    return data
+
+
+class Doubts:
+    """Signs that labelled text is not what it should be, of which `warn` warns.
+
+    Parameters
+    ----------
+    path : str
+        The first file, for messages.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._classes = path, Counter[str]()
+        self._documents = self._markup = self._label_bytes = self._text_bytes = 0
+        self._first: tuple[str, ...] = ()
+
+    def add(self, document: Document) -> None:
+        """Add a document with labels."""
+        self._first = self._first if self._documents else document.labels
+        self._documents += 1
+        self._classes.update(document.labels)
+        self._label_bytes += sum(map(len, document.labels))
+        self._text_bytes += len(document.text)
+        self._markup += _MARKUP.search(document.text, 0, _LOOK_BYTES) is not None
+
+    def advice(self, given: str) -> str:
+        """Return what to do about files without labels."""
+        suffix = PurePath(self._path).suffix.lower()
+        if suffix in (".csv", ".json", ".jsonl"):
+            return f"{suffix} files are not read; convert it to lines of LABEL<TAB>TEXT"
+        return given
+
+    def warn(self, is_by_token: bool) -> None:
+        """Warn of signs in the documents; tokens have tags of a closed set, and are not looked at.
+
+        Signs are a first line that is a header, a class for nearly every document, labels that are
+        longer than the texts, and markup.
+        """
+        if is_by_token or self._documents < MIN_DOUBTED:
+            return
+        first = self._first[0]
+        if first.strip().lower() in _HEADERS and self._classes[first] == 1:
+            warn(
+                f"{self._path}: the first line has the label {first!r}, which is a class now; if "
+                "it is a header, remove it (tail -n +2)"
+            )
+        is_longer = self._label_bytes > self._text_bytes
+        if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
+            why = "and labels are longer than texts: " if is_longer else ""
+            remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
+            warn(
+                f"{self._path}: {self._documents:,} documents of {len(self._classes):,} classes "
+                f"{why or 'are nearly a class each: '}a line must be LABEL<TAB>TEXT; {remedy}"
+            )
+        if self._markup > SHARE_OF_MARKUP * self._documents:
+            warn(
+                f"{self._path}: {self._markup:,} texts have markup such as <br> or &amp;, whose "
+                "names become features; remove it first"
+            )
+
+
+MIN_DOUBTED = 20  # documents
+SHARE_OF_CLASSES, SHARE_OF_MARKUP = 0.5, 0.1
+_LOOK_BYTES = 4096  # of a text
+_MARKUP = re.compile(rb"</?[a-zA-Z][^<>]{0,80}>|&(?:amp|lt|gt|quot|nbsp|#\d+);")
+_HEADERS = frozenset(
+    ("label", "labels", "class", "category", "categories", "target", "y", "tag", "tags", "topic")
+)
 
 
 def check_held_out(options: HoldoutOptions, read: Dataset) -> None:
@@ -220,11 +345,23 @@ def pieces(
                 f"{docs[0]}: contains vectors, but the model classifies text; give text"
             )
         for path in docs:
-            yield read_vectors(path, labels, model.record.get(COLUMNS))
+            matrix, names = read_vectors(path, labels, model.record.get(COLUMNS))
+            yield known_columns(matrix, model, path), names
         return
     documents = model.text.read(docs) if model.text is not None else read_documents(docs)
     while some := list(itertools.islice(documents, size)):
         yield model.rows([document.text for document in some]), [d.labels for d in some]
+
+
+def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:
+    """Return vectors of the columns that a model has, and warn of others that `path` has."""
+    unknown = int((matrix.indices >= model.features).sum())
+    if unknown:
+        warn(
+            f"{path}: {unknown:,} of {matrix.nnz:,} values are ignored: their columns are not "
+            f"among the {model.features:,} that the model was trained on"
+        )
+    return truncate_columns(matrix, model.features)
 
 
 def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:

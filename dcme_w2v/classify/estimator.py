@@ -25,6 +25,7 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
+    check_all_labelled,
     check_features,
     check_fitted,
     check_training,
@@ -133,6 +134,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             Its attribute `partial` is this classifier with the weights so far.
         """
         matrix, labels = check_training(self, X, y, reset=True)
+        check_all_labelled(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()

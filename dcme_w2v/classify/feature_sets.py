@@ -1,7 +1,4 @@
-"""The same texts under several settings of their features, counted once for each `--ngrams`.
-
-Called by `dcme_w2v.classify.pipeline` for ``--tune``.
-"""
+"""The same texts under several settings of their features, counted once for each `--ngrams`."""
 
 from __future__ import annotations
 

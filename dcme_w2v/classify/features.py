@@ -1,7 +1,6 @@
 """Text as sparse vectors: weighted counts of words and n-grams, or feature hashing.
 
-Texts are bytes of UTF-8. Columns are in descending order of frequency. Called by
-`dcme_w2v.classify.model` and `dcme_w2v.classify.dataset`.
+Texts are bytes of UTF-8. Columns are in descending order of frequency.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import read_sentences, token_documents
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.sparse_rows import unit_rows
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096
@@ -260,17 +260,6 @@ class TextFeatures:
         data = (data * self.idf[counts.indices]).astype(np.float32)
         rows = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
         return unit_rows(rows) if self.options.norm == "l2" else rows
-
-
-def unit_rows(matrix: csr_matrix) -> csr_matrix:
-    """Return rows scaled to unit length; rows of zeros are unchanged."""
-    squares = np.add.reduceat(
-        np.append(np.square(matrix.data, dtype=np.float64), 0.0), matrix.indptr[:-1]
-    )
-    sizes = np.diff(matrix.indptr)
-    lengths = np.where((sizes > 0) & (squares > 0), np.sqrt(np.abs(squares)), 1)
-    data = (matrix.data / np.repeat(lengths, sizes)).astype(np.float32)
-    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _counts_of_lists(

@@ -1,7 +1,4 @@
-"""Training of a linear classifier: epochs, held-out measures, early stopping, best weights.
-
-Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline`.
-"""
+"""Training of a linear classifier: epochs, held-out measures, early stopping, best weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Measures of a classifier over batches of documents: of one label, of multilabel, of clusters.
-
-Called by `dcme_w2v.classify.fit` and `dcme_w2v.classify.pipeline`.
-"""
+"""Measures of a classifier over batches of documents: of one label, of multilabel, of clusters."""
 
 from __future__ import annotations
 
@@ -129,7 +126,10 @@ class Measures:
             "unknown_label_documents": self._unknown,
         }
         for name, total in sums.items():
-            found[name] = total / (max(1.0, known) if name in over_known else documents)
+            if name not in over_known:
+                found[name] = total / documents
+            elif known:  # not defined without a known label
+                found[name] = total / known
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:

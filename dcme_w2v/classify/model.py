@@ -1,7 +1,4 @@
-"""A trained classifier: features, classes and weights, in memory and as a folder.
-
-Called by `dcme_w2v.classify.estimator`, `dcme_w2v.classify.pipeline` and the commands.
-"""
+"""A trained classifier: features, classes and weights, in memory and as a folder."""
 
 from __future__ import annotations
 
@@ -28,6 +25,7 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
+from dcme_w2v.numeric.sparse_rows import truncate_columns
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
@@ -52,6 +50,10 @@ class Predictor(Protocol):
     @property
     def text(self) -> TextFeatures | None:
         """The features of text; None for a classifier of vectors."""
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the rows that the model takes."""
 
     @property
     def multilabel(self) -> bool:
@@ -129,15 +131,20 @@ class Classifier:
     record: dict[str, Any] = field(default_factory=dict)
     counts: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
+    @property
+    def features(self) -> int:
+        """Number of columns of the rows that the model takes."""
+        return self.weights.features
+
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
         if self.text is None:
             raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
         return self.text.transform(texts)
 
-    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+    def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
-        return fitting(matrix, self.weights.features)
+        return truncate_columns(matrix, self.features)
 
     def log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
@@ -146,7 +153,7 @@ class Classifier:
 
         Each batch is an ndarray of float64, shape (documents, classes).
         """
-        documents = core_documents(self.as_trained(matrix))
+        documents = core_documents(self.align_features(matrix))
         step = documents_at_once(len(self.classes))
         for begin in range(0, matrix.shape[0], step):
             end = min(begin + step, matrix.shape[0])
@@ -158,7 +165,7 @@ class Classifier:
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
-        documents = core_documents(self.as_trained(matrix))
+        documents = core_documents(self.align_features(matrix))
         return most_probable(self.weights, documents, count, threads or default_threads())
 
     def best_classes(
@@ -171,7 +178,7 @@ class Classifier:
         `dcme_w2v.classify.best.BestClasses`, which is for documents that come in parts.
         """
         search, threads = BestClasses(self.weights), threads or default_threads()
-        return search.find(self.as_trained(matrix), count, threads)
+        return search.find(self.align_features(matrix), count, threads)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.
@@ -250,11 +257,6 @@ def counts_of(matrix: csr_matrix) -> NDArray[np.int64]:
     """Return how many rows have each column, and then how many rows there are."""
     found = np.bincount(matrix.indices, minlength=matrix.shape[1])
     return np.append(found, matrix.shape[0]).astype(np.int64)
-
-
-def fitting(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return rows without the columns that a model has no weights for."""
-    return matrix if matrix.shape[1] <= columns else csr_matrix(matrix[:, :columns])
 
 
 def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:

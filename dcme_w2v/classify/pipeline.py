@@ -27,12 +27,11 @@ from dcme_w2v.classify.dataset import (
     no_labels,
     numbers_of,
     pieces,
-    read_rows,
-    read_text,
 )
+from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
+from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining, measure
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
 from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of
 from dcme_w2v.classify.options import (
@@ -59,6 +58,8 @@ from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import interruptible
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
+# figures of held-out documents that are shown
+MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 THRESHOLD_DOCUMENTS = 5000  # used to choose the threshold for several labels
 
 
@@ -190,8 +191,10 @@ def train(
                 model.record["rate"] = choice.record
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, holdout)
-            if task.multilabel and holdout is not None:
-                model.threshold = _threshold(model, holdout)
+            if holdout is not None:
+                if task.multilabel:
+                    model.threshold = _threshold(model, holdout)
+                reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
@@ -290,9 +293,7 @@ def _read_documents(
             text = TextFeatures(features)
         else:
             text = KeptText(FeatureSets.widest(features, job.fixed))
-        read = read_text(job.docs, job.labels, text, job.holdout, options.seed)
-    else:
-        read = read_rows(job.docs, job.labels, job.holdout, options.seed)
+    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
     check_held_out(job.holdout, read)
@@ -388,6 +389,11 @@ def test(
     result = measures.result() if measures is not None else {"documents": 0}
     if not result["documents"]:
         raise CorpusError(no_labels(docs))
+    if "log_likelihood" not in result:
+        raise CorpusError(
+            f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
+            "documents with its labels"
+        )
     return {**result, "unlabelled_documents": unlabelled}
 
 
@@ -448,7 +454,7 @@ def predict_labels(
         return
     count, search = min(count, len(model.classes)), BestClasses(model.weights)
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        rows = model.as_trained(matrix)
+        rows = model.align_features(matrix)
         for row in search.find(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]
 
@@ -466,6 +472,15 @@ def _objective_line(options: ClassifyOptions, classes: int) -> str:
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"
+
+
+def _held_out_line(model: Classifier, data: Labelled) -> str:
+    measures = Measures(len(model.classes), model.multilabel, model.threshold)
+    found = measure(model.weights, data, measures, default_threads())
+    shown = ", ".join(
+        f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
+    )
+    return f"held-out: {shown} ({len(data.labels):,} documents)"
 
 
 def _threshold(model: Classifier, data: Labelled) -> float:

@@ -1,7 +1,4 @@
-"""The default learning rate, looked at on a held-out tenth of the documents.
-
-Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline` before training.
-"""
+"""The default learning rate, looked at on a held-out tenth of the documents."""
 
 from __future__ import annotations
 

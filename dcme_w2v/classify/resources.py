@@ -1,7 +1,4 @@
-"""What memory and disk space training a classifier takes, and whether it is there.
-
-Called by `dcme_w2v.classify.pipeline` before training.
-"""
+"""What memory and disk space training a classifier takes, and whether it is there."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 A classifier gives each token the probabilities of its tags; which tag follows which is counted in
 the labelled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
-log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967). Called by
-`dcme_w2v.classify.pipeline`.
+log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967).
 """
 
 from __future__ import annotations

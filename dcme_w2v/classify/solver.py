@@ -1,7 +1,4 @@
-"""Exact softmax by L-BFGS, the reference for the other objectives.
-
-Called by `dcme_w2v.classify.fit`.
-"""
+"""Exact softmax by L-BFGS, the reference for the other objectives."""
 
 from __future__ import annotations
 

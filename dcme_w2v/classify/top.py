@@ -1,7 +1,4 @@
-"""The most probable classes of documents, exactly, with few passes over the scores of all classes.
-
-Called by `dcme_w2v.classify.estimator` and `dcme_w2v.classify.model`.
-"""
+"""The most probable classes of documents, exactly, with few passes over all scores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A training run of a linear classifier, and its weights.
 
 The core may use another order of classes (`dcme_w2v.classify.class_order`); arguments and results
-here are in the order of the caller. Called by `dcme_w2v.classify.fit`.
+here are in the order of the caller.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Successive halving (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016) in three stages:
 loss and learning rate, features, epochs and L2 regularisation. A trial has one thread and several
-run at a time, so that the choice does not depend on the number of threads. Called by
-`dcme_w2v.classify.estimator` and `dcme_w2v.classify.pipeline`.
+run at a time, so that the choice does not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Several linear models that vote: the mean of their probabilities.
 
-Mann et al. (2009) count votes, or average probabilities, which is better with few shards. Called by
-`dcme_w2v.cluster.classes` and `dcme_w2v.classify.weight_files`.
+Mann et al. (2009) count votes, or average probabilities, which is better with few shards.
 """
 
 from __future__ import annotations

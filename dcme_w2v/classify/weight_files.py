@@ -1,7 +1,7 @@
 """The weights of a classifier as arrays of a model's folder: dense, sparse, or of low rank.
 
 Tables are written and read some rows at a time, so that with many classes there is no second table
-in memory. Called by `dcme_w2v.classify.model`.
+in memory.
 """
 
 from __future__ import annotations

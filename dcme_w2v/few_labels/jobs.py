@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.dataset import are_vectors, pieces
+from dcme_w2v.classify.dataset import Dataset, are_vectors, pieces
+from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, Predictor, fitting, load_classifier
+from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
@@ -36,7 +37,9 @@ from dcme_w2v.few_labels.statistics import Statistics, check_values
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.sparse_io import Labels, columns_of, join, read_vectors, writing_rows
+from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
 DOCUMENTS_AT_ONCE = 4096
@@ -78,37 +81,6 @@ class FitJob:
             object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
-@dataclass
-class Dataset:
-    """Documents as read: rows of the same columns.
-
-    Attributes
-    ----------
-    text : TextFeatures or None
-    labelled : csr_matrix
-    labels : list of tuple of str
-    unlabelled : csr_matrix
-    is_first : list of bool
-        Of the labelled documents as text; see `dcme_w2v.formats.documents.Document`.
-    columns : int or None
-        Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
-    """
-
-    text: TextFeatures | None
-    labelled: csr_matrix
-    labels: Labels
-    unlabelled: csr_matrix
-    is_first: list[bool] = field(default_factory=list)
-    columns: int | None = None
-
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """Numbers of labelled documents, the same for the tokens of a sentence."""
-        if not self.is_first:
-            return np.arange(len(self.labels))
-        return np.cumsum(self.is_first) - 1
-
-
 def paths_of(job: FitJob) -> Paths:
     """Return what a fit reads and writes."""
     paths = Paths().reads("LABELLED", *job.labelled).reads("--unlabelled", *job.unlabelled)
@@ -136,10 +108,14 @@ def fit_files(
     reporter.stage("reading", None, "documents")
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
-    read = _read_text(job, text, reference) if text is not None else _read_rows(job, reference)
-    classes, numbers, rows = _numbered(job, read, reference)
-    if read.text is not None and read.text.is_by_token:
-        read.text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
+    everything = read_documents(
+        job.labelled, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabelled,
+        trained=reference,
+    )  # fmt: skip
+    read, unlabelled = everything.by_label()
+    classes, numbers, rows = _numbered(job, read, text, reference)
+    if text is not None and text.is_by_token:
+        text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
     if job.resume_statistics:
         options = dataclasses.replace(
             options, final=options.final or "tied", initial="supervised", rounds=1, choose=False
@@ -149,17 +125,17 @@ def fit_files(
     options = resolved(options, len(read.labels), len(classes))
     if job.statistics and options.choose:
         raise UsageError("--statistics: requires one initial model; give --no-choose")
-    matrix = csr_matrix(read.labelled[rows])
-    data = Data(matrix, numbers, read.unlabelled, len(classes), options, read.groups[rows])
-    reporter.message(_corpus_line(read, classes))
+    matrix = csr_matrix(read.matrix[rows])
+    data = Data(matrix, numbers, unlabelled, len(classes), options, read.groups[rows])
+    reporter.message(_corpus_line(read, unlabelled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
     if reference is None and not job.statistics:
         found = fit(data, reporter)
     else:
-        found = _fit_with(job, data, read, classes, reference, reporter)
+        found = _fit_with(job, data, text, classes, reference, reporter)
     multilabel = any(len(labels) > 1 for labels in read.labels)
-    model = FusedModel.of(found, classes, data.options, read.text, multilabel)
+    model = FusedModel.of(found, classes, data.options, text, multilabel)
     model.record |= {
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabelled),
@@ -173,7 +149,7 @@ def fit_files(
 def _fit_with(
     job: FitJob,
     data: Data,
-    read: Dataset,
+    text: TextFeatures | None,
     classes: list[str],
     reference: Predictor | None,
     reporter: Reporter,
@@ -182,7 +158,7 @@ def _fit_with(
     model = hash_of_model(job.reference) if job.reference else "fitted"
     binary = "binary" if data.options.impact == "paper" else "values"
     columns = data.labelled.matrix.shape[1]
-    identity = Identity(hash_of_features(read.text, columns), tuple(classes), model, binary)
+    identity = Identity(hash_of_features(text, columns), tuple(classes), model, binary)
     parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
     if reference is not None:
         reporter.message(
@@ -233,58 +209,13 @@ def _features(
     return TextFeatures(features)
 
 
-def _read_text(job: FitJob, text: TextFeatures, reference: Predictor | None) -> Dataset:
-    """Read text once; features are those of all documents."""
-    if job.labels is not None:
-        raise UsageError(f"--labels={job.labels}: is for .npz; text has its labels in it")
-    labels: Labels = []
-    is_labelled: list[bool] = []
-    is_first: list[bool] = []
-
-    def texts() -> Iterator[bytes]:
-        for document in text.read(job.labelled):
-            is_labelled.append(bool(document.labels))
-            if document.labels:
-                labels.append(document.labels)
-                is_first.append(document.is_first)
-            yield document.text
-        for path in job.unlabelled:
-            for document in text.read([path]):
-                is_labelled.append(False)
-                yield document.text
-
-    matrix = text.fit_transform(texts()) if reference is None else text.transform(texts())
-    chosen = np.array(is_labelled, dtype=np.bool_)
-    parts = csr_matrix(matrix[chosen]), labels, csr_matrix(matrix[~chosen])
-    return Dataset(text, *parts, is_first)
-
-
-def _read_rows(job: FitJob, reference: Predictor | None) -> Dataset:
-    """Read vectors; rows of .npz files have to be of the same length."""
-    parts: list[csr_matrix] = []
-    labels: Labels = []
-    of_reference = None if reference is None else reference.record.get(COLUMNS)
-    for paths, given in ((job.labelled, job.labels), (job.unlabelled, None)):
-        for path in paths:
-            matrix, names = read_vectors(path, given, of_reference)
-            parts.append(matrix)
-            labels += names if paths is job.labelled else [()] * matrix.shape[0]
-    columns = columns_of([*job.labelled, *job.unlabelled], parts)
-    matrix = join(parts)
-    if reference is not None:
-        matrix = fitting(matrix, reference.weights.features)  # type: ignore[attr-defined]
-    has = np.array([bool(one) for one in labels], dtype=np.bool_)
-    kept = [one for one in labels if one]
-    return Dataset(None, csr_matrix(matrix[has]), kept, csr_matrix(matrix[~has]), columns=columns)
-
-
 def _numbered(
-    job: FitJob, read: Dataset, reference: Predictor | None
+    job: FitJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labelled[0]
     if not read.labels:
-        missing = (read.text or TextFeatures(FeatureOptions())).without_labels()
+        missing = (text or TextFeatures(FeatureOptions())).without_labels()
         raise CorpusError(f"{shown}: {missing}")
     names = sorted({name for one in read.labels for name in one})
     classes = reference.classes if reference is not None else names
@@ -302,15 +233,16 @@ def _numbered(
     return list(classes), numbers, groups
 
 
-def _corpus_line(read: Dataset, classes: Sequence[str]) -> str:
-    others = read.unlabelled.shape[0]
-    empty = int((np.diff(read.unlabelled.indptr) == 0).sum())
+def _corpus_line(
+    read: Dataset, unlabelled: csr_matrix, text: TextFeatures | None, classes: Sequence[str]
+) -> str:
+    others, empty = unlabelled.shape[0], int((np.diff(unlabelled.indptr) == 0).sum())
     line = (
         f"{len(read.labels):,} labelled documents of {len(classes):,} classes, {others:,} "
-        f"unlabelled, {read.labelled.shape[1]:,} features"
+        f"unlabelled, {read.matrix.shape[1]:,} features"
     )
-    if read.text is not None and read.text.buckets is not None:
-        line += f" (of {read.text.width:,} hash values)"
+    if text is not None and text.buckets is not None:
+        line += f" (of {text.width:,} hash values)"
     if empty:
         line += f"; {empty:,} unlabelled documents ({empty / others:.1%}) have no known feature"
     return line
@@ -330,12 +262,12 @@ def statistics_of_files(
     """
     reporter = reporter or Quiet()
     loaded = load_classifier(model)
-    columns = _columns_of(loaded)
+    columns = loaded.features
     threads = threads or default_threads()
     sums = Statistics.zeros(columns, len(loaded.classes))
     reporter.stage("counting", None, "documents")
     for matrix, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
-        rows = _wide(matrix, columns)
+        rows = fit_columns(matrix, columns)
         check_values(rows)
         found = list(loaded.log_probabilities(rows, threads))
         if found:
@@ -366,15 +298,3 @@ def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, A
             entries += part.nnz
             zero_rows += int((np.diff(part.indptr) == 0).sum())
     return {"rows": rows, "zero_rows": zero_rows, "entries": entries}
-
-
-def _columns_of(model: Predictor) -> int:
-    if model.text is not None:
-        return model.text.columns
-    return int(model.weights.features)  # type: ignore[attr-defined]
-
-
-def _wide(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return rows of so many columns."""
-    rows = fitting(matrix, columns)
-    return csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.model import Classifier, described, fitting, offset_of, store_text, text_of
+from dcme_w2v.classify.model import Classifier, described, offset_of, store_text, text_of
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
@@ -24,6 +24,7 @@ from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.numeric.sparse_rows import fit_columns
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
@@ -70,9 +71,9 @@ class FusedModel(Classifier):
             tied=found.tied, base=found.base, binary=found.binary,
         )  # fmt: skip
 
-    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+    def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
-        return super().as_trained(ones(matrix) if self.predicts_binary else matrix)
+        return super().align_features(ones(matrix) if self.predicts_binary else matrix)
 
     @property
     def predicts_binary(self) -> bool:
@@ -83,10 +84,7 @@ class FusedModel(Classifier):
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
-        rows = fitting(matrix, self.weights.features)
-        if rows.shape[1] < self.weights.features:
-            shape = (rows.shape[0], self.weights.features)
-            rows = csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
+        rows = fit_columns(matrix, self.features)
         found = csr_matrix((ones(rows) if self.binary else rows) @ self.evidence.columns())
         found.sort_indices()
         return found

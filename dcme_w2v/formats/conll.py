@@ -1,8 +1,7 @@
 """Sentences of tokens with tags, in CoNLL's columns, and the features of each token.
 
 A line is a token, columns, and its tag, separated by tabs or spaces; an empty line ends a sentence.
-Lines that begin with ``-DOCSTART-`` are skipped. A line of one column has no tag. Called by
-`dcme_w2v.classify.features`.
+Lines that begin with ``-DOCSTART-`` are skipped. A line of one column has no tag.
 """
 
 from __future__ import annotations

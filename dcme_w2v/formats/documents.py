@@ -1,7 +1,7 @@
 """Documents, one per line, with or without labels, from any source that a corpus can have.
 
 A line is ``label<TAB>text`` (labels joined by ``|``), fastText's ``__label__x text``, or text
-alone. Called by `dcme_w2v.scdv` and `dcme_w2v.classify`.
+alone.
 """
 
 from __future__ import annotations

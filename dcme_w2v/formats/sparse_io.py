@@ -25,7 +25,7 @@ from dcme_w2v._core.documents import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
 from dcme_w2v.files.compress import uncompressed_name
-from dcme_w2v.files.opening import open_regular, read_lines, read_whole
+from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
@@ -209,19 +209,19 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
     FormatError
         There are not as many lines as `rows`, or a line is not UTF-8 text.
     """
-    text = read_whole(path)
-    lines = text.removesuffix(b"\n").split(b"\n") if text else []
-    if rows is not None and len(lines) != rows:
-        raise FormatError(f"{path}: has {len(lines)} lines for {rows} rows; give one line per row")
-    found = []
-    for number, line in enumerate(lines, 1):
+    found: Labels = []
+    for number, line in enumerate(read_lines(path), 1):
+        if rows is not None and number > rows:  # however many lines follow, they take no memory
+            raise FormatError(f"{path}: has more lines than {rows} rows; give one line per row")
         try:
             if b"\0" in line:
                 raise ValueError
-            labels = line.removesuffix(b"\r").decode()
+            labels = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except ValueError:
             raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
         found.append(tuple(label for label in labels.split("|") if label))
+    if rows is not None and len(found) != rows:
+        raise FormatError(f"{path}: has {len(found)} lines for {rows} rows; give one line per row")
     return found
 
 

@@ -22,9 +22,8 @@ from dcme_w2v.classify.dataset import (
     corpus_line,
     numbers_of,
     pieces,
-    read_rows,
-    read_text,
 )
+from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS
@@ -293,17 +292,9 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
 def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     holdout = HoldoutOptions(job.holdout)
     keep = options.unsupervised or options.unlabelled != "ignore"
-    if text is not None:
-        return read_text(
-            job.docs,
-            job.labels,
-            text,
-            holdout,
-            options.seed,
-            keep,
-            f"give LABEL<TAB>TEXT{OR_CLUSTER}",
-        )
-    return read_rows(job.docs, job.labels, holdout, options.seed, keep)
+    return read_documents(
+        job.docs, job.labels, text, holdout, options.seed, keep, f"give LABEL<TAB>TEXT{OR_CLUSTER}"
+    )
 
 
 def _fit(

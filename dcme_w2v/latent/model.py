@@ -21,7 +21,6 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import (
     THRESHOLD,
     described,
-    fitting,
     highest_weighted,
     number_of_class,
     store_text,
@@ -34,6 +33,7 @@ from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.latent.reduction import reduced
+from dcme_w2v.numeric.sparse_rows import fit_columns
 
 KIND, VERSION = "latent", 1
 LEAST_ALPHA = 1e-300  # below which a probability of a label counts as this
@@ -103,7 +103,7 @@ class LatentClassifier:
     ) -> Iterator[NDArray[np.float64]]:
         """Yield log p(z | x) for some documents at a time, shape (some documents, latent)."""
         threads = threads or default_threads()
-        matrix = _of_width(matrix, self.features)
+        matrix = fit_columns(matrix, self.features)
         for begin in range(0, matrix.shape[0], CHUNK):
             part = matrix[begin : begin + CHUNK]
             part = part if self.right is None else reduced(part, self.right)
@@ -222,13 +222,6 @@ def through_alpha(log_p: NDArray[np.float64], alpha: NDArray[np.floating]) -> ND
     inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
     found: NDArray[np.float64] = np.log(np.maximum(inner, LEAST_ALPHA)) + largest
     return found
-
-
-def _of_width(matrix: csr_matrix, columns: int) -> csr_matrix:
-    """Return rows of as many columns as the model has; further ones are left out."""
-    matrix = fitting(matrix, columns)
-    shape = (matrix.shape[0], columns)
-    return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)
 
 
 def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:

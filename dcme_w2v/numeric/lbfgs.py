@@ -1,6 +1,6 @@
 """L-BFGS: minimises a smooth function of a vector from its values and gradients.
 
-The only use of scipy's L-BFGS in this package; called by every solver.
+The only use of scipy's L-BFGS in this package.
 """
 
 from __future__ import annotations

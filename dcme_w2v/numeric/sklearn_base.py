@@ -1,8 +1,7 @@
 """scikit-learn's conventions for estimators, with or without scikit-learn (1.6 or later).
 
 `BaseEstimator` and the mixins are scikit-learn's if it is installed, otherwise small replacements.
-`parameters` derives an estimator's constructor from the dataclass that declares its options. Called
-by `dcme_w2v.classify.estimator` and `dcme_w2v.scdv.estimator`.
+`parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import declaration_of, types_of
-from dcme_w2v.errors import UsageError, in_python_terms
+from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.numeric.sparse_check import check_rows
 
 try:
@@ -78,6 +77,7 @@ except ImportError:
 
 __all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
 __all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
+__all__ += ["check_all_labelled", "is_unlabelled"]
 
 C = TypeVar("C", bound=type)
 
@@ -153,9 +153,30 @@ def options_of(estimator: Any, **more: Any) -> Any:
     return options(**values, **more)
 
 
+# Parameters of scikit-learn's estimators, and those that replace them here.
+_REPLACED = {
+    "C": "l2 (1 / (C * rows))",
+    "alpha": "l2",
+    "penalty": "l2",
+    "max_iter": "epochs",
+    "n_iter": "epochs",
+    "n_jobs": "threads",
+    "n_components": "latent",
+    "n_clusters": "latent",
+    "tol": "tolerance",
+    "eta0": "lr",
+    "learning_rate": "lr",
+    "fit_intercept": "bias",
+    "multi_class": "loss",
+}
+
+
 def _hint(given: Mapping[str, Any], known: list[str]) -> str:
     for name in given:
         if name not in known:
+            replaced = _REPLACED.get(name, "")
+            if replaced.partition(" ")[0] in known:
+                return f"; use {replaced}"
             near = difflib.get_close_matches(name, known, 1) or ["random_state"] * (name == "seed")
             return f"; did you mean {near[0]}?" if near else ""
     return ""
@@ -221,6 +242,51 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     if rows.shape[0] != len(labels):
         raise UsageError(f"{rows.shape[0]} rows and {len(labels)} labels; give one label a row")
     return rows, labels
+
+
+def is_unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows have the mark of rows without a label, shape (rows,).
+
+    The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
+    names. A label "-1" among numbers as text is a label.
+    """
+    if labels.dtype.kind in "iu":
+        return np.asarray(labels == -1)
+    if labels.dtype.kind == "f":
+        return np.asarray((labels == -1) | np.isnan(labels))
+    found = np.array([one is None or one != one or one == -1 for one in labels], dtype=bool)
+    text = np.array([str(one) == "-1" for one in labels], dtype=bool)
+    if not all(_is_number(one) for one in set(labels[~(found | text)].tolist())):
+        found |= text
+    return found
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        float(label)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def check_all_labelled(labels: NDArray[Any]) -> None:
+    """Warn of rows that look unlabelled to an estimator that learns from labelled rows only.
+
+    Raises
+    ------
+    UsageError
+        The mark cannot be a class: None, or -1 among names.
+    """
+    marked = is_unlabelled(labels)
+    if not marked.any():
+        return
+    count = int(marked.sum())
+    remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
+    if labels.dtype.kind not in "iuf":
+        raise UsageError(f"y has {count:,} rows without a label (-1 or None); {remedy}")
+    numbers = np.unique(labels)
+    if numbers[0] == -1 and numbers[-1] > 1:  # -1, 0, 1 are classes
+        warn(f"y has -1 in {count:,} rows, which is a class here; if it means no label, {remedy}")
 
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:

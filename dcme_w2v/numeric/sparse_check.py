@@ -1,7 +1,4 @@
-"""Validation of every sparse matrix, from a file or from a caller.
-
-Called by `dcme_w2v.formats.sparse_io`, `dcme_w2v.formats.model_folder` and the estimators.
-"""
+"""Validation of every sparse matrix, from a file or from a caller."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from dcme_w2v.classify.model import (
     COLUMNS,
     Classifier,
     described,
-    fitting,
     restore_tag_pairs,
     store_tag_pairs,
 )
@@ -34,6 +33,8 @@ from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
 from dcme_w2v.numeric.levels import fit_levels
+from dcme_w2v.numeric.sparse_check import MAX_COLUMNS
+from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.small_models import compact
 from dcme_w2v.small_models.compact import Steps
 
@@ -114,7 +115,7 @@ def squares_of(model: Classifier, matrix: csr_matrix | None = None) -> NDArray[n
     """
     count = model.weights.features
     if matrix is not None:
-        rows = fitting(ones(matrix) if _is_binary(model) else matrix, count)
+        rows = truncate_columns(ones(matrix) if _is_binary(model) else matrix, count)
         sums: NDArray[np.float64] = np.bincount(
             rows.indices, np.square(rows.data, dtype=np.float64), count
         ).astype(np.float64)
@@ -155,11 +156,16 @@ class ShrunkModel(Classifier):
     columns: NDArray[np.int64] | None = None
     binary: bool = False
 
-    def as_trained(self, matrix: csr_matrix) -> csr_matrix:
+    @property
+    def features(self) -> int:
+        """Number of columns of the rows that the model takes: any, where it chooses from them."""
+        return self.weights.features if self.columns is None else MAX_COLUMNS
+
+    def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
-        return super().as_trained(ones(matrix) if self.binary else matrix)
+        return super().align_features(ones(matrix) if self.binary else matrix)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, and their weights."""
