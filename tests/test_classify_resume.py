@@ -199,7 +199,7 @@ def test_a_checkpoint_of_another_format_is_one_line_of_error(tmp_path, docs, cap
     record.write_text(json.dumps(old))
     assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
     err = capsys.readouterr().err
-    assert "has format 1 and this version reads 2" in err and "0.0.9" in err
+    assert "has format 1 and this version reads 3" in err and "0.0.9" in err
     assert err.count("\n") == 1
 
 

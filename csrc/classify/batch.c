@@ -13,48 +13,30 @@ int64_t dcme_widest(const dcme_sparse_rows *documents) {
     return widest + 1;
 }
 
-dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
-                            int64_t widest) {
+void dcme_batch_open(dcme_batch *batch, dcme_arena *arena, const dcme_linear *model, int64_t size,
+                     int64_t widest) {
     batch->model = model;
     batch->size = size;
-    batch->starts = dcme_allocate_zeros(size + 1, sizeof *batch->starts);
-    batch->features = dcme_allocate(size * widest, sizeof *batch->features);
-    batch->values = dcme_allocate(size * widest, sizeof *batch->values);
-    batch->targets = dcme_allocate(size, sizeof *batch->targets);
-    batch->numbers = dcme_allocate(size, sizeof *batch->numbers);
-    batch->weights = dcme_allocate(size, sizeof *batch->weights);
-    batch->rows = dcme_allocate(widest, sizeof *batch->rows);
-    if (!batch->starts || !batch->features || !batch->values || !batch->targets ||
-        !batch->numbers || !batch->weights || !batch->rows)
-        return DCME_NO_MEMORY;
-    return DCME_OK;
+    batch->starts = dcme_take(arena, size + 1, sizeof *batch->starts);
+    batch->features = dcme_take_unset(arena, size, widest * (int64_t)sizeof *batch->features);
+    batch->values = dcme_take_unset(arena, size, widest * (int64_t)sizeof *batch->values);
+    batch->targets = dcme_take(arena, size, sizeof *batch->targets);
+    batch->numbers = dcme_take(arena, size, sizeof *batch->numbers);
+    batch->weights = dcme_take(arena, size, sizeof *batch->weights);
+    batch->rows = dcme_take(arena, widest, sizeof *batch->rows);
 }
 
-void dcme_batch_close(dcme_batch *batch) {
-    free(batch->starts), free(batch->features), free(batch->values), free(batch->targets);
-    free(batch->numbers), free(batch->weights), free(batch->rows);
-}
-
-dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, int64_t size,
-                              int64_t widest) {
+void dcme_columns_open(dcme_columns *columns, dcme_arena *arena, const dcme_linear *model,
+                       int64_t size, int64_t widest) {
     int64_t features = model->features + 1;
-    columns->feature = dcme_allocate(features, sizeof *columns->feature);
-    columns->starts = dcme_allocate(features + 1, sizeof *columns->starts);
-    columns->documents = dcme_allocate(size * widest, sizeof *columns->documents);
-    columns->values = dcme_allocate(size * widest, sizeof *columns->values);
-    columns->place = dcme_allocate(features, sizeof *columns->place);
-    columns->rows = dcme_allocate(size, sizeof *columns->rows);
-    if (!columns->feature || !columns->starts || !columns->documents || !columns->values ||
-        !columns->place || !columns->rows)
-        return DCME_NO_MEMORY;
-    for (int64_t f = 0; f < features; f++)
+    columns->feature = dcme_take(arena, features, sizeof *columns->feature);
+    columns->starts = dcme_take(arena, features + 1, sizeof *columns->starts);
+    columns->documents = dcme_take_unset(arena, size, widest * (int64_t)sizeof(int32_t));
+    columns->values = dcme_take_unset(arena, size, widest * (int64_t)sizeof *columns->values);
+    columns->place = dcme_take(arena, features, sizeof *columns->place);
+    columns->rows = dcme_take(arena, size, sizeof *columns->rows);
+    for (int64_t f = 0; columns->place && f < features; f++)
         columns->place[f] = -1;
-    return DCME_OK;
-}
-
-void dcme_columns_close(dcme_columns *columns) {
-    free(columns->feature), free(columns->starts), free(columns->documents);
-    free(columns->values), free(columns->place), free(columns->rows);
 }
 
 void dcme_batch_clear(dcme_batch *batch) { batch->count = 0; }

@@ -38,21 +38,10 @@ typedef struct {
 /* Nonzero features of the widest document, the bias included. */
 int64_t dcme_widest(const dcme_sparse_rows *documents);
 
-/* Bytes of a batch, and of the columns of one. */
-static inline int64_t dcme_batch_bytes(int64_t size, int64_t widest) {
-    return size * (widest * (int64_t)(sizeof(int32_t) + sizeof(real)) + 24);
-}
-static inline int64_t dcme_columns_bytes(int64_t features, int64_t size, int64_t widest) {
-    return features * 16 + dcme_batch_bytes(size, widest);
-}
-
-/* Both are all zeros before; close them even if this fails. */
-dcme_status dcme_batch_open(dcme_batch *batch, const dcme_linear *model, int64_t size,
-                            int64_t widest);
-void dcme_batch_close(dcme_batch *batch);
-dcme_status dcme_columns_open(dcme_columns *columns, const dcme_linear *model, int64_t size,
-                              int64_t widest);
-void dcme_columns_close(dcme_columns *columns);
+void dcme_batch_open(dcme_batch *batch, dcme_arena *arena, const dcme_linear *model, int64_t size,
+                     int64_t widest);
+void dcme_columns_open(dcme_columns *columns, dcme_arena *arena, const dcme_linear *model,
+                       int64_t size, int64_t widest);
 
 void dcme_batch_clear(dcme_batch *batch);
 /* Add instance i. */

@@ -1,6 +1,5 @@
 /* The most probable classes of documents by bounds; see class_codes.h. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "classify/batch.h"
@@ -38,26 +37,17 @@ typedef struct {
     int64_t found, scored;
 } search;
 
-static void close_search(search *s) {
-    free(s->x), free(s->rows), free(s->parts), free(s->coded), free(s->tables);
-    free(s->bounds), free(s->waiting), free(s->first), free(s->scores);
-}
-
-static dcme_status open_search(search *s, int64_t widest) {
+static void open_search(search *s, dcme_arena *arena, int64_t widest) {
     s->groups = (s->model->classes + GROUP - 1) / GROUP;
-    s->x = dcme_allocate(widest, sizeof *s->x);
-    s->rows = dcme_allocate(widest, sizeof *s->rows);
-    s->parts = dcme_allocate(widest, sizeof *s->parts);
-    s->coded = dcme_allocate(widest, sizeof *s->coded);
-    s->tables = dcme_allocate(widest, 2 * DCME_CODES);
-    s->bounds = dcme_allocate(dcme_code_stride(s->model->classes) / 8, sizeof *s->bounds);
-    s->waiting = dcme_allocate(s->groups, sizeof *s->waiting);
-    s->first = dcme_allocate(s->groups, sizeof *s->first);
-    s->scores = dcme_allocate(s->count, sizeof *s->scores);
-    return s->x && s->rows && s->parts && s->coded && s->tables && s->bounds && s->waiting &&
-                   s->first && s->scores
-               ? DCME_OK
-               : DCME_NO_MEMORY;
+    s->x = dcme_take(arena, widest, sizeof *s->x);
+    s->rows = dcme_take(arena, widest, sizeof *s->rows);
+    s->parts = dcme_take(arena, widest, sizeof *s->parts);
+    s->coded = dcme_take(arena, widest, sizeof *s->coded);
+    s->tables = dcme_take(arena, widest, 2 * DCME_CODES);
+    s->bounds = dcme_take(arena, dcme_code_stride(s->model->classes) / 8, sizeof *s->bounds);
+    s->waiting = dcme_take(arena, s->groups, sizeof *s->waiting);
+    s->first = dcme_take(arena, s->groups, sizeof *s->first);
+    s->scores = dcme_take(arena, s->count, sizeof *s->scores);
 }
 
 /* What a feature adds to a score at most, given the code of the weight. */
@@ -188,11 +178,11 @@ dcme_status dcme_best_classes(int32_t *best, int64_t count, int64_t *scored,
                               const int32_t *numbers, const dcme_sparse_rows *documents,
                               int64_t begin, int64_t end, dcme_error *error) {
     search s = {.codes = codes, .model = model, .numbers = numbers, .count = count};
-    int64_t widest = dcme_widest(documents);
-    dcme_status status = open_search(&s, widest);
-    if (status != DCME_OK)
-        dcme_no_memory(error, model->classes + widest * 64, "the bounds of a document's classes",
-                       "give shorter documents");
+    dcme_arena arena = {0};
+    open_search(&s, &arena, dcme_widest(documents));
+    dcme_status status = dcme_arena_check(
+        &arena, (dcme_purpose){"the bounds of a document's classes", "give shorter documents"},
+        error);
     for (int64_t d = begin; d < end && status == DCME_OK; d++) {
         s.best = best + (d - begin) * count;
         take_document(&s, documents, d);
@@ -208,6 +198,6 @@ dcme_status dcme_best_classes(int32_t *best, int64_t count, int64_t *scored,
                       "down, or train again with a lower --lr");
     }
     *scored = s.scored;
-    close_search(&s);
+    dcme_arena_close(&arena);
     return status;
 }

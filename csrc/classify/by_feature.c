@@ -11,10 +11,8 @@ typedef struct {
 } source;
 
 void dcme_by_feature_close(dcme_by_feature *columns) {
-    if (!columns)
-        return;
-    free(columns->first), free(columns->feature), free(columns->starts);
-    free(columns->instances), free(columns->values);
+    if (columns)
+        dcme_arena_close(&columns->arena);
     free(columns);
 }
 
@@ -60,44 +58,46 @@ static void fill_piece(dcme_by_feature *columns, const source *from, int64_t pie
     }
 }
 
-static dcme_status allocate(dcme_by_feature *columns, source *from, int64_t values) {
+static void fill(dcme_by_feature *columns, source *from, int64_t values) {
     int64_t pieces = dcme_pieces(columns->count);
-    columns->first = dcme_allocate_zeros(pieces + 1, sizeof *columns->first);
-    columns->instances = dcme_allocate(values, sizeof *columns->instances);
-    columns->values = dcme_allocate(values, sizeof *columns->values);
-    from->places = dcme_allocate(columns->features, sizeof *from->places);
-    if (!columns->first || !columns->instances || !columns->values || !from->places)
-        return DCME_NO_MEMORY;
+    dcme_arena *arena = &columns->arena;
+    columns->first = dcme_take(arena, pieces + 1, sizeof *columns->first);
+    columns->instances = dcme_take_unset(arena, values, sizeof *columns->instances);
+    columns->values = dcme_take_unset(arena, values, sizeof *columns->values);
+    if (arena->status != DCME_OK)
+        return;
     for (int64_t i = 0; i < pieces; i++)
         columns->first[i + 1] =
             columns->first[i] +
             count_values(from, columns->features, i * DCME_PIECE, piece_end(columns, i));
-    columns->feature = dcme_allocate(columns->first[pieces], sizeof *columns->feature);
-    columns->starts = dcme_allocate_zeros(columns->first[pieces] + 1, sizeof *columns->starts);
-    return columns->feature && columns->starts ? DCME_OK : DCME_NO_MEMORY;
+    columns->feature = dcme_take(arena, columns->first[pieces], sizeof *columns->feature);
+    columns->starts = dcme_take(arena, columns->first[pieces] + 1, sizeof *columns->starts);
+    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
+        fill_piece(columns, from, i);
 }
 
 dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
                                  const dcme_instances *instances, int64_t features,
                                  dcme_error *error) {
+    const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
     source from = {documents, instances->documents, NULL};
     dcme_by_feature *found = dcme_allocate_zeros(1, sizeof *found);
+    dcme_arena scratch = {0};
     int64_t values = 0;
     for (int64_t i = 0; i < instances->count; i++)
         values += documents->starts[from.numbers[i] + 1] - documents->starts[from.numbers[i]];
-    if (found) {
-        found->count = instances->count;
-        found->features = features;
-    }
-    if (!found || allocate(found, &from, values) != DCME_OK) {
+    if (!found)
+        return dcme_no_memory(error, sizeof *found, purpose.what, purpose.advice);
+    found->count = instances->count;
+    found->features = features;
+    from.places = dcme_take(&scratch, features, sizeof *from.places);
+    dcme_arena_join(&found->arena, &scratch);
+    fill(found, &from, values);
+    dcme_arena_close(&scratch);
+    dcme_status status = dcme_arena_check(&found->arena, purpose, error);
+    if (status == DCME_OK)
+        *columns = found;
+    else
         dcme_by_feature_close(found);
-        free(from.places);
-        int64_t bytes = values * (int64_t)(sizeof(uint16_t) + sizeof(real)) + features * 20;
-        return dcme_no_memory(error, bytes, "the documents by feature", "give fewer documents");
-    }
-    for (int64_t i = 0; i < dcme_pieces(found->count); i++)
-        fill_piece(found, &from, i);
-    free(from.places);
-    *columns = found;
-    return DCME_OK;
+    return status;
 }

@@ -14,6 +14,7 @@ enum { DCME_PIECE = 16384 };
 /* Piece i has the columns first[i] <= c < first[i + 1], ascending by feature; column c has the
  * values from starts[c] to starts[c + 1], ascending by instance. */
 struct dcme_by_feature {
+    dcme_arena arena;
     int64_t count;       /* instances */
     int64_t features;    /* those of the documents, without the bias */
     int64_t *first;      /* (pieces + 1) */

@@ -2,7 +2,6 @@
 #include "classify/class_clusters.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
@@ -48,52 +47,28 @@ static void start(dcme_class_clusters *clusters, int64_t k) {
     update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
 
-dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem) {
+void dcme_class_clusters_open(dcme_class_clusters *c, dcme_arena *arena,
+                              const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
     int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
-    clusters->problem = problem;
-    clusters->width = each * DCME_PAD;
-    clusters->count = (lines + each - 1) / each;
-    clusters->stride = dcme_stride(clusters->count);
-    clusters->features = problem->model->features + 1;
-    clusters->table =
-        dcme_allocate_zeros(clusters->features * 2 * clusters->stride, sizeof *clusters->table);
-    clusters->alpha = dcme_allocate_zeros(stride, sizeof *clusters->alpha);
-    clusters->entropy = dcme_allocate_zeros(clusters->stride, sizeof *clusters->entropy);
-    clusters->square = dcme_allocate_zeros(clusters->stride, sizeof *clusters->square);
-    clusters->weight = dcme_allocate_zeros(clusters->stride, sizeof *clusters->weight);
-    clusters->busy = dcme_allocate_zeros(clusters->count, sizeof *clusters->busy);
-    if (!clusters->table || !clusters->alpha || !clusters->entropy || !clusters->square ||
-        !clusters->weight || !clusters->busy)
-        return DCME_NO_MEMORY;
-    for (int64_t k = 0; k < clusters->count; k++)
-        start(clusters, k);
-    return DCME_OK;
-}
-
-void dcme_class_clusters_close(dcme_class_clusters *clusters) {
-    free(clusters->table), free(clusters->alpha), free(clusters->entropy), free(clusters->square);
-    free(clusters->weight), free(clusters->busy);
-}
-
-dcme_status dcme_class_clusters_fail(dcme_error *error, const dcme_problem *problem) {
-    int64_t clusters = dcme_stride(problem->options->class_clusters),
-            stride = problem->model->stride;
-    int64_t table = (problem->model->features + 1) * 2 * clusters;
-    /* 16 numbers a cluster; a thread has the scores and steps of as many classes as there are */
-    int64_t bytes = (table + 16 * clusters + 4 * stride + problem->widest) * (int64_t)sizeof(real);
-    return dcme_no_memory(error, bytes, "the clusters", "lower --class-clusters or --features");
-}
-
-void dcme_class_clusters_state(dcme_class_clusters *clusters, dcme_state *state) {
-    int64_t stride = clusters->stride;
-    dcme_state_add(state, clusters->table, clusters->features * 2 * stride,
-                   sizeof *clusters->table);
-    dcme_state_add(state, clusters->alpha, clusters->problem->model->stride,
-                   sizeof *clusters->alpha);
-    dcme_state_add(state, clusters->entropy, stride, sizeof *clusters->entropy);
-    dcme_state_add(state, clusters->square, stride, sizeof *clusters->square);
-    dcme_state_add(state, clusters->weight, stride, sizeof *clusters->weight);
+    c->problem = problem;
+    c->width = each * DCME_PAD;
+    c->count = (lines + each - 1) / each;
+    c->stride = dcme_stride(c->count);
+    c->features = problem->model->features + 1;
+    c->table = dcme_take(arena, c->features * 2 * c->stride, sizeof *c->table);
+    c->alpha = dcme_take(arena, stride, sizeof *c->alpha);
+    c->entropy = dcme_take(arena, c->stride, sizeof *c->entropy);
+    c->square = dcme_take(arena, c->stride, sizeof *c->square);
+    c->weight = dcme_take(arena, c->stride, sizeof *c->weight);
+    c->busy = dcme_take(arena, c->count, sizeof *c->busy);
+    dcme_save(arena, c->table, c->features * 2 * c->stride, sizeof *c->table, 0);
+    dcme_save(arena, c->alpha, stride, sizeof *c->alpha, 0);
+    dcme_save(arena, c->entropy, c->stride, sizeof *c->entropy, 0);
+    dcme_save(arena, c->square, c->stride, sizeof *c->square, 0);
+    dcme_save(arena, c->weight, c->stride, sizeof *c->weight, 0);
+    for (int64_t k = 0; arena->status == DCME_OK && k < c->count; k++)
+        start(c, k);
 }
 
 void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,

@@ -30,16 +30,9 @@ typedef struct {
     _Atomic int *busy; /* (K) a thread is at its offline update */
 } dcme_class_clusters;
 
-/* At most --clusters of them; centres start as the frequencies of their classes. `clusters` is all
- * zeros before; close it even if this fails. */
-dcme_status dcme_class_clusters_open(dcme_class_clusters *clusters, const dcme_problem *problem);
-void dcme_class_clusters_close(dcme_class_clusters *clusters);
-
-/* DCME_NO_MEMORY, with a message about the clusters or what a thread has for them. */
-dcme_status dcme_class_clusters_fail(dcme_error *error, const dcme_problem *problem);
-
-/* List what changes. */
-void dcme_class_clusters_state(dcme_class_clusters *clusters, dcme_state *state);
+/* At most --clusters of them; centres start as the frequencies of their classes. */
+void dcme_class_clusters_open(dcme_class_clusters *clusters, dcme_arena *arena,
+                              const dcme_problem *problem);
 
 /* Columns of cluster k in W, padding included, and without. */
 int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k);

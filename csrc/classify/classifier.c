@@ -20,10 +20,9 @@ struct dcme_classifier {
     dcme_output output;
     dcme_problem problem;
     const dcme_class_objective *objective;
-    void *shared;    /* the objective's part */
-    int64_t *order;  /* (instances) this epoch's */
-    double weight;   /* sum of the instances' weights */
-    worker *workers; /* (threads) */
+    void *shared;   /* the objective's part */
+    int64_t *order; /* (instances) this epoch's */
+    double weight;  /* sum of the instances' weights */
 };
 
 static const dcme_class_objective *choose(const dcme_classify_options *options,
@@ -59,8 +58,9 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     dcme_batch_clear(&w->batch);
     for (int64_t i = begin; i < end; i++)
         dcme_batch_add_instance(&w->batch, &c->documents, &c->instances, c->order[i]);
-    c->objective->seed(w->thread, dcme_stream((uint64_t)c->options.seed, (uint64_t)c->engine.epoch,
-                                              number, DCME_NOISE));
+    if (c->objective->seed)
+        c->objective->seed(w->thread, dcme_stream((uint64_t)c->options.seed,
+                                                  (uint64_t)c->engine.epoch, number, DCME_NOISE));
     c->objective->step(w->thread, &w->batch, (real)w->done->rate, &w->done->loss);
     w->done->trained += end - begin;
     return end;
@@ -89,7 +89,7 @@ static void shrink(dcme_classifier *c, int64_t epoch) {
     for (int64_t i = 0; i < count; i++)
         c->model.weights[i] *= factor;
     if (c->objective->shrink)
-        c->objective->shrink(c->shared, factor);
+        c->objective->shrink(&c->problem, c->shared, factor);
 }
 
 static void end_epoch(void *job, int64_t epoch) {
@@ -100,52 +100,45 @@ static void end_epoch(void *job, int64_t epoch) {
         shrink(c, epoch);
 }
 
-static void list_classifier_state(void *job, dcme_state *state) {
-    dcme_classifier *c = job;
-    if (c->objective->shared_state)
-        c->objective->shared_state(c->shared, state);
-}
-
-static void list_worker_state(void *argument, dcme_state *state) {
-    worker *w = argument;
-    if (w->classifier->objective->thread_state)
-        w->classifier->objective->thread_state(w->thread, state);
-}
-
 static const dcme_work WORK = {
     .take = take_batch,
     .step = learn_batch,
     .begin = shuffle,
     .end = end_epoch,
-    .job_state = list_classifier_state,
-    .worker_state = list_worker_state,
 };
 
-static dcme_status open_worker(dcme_classifier *c, int32_t i, dcme_error *error) {
-    worker *w = &c->workers[i];
-    int64_t size = c->options.batch, widest = c->problem.widest;
+static dcme_status open_worker(dcme_classifier *c, worker *w, dcme_thread *thread,
+                               dcme_error *error) {
+    const dcme_purpose documents = {"the documents of a batch", "lower --batch"};
+    const dcme_class_objective *objective = c->objective;
     w->classifier = c;
-    w->done = &c->engine.threads[i].done;
-    c->engine.threads[i].worker = w;
-    if (dcme_batch_open(&w->batch, &c->model, size, widest) != DCME_OK)
-        return dcme_no_memory(error, dcme_batch_bytes(size, widest), "the documents of a batch",
-                              "lower --batch");
-    return c->objective->thread_open(&w->thread, c->shared, error);
+    w->done = &thread->done;
+    thread->worker = w;
+    dcme_batch_open(&w->batch, &thread->arena, &c->model, c->options.batch, c->problem.widest);
+    w->thread = dcme_take(&thread->arena, 1, objective->thread_size);
+    dcme_status status = dcme_arena_check(&thread->arena, documents, error);
+    if (status == DCME_OK) {
+        objective->thread_open(w->thread, &thread->arena, &c->problem, c->shared);
+        status = dcme_arena_check(&thread->arena, objective->own, error);
+    }
+    return status;
 }
 
-static dcme_status open_workers(dcme_classifier *c, dcme_error *error) {
-    int32_t threads = c->options.threads;
-    c->order = dcme_allocate(c->instances.count, sizeof *c->order);
-    if (!c->order)
-        return dcme_no_memory(error, c->instances.count * (int64_t)sizeof *c->order,
-                              "the order of the documents", "give fewer documents");
-    c->workers = dcme_allocate_zeros(threads, sizeof *c->workers);
-    if (!c->workers)
-        return dcme_no_memory(error, threads * (int64_t)sizeof *c->workers, "the threads",
-                              "lower --threads");
+static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
+    const dcme_purpose order = {"the order of the documents", "give fewer documents"};
+    dcme_arena *arena = &c->engine.arena;
     dcme_status status = dcme_engine_open(&c->engine, error);
-    for (int32_t i = 0; status == DCME_OK && i < threads; i++)
-        status = open_worker(c, i, error);
+    c->order = dcme_take(arena, c->instances.count, sizeof *c->order);
+    worker *workers = dcme_take(arena, c->options.threads, sizeof *workers);
+    c->shared = dcme_take(arena, 1, c->objective->shared_size);
+    if (status == DCME_OK)
+        status = dcme_arena_check(arena, order, error);
+    if (status == DCME_OK && c->objective->open) {
+        c->objective->open(c->shared, arena, &c->problem);
+        status = dcme_arena_check(arena, c->objective->whole, error);
+    }
+    for (int32_t i = 0; status == DCME_OK && i < c->options.threads; i++)
+        status = open_worker(c, &workers[i], &c->engine.threads[i], error);
     return status;
 }
 
@@ -171,6 +164,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
         .job = c,
         .thread_count = options->threads,
         .units = (instances->count + options->batch - 1) / options->batch,
+        .longest = options->batch,
         .schedule = {options->lr, options->min_lr, instances->count, options->epochs},
         .tables = {{model->weights, model->features + 1, model->stride}},
         .row_name = "weight",
@@ -181,9 +175,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
     if (status != DCME_OK)
         dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");
     else
-        status = c->objective->open(&c->shared, &c->problem, error);
-    if (status == DCME_OK)
-        status = open_workers(c, error);
+        status = open_parts(c, error);
     if (status != DCME_OK) {
         dcme_classifier_close(c);
         return status;
@@ -195,17 +187,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
 dcme_engine *dcme_classifier_engine(dcme_classifier *c) { return &c->engine; }
 
 void dcme_classifier_close(dcme_classifier *c) {
-    if (!c)
-        return;
-    for (int32_t i = 0; c->workers && i < c->options.threads; i++) {
-        if (c->workers[i].thread)
-            c->objective->thread_close(c->workers[i].thread);
-        dcme_batch_close(&c->workers[i].batch);
-    }
-    if (c->shared)
-        c->objective->close(c->shared);
-    dcme_engine_close(&c->engine);
-    free(c->workers);
-    free(c->order);
+    if (c)
+        dcme_engine_close(&c->engine);
     free(c);
 }

@@ -29,17 +29,16 @@
 #include "common/top_k.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const real LOWEST = -87; /* negligible compared with the largest, exp(0) */
 
 typedef struct {
     dcme_class_clusters clusters;
-    int64_t top;          /* Q, at most K - 1 */
-    int64_t draws;        /* S, at most what is left */
-    int64_t interval;     /* documents from one offline update to the next */
-    _Atomic int64_t turn; /* whose it is */
+    int64_t top;           /* Q, at most K - 1 */
+    int64_t draws;         /* S, at most what is left */
+    int64_t interval;      /* documents from one offline update to the next */
+    _Atomic uint64_t turn; /* whose it is, modulo K */
 } shared_state;
 
 typedef struct {
@@ -55,61 +54,35 @@ typedef struct {
     real *scratch;          /* (width) */
 } thread_state;
 
-static void close_shared(void *shared) {
-    dcme_class_clusters_close(&((shared_state *)shared)->clusters);
-    free(shared);
-}
-
-static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
+static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
     const dcme_classify_options *options = problem->options;
-    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
-    if (!s || dcme_class_clusters_open(&s->clusters, problem) != DCME_OK) {
-        if (s)
-            close_shared(s);
-        return dcme_class_clusters_fail(error, problem);
-    }
+    shared_state *s = shared;
+    dcme_class_clusters_open(&s->clusters, arena, problem);
     int64_t others = s->clusters.count - 1;
     double round = options->centre_interval * (double)problem->model->classes;
     double interval = round / (double)s->clusters.count;
     s->top = options->exact_clusters < others ? options->exact_clusters : others;
     s->draws = options->draws < others - s->top ? options->draws : others - s->top;
     s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
-    *shared = s;
-    return DCME_OK;
+    dcme_save(arena, &s->turn, 1, sizeof s->turn, 0);
 }
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    free(me->head), free(me->products), free(me->moved), free(me->bounds), free(me->shares);
-    free(me->scores), free(me->steps), free(me->rates), free(me->scratch), free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    shared_state *s = shared;
-    int64_t stride = s->clusters.stride, width = s->clusters.width, scored = s->top + 1 + s->draws,
-            head = scored * width;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (me) {
-        me->shared = s;
-        me->head = dcme_allocate(scored, sizeof *me->head);
-        me->products = dcme_allocate(2 * stride, sizeof *me->products);
-        me->moved = dcme_allocate_zeros(2 * stride, sizeof *me->moved);
-        me->bounds = dcme_allocate(stride, sizeof *me->bounds);
-        me->shares = dcme_allocate(stride, sizeof *me->shares);
-        me->scores = dcme_allocate(head, sizeof *me->scores);
-        me->steps = dcme_allocate(head, sizeof *me->steps);
-        me->rates = dcme_allocate(s->clusters.problem->widest, sizeof *me->rates);
-        me->scratch = dcme_allocate(width, sizeof *me->scratch);
-    }
-    if (!me || !me->head || !me->products || !me->moved || !me->bounds || !me->shares ||
-        !me->scores || !me->steps || !me->rates || !me->scratch) {
-        thread_close(me);
-        return dcme_class_clusters_fail(error, s->clusters.problem);
-    }
-    *thread = me;
-    return DCME_OK;
+    shared_state *s = me->shared = shared;
+    int64_t stride = s->clusters.stride, width = s->clusters.width, scored = s->top + 1 + s->draws;
+    me->head = dcme_take(arena, scored, sizeof *me->head);
+    me->products = dcme_take(arena, 2 * stride, sizeof *me->products);
+    me->moved = dcme_take(arena, 2 * stride, sizeof *me->moved);
+    me->bounds = dcme_take(arena, stride, sizeof *me->bounds);
+    me->shares = dcme_take(arena, stride, sizeof *me->shares);
+    me->scores = dcme_take(arena, scored * width, sizeof *me->scores);
+    me->steps = dcme_take(arena, scored * width, sizeof *me->steps);
+    me->rates = dcme_take(arena, problem->widest, sizeof *me->rates);
+    me->scratch = dcme_take(arena, width, sizeof *me->scratch);
+    /* the stream of random numbers is named for each batch */
+    dcme_save(arena, &me->instances, 1, sizeof me->instances, 0);
 }
 
 static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
@@ -120,7 +93,7 @@ static void draw(thread_state *me) {
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
         int64_t left = dcme_below(dcme_random(&me->stream), g->count - me->scored), k = 0;
-        for (;; k++) {
+        for (; k < g->count - 1; k++) { /* a bound that is not finite ends the search, too */
             int taken = me->bounds[k] == -INFINITY;
             for (int64_t i = first; i < me->scored; i++)
                 taken |= me->head[i] == k;
@@ -260,38 +233,29 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
             dcme_class_cluster_update(
-                &s->clusters, atomic_fetch_add(&s->turn, 1) % s->clusters.count, me->scratch);
+                &s->clusters,
+                (int64_t)(atomic_fetch_add(&s->turn, 1) % (uint64_t)s->clusters.count),
+                me->scratch);
     }
 }
 
 static void fold(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
 
-static void shrink(void *shared, real factor) {
+static void shrink(const dcme_problem *problem, void *shared, real factor) {
+    (void)problem;
     dcme_class_clusters_shrink(&((shared_state *)shared)->clusters, factor);
-}
-
-static void list_shared_state(void *shared, dcme_state *state) {
-    shared_state *s = shared;
-    dcme_class_clusters_state(&s->clusters, state);
-    dcme_state_add(state, &s->turn, 1, sizeof s->turn);
-}
-
-/* The stream of random numbers is named for each batch. */
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    dcme_state_add(state, &me->instances, 1, sizeof me->instances);
 }
 
 const dcme_class_objective dcme_class_dcme = {
     .name = "dcme",
     .open = open_shared,
-    .close = close_shared,
+    .shared_size = sizeof(shared_state),
+    .whole = {"the clusters", "lower --class-clusters or --features"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
+    .thread_size = sizeof(thread_state),
+    .own = {"the clusters", "lower --class-clusters or --features"},
     .seed = seed,
     .step = step,
     .fold = fold,
     .shrink = shrink,
-    .shared_state = list_shared_state,
-    .thread_state = list_thread_state,
 };

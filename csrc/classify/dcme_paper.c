@@ -10,8 +10,6 @@
  */
 #include "classify/paper_clusters.h"
 
-#include <stdlib.h>
-
 typedef struct {
     dcme_paper_clusters *paper;
     dcme_paper_sums *sums; /* (K) */
@@ -20,52 +18,18 @@ typedef struct {
     real *scores;          /* (stride of W) */
 } thread_state;
 
-static void close_shared(void *shared) {
-    dcme_paper_clusters_close(shared);
-    free(shared);
+static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
+    dcme_paper_clusters_open(shared, arena, problem);
 }
 
-static dcme_status open_shared(void **shared, const dcme_problem *problem, dcme_error *error) {
-    dcme_paper_clusters *paper = dcme_allocate_zeros(1, sizeof *paper);
-    if (!paper || dcme_paper_clusters_open(paper, problem) != DCME_OK) {
-        if (paper)
-            close_shared(paper);
-        return dcme_paper_clusters_fail(error, problem);
-    }
-    *shared = paper;
-    return DCME_OK;
-}
-
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_paper_sums_close(me->sums, me->paper->count);
-    free(me->values), free(me->weights), free(me->scores), free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    dcme_paper_clusters *paper = shared;
-    const dcme_linear *model = paper->problem->model;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    dcme_status status = DCME_NO_MEMORY;
-    if (me) {
-        me->paper = paper;
-        me->values = dcme_allocate(paper->stride, sizeof *me->values);
-        me->weights = dcme_allocate_zeros(model->stride, sizeof *me->weights);
-        me->scores = dcme_allocate(model->stride, sizeof *me->scores);
-        status = dcme_paper_sums_open(&me->sums, paper->count, paper->features);
-    }
-    if (status != DCME_OK || !me->values || !me->weights || !me->scores) {
-        thread_close(me);
-        return dcme_paper_clusters_fail(error, paper->problem);
-    }
-    *thread = me;
-    return DCME_OK;
-}
-
-static void seed(void *thread, uint64_t stream) {
-    (void)thread, (void)stream; /* nothing is drawn */
+    me->paper = shared;
+    me->values = dcme_take(arena, me->paper->stride, sizeof *me->values);
+    me->weights = dcme_take(arena, problem->model->stride, sizeof *me->weights);
+    me->scores = dcme_take(arena, problem->model->stride, sizeof *me->scores);
+    me->sums = dcme_paper_sums_open(arena, me->paper);
 }
 
 static void update_offline(thread_state *me, int64_t z) {
@@ -88,16 +52,17 @@ static void update_online(const thread_state *me, dcme_batch *batch, int64_t d, 
     const dcme_linear *model = batch->model;
     const dcme_cluster *cluster = &me->paper->clusters[z];
     const real *values = batch->values + batch->starts[d];
+    const int32_t *top = dcme_cluster_top(cluster);
     int32_t target = batch->targets[d];
     int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
     real follow = cluster->alpha[target];
     for (int64_t q = 0; q < me->paper->top_items; q++)
-        follow -= cluster->alpha[cluster->top[q]] * cluster->alpha[cluster->top[q]];
+        follow -= cluster->alpha[top[q]] * cluster->alpha[top[q]];
     for (int64_t r = 0; r < n; r++) {
         real step = rate * values[r], *row = batch->rows[r];
         row[target] += step;
         for (int64_t q = 0; q < me->paper->top_items; q++)
-            row[cluster->top[q]] -= step * cluster->alpha[cluster->top[q]];
+            row[top[q]] -= step * cluster->alpha[top[q]];
         me->paper->u[batch->features[batch->starts[d] + r] * me->paper->stride + z] +=
             step * follow;
     }
@@ -129,31 +94,22 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-static void shrink(void *shared, real factor) {
+static void shrink(const dcme_problem *problem, void *shared, real factor) {
+    (void)problem;
     dcme_paper_clusters *paper = shared;
     int64_t count = (paper->features - 1) * paper->stride;
     for (int64_t i = 0; i < count; i++)
         paper->u[i] *= factor;
 }
 
-static void list_shared_state(void *shared, dcme_state *state) {
-    dcme_paper_clusters_state(shared, state);
-}
-
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    dcme_paper_sums_state(me->sums, me->paper->count, me->paper->features, state);
-}
-
 const dcme_class_objective dcme_class_dcme_paper = {
     .name = "dcme",
     .open = open_shared,
-    .close = close_shared,
+    .shared_size = sizeof(dcme_paper_clusters),
+    .whole = {"the clusters", "lower --clusters or --features"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = seed,
+    .thread_size = sizeof(thread_state),
+    .own = {"the clusters", "lower --clusters or --features"},
     .step = step,
     .shrink = shrink,
-    .shared_state = list_shared_state,
-    .thread_state = list_thread_state,
 };

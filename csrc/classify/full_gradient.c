@@ -9,7 +9,6 @@
 #include "classify/by_feature.h"
 #include "engine/threads.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 64 }; /* documents whose rows fit the cache */
@@ -201,46 +200,33 @@ static void share_columns(piece *p, share *shares, int32_t threads) {
     dcme_run_threads(add_gradient, shares, sizeof *shares, threads);
 }
 
-static void close_all(share *shares, int32_t threads) {
-    for (int32_t i = 0; shares && i < threads; i++)
-        free(shares[i].rows), free(shares[i].posterior);
-    free(shares);
-}
-
-/* `most` documents at once. */
-static dcme_status open_all(piece *p, share **shares, int64_t most, int32_t threads) {
+/* What each thread needs for `most` documents at once. */
+static share *open_shares(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
     int64_t rows = dcme_widest(p->documents);
     rows = rows > most ? rows : most; /* a document's features, or a feature's documents */
-    share *s = dcme_allocate_zeros(threads, sizeof *s);
-    *shares = s;
-    if (!s)
-        return DCME_NO_MEMORY;
-    for (int32_t i = 0; i < threads; i++) {
-        s[i].piece = p;
-        s[i].rows = dcme_allocate(rows, sizeof *s[i].rows);
-        s[i].posterior = dcme_allocate(p->model->stride, sizeof *s[i].posterior);
-        if (!s[i].rows || !s[i].posterior)
-            return DCME_NO_MEMORY;
+    share *shares = dcme_take(arena, threads, sizeof *shares);
+    for (int32_t i = 0; shares && i < threads; i++) {
+        shares[i].piece = p;
+        shares[i].rows = dcme_take(arena, rows, sizeof *shares[i].rows);
+        shares[i].posterior = dcme_take(arena, p->model->stride, sizeof *shares[i].posterior);
     }
-    return DCME_OK;
+    return shares;
 }
 
-static dcme_status no_memory(dcme_error *error, const dcme_linear *model, int64_t most) {
-    int64_t scores = most * (model->stride + 4) * (int64_t)sizeof(real);
-    return dcme_no_memory(error, scores, "the scores of some documents", "give shorter documents");
-}
+static const dcme_purpose SCORES = {"the scores of some documents", "give shorter documents"};
 
 dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error) {
     piece p = {.model = model, .documents = documents, .first = begin, .scores = scores};
-    share *shares = NULL;
+    dcme_arena arena = {0};
     p.count = end - begin;
-    dcme_status status = open_all(&p, &shares, 0, threads);
+    share *shares = open_shares(&p, &arena, 0, threads);
+    dcme_status status = dcme_arena_check(&arena, SCORES, error);
     if (status == DCME_OK)
         share_documents(&p, shares, threads, score);
-    close_all(shares, threads);
-    return status == DCME_OK ? status : no_memory(error, model, 1);
+    dcme_arena_close(&arena);
+    return status;
 }
 
 static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
@@ -261,21 +247,19 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
                                    const dcme_exact_problem *problem, int32_t threads,
                                    dcme_error *error) {
     piece p = {.model = model, .problem = problem, .gradient = gradient};
-    share *shares = NULL;
+    dcme_arena arena = {0};
     p.documents = problem->documents;
     int64_t count = problem->instances->count;
     count = count < DCME_PIECE ? count : DCME_PIECE;
-    p.scores = dcme_allocate(count * model->stride, sizeof *p.scores);
-    p.losses = dcme_allocate(count, sizeof *p.losses);
-    dcme_status status = open_all(&p, &shares, count, threads);
+    p.scores = dcme_take_unset(&arena, count * model->stride, sizeof *p.scores);
+    p.losses = dcme_take(&arena, count, sizeof *p.losses);
+    share *shares = open_shares(&p, &arena, count, threads);
+    dcme_status status = dcme_arena_check(&arena, SCORES, error);
     *loss = 0;
-    if (!p.scores || !p.losses)
-        status = DCME_NO_MEMORY;
     if (gradient)
         memset(gradient, 0, (size_t)((model->features + 1) * model->classes) * sizeof *gradient);
     if (status == DCME_OK)
         add_pieces(loss, &p, shares, threads);
-    close_all(shares, threads);
-    free(p.scores), free(p.losses);
-    return status == DCME_OK ? status : no_memory(error, model, count);
+    dcme_arena_close(&arena);
+    return status;
 }

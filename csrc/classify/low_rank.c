@@ -7,10 +7,7 @@
  */
 #include "classify/objective.h"
 
-#include <stdlib.h>
-
 typedef struct {
-    const dcme_problem *problem;
     dcme_linear classes; /* for the softmax: no weights */
     dcme_columns columns;
     real *hidden;    /* (batch, the model's stride) */
@@ -19,45 +16,21 @@ typedef struct {
     real **rows;     /* (classes) f_j */
 } thread_state;
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_columns_close(&me->columns);
-    free(me->hidden), free(me->gradients), free(me->scores), free(me->rows);
-    free(me);
-}
-
-static dcme_status allocate(thread_state *me, const dcme_problem *problem) {
     int64_t batch = problem->options->batch, stride = problem->model->stride;
     int64_t classes = problem->output->classes;
-    me->problem = problem;
+    (void)shared;
     me->classes = (dcme_linear){
         .classes = classes, .stride = dcme_stride(classes), .kernels = problem->model->kernels};
-    me->hidden = dcme_allocate(batch * stride, sizeof *me->hidden);
-    me->gradients = dcme_allocate(batch * stride, sizeof *me->gradients);
-    me->scores = dcme_allocate(me->classes.stride, sizeof *me->scores);
-    me->rows = dcme_allocate(classes, sizeof *me->rows);
-    dcme_status status = dcme_columns_open(&me->columns, problem->model, batch, problem->widest);
-    if (!me->hidden || !me->gradients || !me->scores || !me->rows)
-        return DCME_NO_MEMORY;
-    for (int64_t j = 0; j < classes; j++)
+    me->hidden = dcme_take_unset(arena, batch * stride, sizeof *me->hidden);
+    me->gradients = dcme_take_unset(arena, batch * stride, sizeof *me->gradients);
+    me->scores = dcme_take(arena, me->classes.stride, sizeof *me->scores);
+    me->rows = dcme_take(arena, classes, sizeof *me->rows);
+    dcme_columns_open(&me->columns, arena, problem->model, batch, problem->widest);
+    for (int64_t j = 0; me->rows && j < classes; j++)
         me->rows[j] = problem->output->weights + j * stride;
-    return status;
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const dcme_problem *problem = shared;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (!me || allocate(me, problem) != DCME_OK) {
-        thread_close(me);
-        int64_t batch = problem->options->batch;
-        int64_t layers = 2 * batch * problem->model->stride * (int64_t)sizeof(real);
-        int64_t columns = dcme_columns_bytes(problem->model->features + 1, batch, problem->widest);
-        return dcme_no_memory(error, layers + columns, "the scores of a batch", "lower --batch");
-    }
-    *thread = me;
-    return DCME_OK;
 }
 
 /* Learn f_j of all classes from an instance; its gradient by h stays. Returns -log p_i. */
@@ -81,20 +54,18 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     dcme_columns_update(&me->columns, batch, me->gradients, rate);
 }
 
-static void shrink(void *shared, real factor) {
-    const dcme_problem *problem = shared;
+static void shrink(const dcme_problem *problem, void *shared, real factor) {
     int64_t count = problem->output->classes * problem->model->stride;
+    (void)shared;
     for (int64_t i = 0; i < count; i++)
         problem->output->weights[i] *= factor;
 }
 
 const dcme_class_objective dcme_class_low_rank = {
     .name = "gd, of low rank",
-    .open = dcme_share_problem,
-    .close = dcme_close_nothing,
     .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = dcme_draw_nothing,
+    .thread_size = sizeof(thread_state),
+    .own = {"the scores of a batch", "lower --batch"},
     .step = step,
     .shrink = shrink,
 };

@@ -8,129 +8,62 @@
  * . x learn log p_j - log(k q_j).
  */
 #include "classify/objective.h"
-#include "common/alias.h"
 #include "objectives/noise.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     const dcme_problem *problem;
-    dcme_alias *alias; /* (classes) */
-    real *offset;      /* (classes) o_j, or NULL for zeros */
-} noise_state;
-
-typedef struct {
-    const noise_state *noise;
+    const dcme_noise *noise; /* offset: o_j, or NULL for zeros */
     uint64_t stream;
     int32_t *classes; /* (negative + 1), the target first */
     real *scores;     /* dcme_stride(negative + 1) */
     real *weights;    /* dcme_stride(negative + 1) */
 } thread_state;
 
-static void close_shared(void *shared) {
-    noise_state *noise = shared;
-    free(noise->alias), free(noise->offset), free(noise);
-}
-
-static dcme_status fill(noise_state *noise, int with_offset) {
-    const dcme_problem *problem = noise->problem;
+static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
+    const dcme_classify_options *options = problem->options;
     int64_t classes = problem->model->classes;
-    double *q = dcme_allocate(classes, sizeof *q);
-    noise->alias = dcme_allocate(classes, sizeof *noise->alias);
-    noise->offset = with_offset ? dcme_allocate(classes, sizeof *noise->offset) : NULL;
-    dcme_status status = DCME_NO_MEMORY;
-    if (q && noise->alias && (noise->offset || !with_offset)) {
-        double total =
-            dcme_noise_weights(q, problem->counts, classes, problem->options->noise_power);
-        for (int64_t j = 0; with_offset && j < classes; j++)
-            noise->offset[j] =
-                (real)(log((double)classes) + log(problem->options->negative * q[j] / total));
-        status = dcme_alias_build(noise->alias, q, classes);
-    }
-    free(q);
-    return status;
+    double draws = options->objective == DCME_CLASSIFY_NCE ? options->negative : 0;
+    dcme_noise_open(shared, arena, problem->counts, classes, options->noise_power, draws,
+                    log((double)classes));
 }
 
-static dcme_status open_noise(void **shared, const dcme_problem *problem, int with_offset,
-                              dcme_error *error) {
-    noise_state *noise = dcme_allocate_zeros(1, sizeof *noise);
-    dcme_status status = DCME_NO_MEMORY;
-    if (noise) {
-        noise->problem = problem;
-        status = fill(noise, with_offset);
-    }
-    if (status != DCME_OK) {
-        if (noise)
-            close_shared(noise);
-        if (status == DCME_BAD_ARGUMENT)
-            return dcme_fail(error, status, 0, "no noise can be drawn by counts to this power");
-        return dcme_no_memory(error, problem->model->classes * (int64_t)sizeof(double) * 3,
-                              "the noise distribution", "give fewer classes");
-    }
-    *shared = noise;
-    return DCME_OK;
-}
-
-static dcme_status open_ns(void **shared, const dcme_problem *problem, dcme_error *error) {
-    return open_noise(shared, problem, 0, error);
-}
-
-static dcme_status open_nce(void **shared, const dcme_problem *problem, dcme_error *error) {
-    return open_noise(shared, problem, 1, error);
-}
-
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    free(me->classes), free(me->scores), free(me->weights), free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const noise_state *noise = shared;
-    int64_t n = noise->problem->options->negative + 1;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (me) {
-        me->noise = noise;
-        me->classes = dcme_allocate(n, sizeof *me->classes);
-        me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
-        me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-    }
-    if (!me || !me->classes || !me->scores || !me->weights) {
-        thread_close(me);
-        return dcme_no_memory(error, dcme_stride(n) * 3 * (int64_t)sizeof(real),
-                              "a thread's samples", "lower --threads or --negative");
-    }
-    *thread = me;
-    return DCME_OK;
+    int64_t n = problem->options->negative + 1;
+    me->problem = problem;
+    me->noise = shared;
+    me->classes = dcme_take(arena, n, sizeof *me->classes);
+    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
+    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
 }
 
 static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
 
 /* The target and the draws. */
 static void draw(thread_state *me, int32_t target) {
-    const dcme_problem *problem = me->noise->problem;
     me->classes[0] = target;
-    for (int32_t k = 1; k <= problem->options->negative; k++)
-        me->classes[k] = dcme_alias_draw(me->noise->alias, problem->model->classes, &me->stream);
+    for (int32_t k = 1; k <= me->problem->options->negative; k++)
+        me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, &me->stream);
 }
 
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
 static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
-    const noise_state *noise = me->noise;
+    const dcme_noise *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
         dcme_loss_add(loss, (double)weight * dcme_logistic_loss(me->scores, count));
-    noise->problem->model->kernels->residuals(me->weights, me->scores, count);
+    me->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const dcme_linear *model = batch->model;
-    int64_t count = me->noise->problem->options->negative + 1;
+    int64_t count = me->problem->options->negative + 1;
     for (int64_t d = 0; d < batch->count; d++) {
         const real *values = batch->values + batch->starts[d], weighted = rate * batch->weights[d];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
@@ -146,22 +79,18 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-const dcme_class_objective dcme_class_nce = {
-    .name = "nce",
-    .open = open_nce,
-    .close = close_shared,
-    .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = seed,
-    .step = step,
-};
+#define NOISE_OBJECTIVE(own_name)                                                                  \
+    {                                                                                              \
+        .name = own_name,                                                                          \
+        .open = open_shared,                                                                       \
+        .shared_size = sizeof(dcme_noise),                                                         \
+        .whole = {"the noise distribution", "give fewer classes"},                                 \
+        .thread_open = thread_open,                                                                \
+        .thread_size = sizeof(thread_state),                                                       \
+        .own = {"a thread's samples", "lower --threads or --negative"},                            \
+        .seed = seed,                                                                              \
+        .step = step,                                                                              \
+    }
 
-const dcme_class_objective dcme_class_ns = {
-    .name = "ns",
-    .open = open_ns,
-    .close = close_shared,
-    .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = seed,
-    .step = step,
-};
+const dcme_class_objective dcme_class_nce = NOISE_OBJECTIVE("nce");
+const dcme_class_objective dcme_class_ns = NOISE_OBJECTIVE("ns");

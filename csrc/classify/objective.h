@@ -21,34 +21,23 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    dcme_status (*open)(void **shared, const dcme_problem *problem, dcme_error *error);
-    void (*close)(void *shared);
-    dcme_status (*thread_open)(void **thread, void *shared, dcme_error *error);
-    void (*thread_close)(void *thread);
-    /* Name the stream of random numbers for the next batch. */
+    /* Make what the threads share, in `shared`, shared_size bytes of zeros. */
+    void (*open)(void *shared, dcme_arena *arena, const dcme_problem *problem);
+    int64_t shared_size;
+    dcme_purpose whole;
+    /* Make what one thread holds, in `thread`, thread_size bytes of zeros. */
+    void (*thread_open)(void *thread, dcme_arena *arena, const dcme_problem *problem, void *shared);
+    int64_t thread_size;
+    dcme_purpose own;
+    /* Name the stream of random numbers for the next batch; NULL if nothing is drawn. */
     void (*seed)(void *thread, uint64_t stream);
     /* Learn the batch's instances at a rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
     /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
     void (*fold)(void *shared);
     /* All weights but the biases have been multiplied by `factor`; NULL for nothing to do. */
-    void (*shrink)(void *shared, real factor);
-    /* List what steps have changed, beside the weights. NULL where there is nothing. */
-    void (*shared_state)(void *shared, dcme_state *state);
-    void (*thread_state)(void *thread, dcme_state *state);
+    void (*shrink)(const dcme_problem *problem, void *shared, real factor);
 } dcme_class_objective;
-
-/* For objectives whose threads share only the problem, and that draw nothing. */
-static inline dcme_status dcme_share_problem(void **shared, const dcme_problem *problem,
-                                             dcme_error *error) {
-    (void)error;
-    *shared = (void *)problem;
-    return DCME_OK;
-}
-
-static inline void dcme_close_nothing(void *shared) { (void)shared; }
-
-static inline void dcme_draw_nothing(void *thread, uint64_t stream) { (void)thread, (void)stream; }
 
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
     dcme_class_nce, dcme_class_ns, dcme_class_low_rank;

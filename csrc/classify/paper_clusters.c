@@ -1,7 +1,6 @@
 /* See paper_clusters.h. */
 #include "classify/paper_clusters.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
@@ -21,77 +20,40 @@ static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) 
     }
 }
 
-dcme_status dcme_paper_clusters_open(dcme_paper_clusters *paper, const dcme_problem *problem) {
+void dcme_paper_clusters_open(dcme_paper_clusters *p, dcme_arena *arena,
+                              const dcme_problem *problem) {
     const dcme_classify_options *options = problem->options;
-    int64_t classes = problem->model->classes;
-    paper->problem = problem;
-    paper->count = options->clusters;
-    paper->top_items = options->top_items < classes ? options->top_items : classes;
-    paper->threshold = options->beta * (double)classes;
-    paper->features = problem->model->features + 1;
-    paper->stride = dcme_stride(options->clusters);
-    paper->u = dcme_allocate_zeros(paper->features * paper->stride, sizeof *paper->u);
-    paper->entropy = dcme_allocate_zeros(paper->stride, sizeof *paper->entropy);
-    paper->clusters = dcme_allocate_zeros(paper->count, sizeof *paper->clusters);
-    if (!paper->u || !paper->entropy || !paper->clusters)
-        return DCME_NO_MEMORY;
-    for (int64_t k = 0; k < paper->count; k++) {
-        /* the padding of alpha meets the padding of W's rows in products: both are 0 */
-        if (dcme_cluster_open(&paper->clusters[k], problem->model->stride, paper->top_items))
-            return DCME_NO_MEMORY;
-        memset(paper->clusters[k].alpha, 0, (size_t)problem->model->stride * sizeof(real));
-        dcme_cluster_start(&paper->clusters[k], problem->counts, classes, options->seed, k);
+    int64_t classes = problem->model->classes, stride = problem->model->stride;
+    p->problem = problem;
+    p->count = options->clusters;
+    p->top_items = options->top_items < classes ? options->top_items : classes;
+    p->threshold = options->beta * (double)classes;
+    p->features = problem->model->features + 1;
+    p->stride = dcme_stride(options->clusters);
+    p->u = dcme_take(arena, p->features * p->stride, sizeof *p->u);
+    p->entropy = dcme_take(arena, p->stride, sizeof *p->entropy);
+    p->clusters = dcme_take(arena, p->count, sizeof *p->clusters);
+    dcme_save(arena, p->u, p->features * p->stride, sizeof *p->u, 0);
+    dcme_save(arena, p->entropy, p->stride, sizeof *p->entropy, 0);
+    /* the padding of alpha meets the padding of W's rows in products: both are 0 */
+    for (int64_t k = 0; p->clusters && k < p->count; k++)
+        dcme_cluster_open(&p->clusters[k], arena, stride, classes, p->top_items);
+    for (int64_t k = 0; arena->status == DCME_OK && k < p->count; k++) {
+        dcme_cluster_start(&p->clusters[k], problem->counts, classes, options->seed, k);
         /* the weights may be those of an earlier run */
-        update_moments(paper, k, dcme_entropy(paper->clusters[k].alpha, classes));
-    }
-    return DCME_OK;
-}
-
-void dcme_paper_clusters_close(dcme_paper_clusters *paper) {
-    for (int64_t k = 0; paper->clusters && k < paper->count; k++)
-        dcme_cluster_close(&paper->clusters[k]);
-    free(paper->clusters), free(paper->u), free(paper->entropy);
-}
-
-dcme_status dcme_paper_clusters_fail(dcme_error *error, const dcme_problem *problem) {
-    int64_t clusters = dcme_stride(problem->options->clusters), stride = problem->model->stride;
-    int64_t features = problem->model->features + 1; /* u, a thread's sums, and the centres */
-    int64_t bytes = clusters * (3 * features + 3 * stride) * (int64_t)sizeof(real);
-    return dcme_no_memory(error, bytes, "the clusters", "lower --clusters or --features");
-}
-
-void dcme_paper_clusters_state(dcme_paper_clusters *paper, dcme_state *state) {
-    int64_t classes = paper->problem->model->classes;
-    dcme_state_add(state, paper->u, paper->features * paper->stride, sizeof *paper->u);
-    dcme_state_add(state, paper->entropy, paper->stride, sizeof *paper->entropy);
-    for (int64_t k = 0; k < paper->count; k++)
-        dcme_cluster_state(&paper->clusters[k], classes, paper->top_items, state);
-}
-
-void dcme_paper_sums_state(dcme_paper_sums *sums, int64_t clusters, int64_t features,
-                           dcme_state *state) {
-    for (int64_t k = 0; k < clusters; k++) {
-        dcme_state_add(state, &sums[k].count, 1, sizeof sums[k].count);
-        dcme_state_add(state, &sums[k].weight, 1, sizeof sums[k].weight);
-        dcme_state_add(state, sums[k].sums, 2 * features, sizeof *sums[k].sums);
+        update_moments(p, k, dcme_entropy(p->clusters[k].alpha, classes));
     }
 }
 
-dcme_status dcme_paper_sums_open(dcme_paper_sums **sums, int64_t clusters, int64_t features) {
-    dcme_paper_sums *s = dcme_allocate_zeros(clusters, sizeof *s);
-    *sums = s;
-    for (int64_t k = 0; s && k < clusters; k++) {
-        s[k].sums = dcme_allocate_zeros(2 * features, sizeof *s[k].sums);
-        if (!s[k].sums)
-            return DCME_NO_MEMORY;
+dcme_paper_sums *dcme_paper_sums_open(dcme_arena *arena, const dcme_paper_clusters *paper) {
+    dcme_paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
+    for (int64_t k = 0; sums && k < paper->count; k++) {
+        sums[k].sums = dcme_take(arena, 2 * paper->features, sizeof *sums[k].sums);
+        dcme_save(arena, &sums[k].count, 1, sizeof sums[k].count, 0);
+        dcme_save(arena, &sums[k].weight, 1, sizeof sums[k].weight, 0);
+        dcme_save(arena, sums[k].sums, 2 * paper->features, sizeof *sums[k].sums, 0);
     }
-    return s ? DCME_OK : DCME_NO_MEMORY;
-}
-
-void dcme_paper_sums_close(dcme_paper_sums *sums, int64_t clusters) {
-    for (int64_t k = 0; sums && k < clusters; k++)
-        free(sums[k].sums);
-    free(sums);
+    return sums;
 }
 
 void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate) {

@@ -31,23 +31,14 @@ typedef struct {
     real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
 } dcme_paper_sums;
 
-/* Centres start as the unigram distribution, each disturbed at random. `paper` is all zeros
- * before; close it even if this fails. */
-dcme_status dcme_paper_clusters_open(dcme_paper_clusters *paper, const dcme_problem *problem);
-void dcme_paper_clusters_close(dcme_paper_clusters *paper);
+/* Centres start as the unigram distribution, each disturbed at random. */
+void dcme_paper_clusters_open(dcme_paper_clusters *paper, dcme_arena *arena,
+                              const dcme_problem *problem);
 
-/* DCME_NO_MEMORY, with a message about the clusters or a thread's sums. */
-dcme_status dcme_paper_clusters_fail(dcme_error *error, const dcme_problem *problem);
-
-dcme_status dcme_paper_sums_open(dcme_paper_sums **sums, int64_t clusters, int64_t features);
-void dcme_paper_sums_close(dcme_paper_sums *sums, int64_t clusters);
+/* The sums of one thread, one for each cluster. */
+dcme_paper_sums *dcme_paper_sums_open(dcme_arena *arena, const dcme_paper_clusters *paper);
 void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate);
 void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features);
-
-/* List what changes in the clusters, and in the sums of one thread. */
-void dcme_paper_clusters_state(dcme_paper_clusters *paper, dcme_state *state);
-void dcme_paper_sums_state(dcme_paper_sums *sums, int64_t clusters, int64_t features,
-                           dcme_state *state);
 
 /* values (stride) = u_k . x + H_k of instance i (9). */
 void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,

@@ -7,8 +7,6 @@
  */
 #include "classify/objective.h"
 
-#include <stdlib.h>
-
 /* M. The weights are proportional to it, so it has no effect on which score is the highest; with
  * this one, softmax of the scores is near the probabilities of the classes. */
 #define MARGIN ((real)4)
@@ -19,33 +17,14 @@ typedef struct {
     real *errors; /* (batch, stride) */
 } thread_state;
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
+                        void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_columns_close(&me->columns);
-    free(me->errors);
-    free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const dcme_problem *problem = shared;
     int64_t batch = problem->options->batch;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    dcme_status status = DCME_NO_MEMORY;
-    if (me) {
-        me->problem = problem;
-        me->errors = dcme_allocate(batch * problem->model->stride, sizeof *me->errors);
-        status = dcme_columns_open(&me->columns, problem->model, batch, problem->widest);
-    }
-    if (status != DCME_OK || !me->errors) {
-        thread_close(me);
-        int64_t errors = batch * problem->model->stride * (int64_t)sizeof(real);
-        int64_t columns = dcme_columns_bytes(problem->model->features + 1, batch, problem->widest);
-        return dcme_no_memory(error, errors + columns, "the scores of a batch", "lower --batch");
-    }
-    *thread = me;
-    return DCME_OK;
+    (void)shared;
+    me->problem = problem;
+    me->errors = dcme_take_unset(arena, batch * problem->model->stride, sizeof *me->errors);
+    dcme_columns_open(&me->columns, arena, problem->model, batch, problem->widest);
 }
 
 static real missing(real score) { return MARGIN > score ? MARGIN - score : 0; }
@@ -91,10 +70,8 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 
 const dcme_class_objective dcme_class_softmax_sgd = {
     .name = "gd",
-    .open = dcme_share_problem,
-    .close = dcme_close_nothing,
     .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = dcme_draw_nothing,
+    .thread_size = sizeof(thread_state),
+    .own = {"the scores of a batch", "lower --batch"},
     .step = step,
 };

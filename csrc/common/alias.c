@@ -2,7 +2,6 @@
 #include "common/alias.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A share of a cell, 0 <= p <= 1, as a threshold; the cell that is its own alias needs no care. */
 static uint32_t threshold_of(double p) {
@@ -10,20 +9,13 @@ static uint32_t threshold_of(double p) {
     return scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
 }
 
-dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t count) {
-    double total = 0;
+int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t count) {
+    double total = 0, *share = weights;
     for (int64_t i = 0; i < count; i++)
         total += weights[i];
     if (!(total > 0) || !isfinite(total))
-        return DCME_BAD_ARGUMENT;
-    double *share = dcme_allocate(count, sizeof *share);
-    int32_t *order =
-        dcme_allocate(count, sizeof *order); /* small ones from the left, large right */
-    if (!share || !order) {
-        free(share), free(order);
-        return DCME_NO_MEMORY;
-    }
-    int64_t small = 0, large = count;
+        return 0;
+    int64_t small = 0, large = count; /* small ones from the left of `order`, large right */
     for (int64_t i = 0; i < count; i++) {
         share[i] = weights[i] / total * (double)count;
         cells[i].other = (int32_t)i;
@@ -40,6 +32,5 @@ dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t c
             order[small++] = rich;
         }
     }
-    free(share), free(order);
-    return DCME_OK;
+    return 1;
 }

@@ -12,8 +12,9 @@ typedef struct {
 } dcme_alias;
 
 /* Fill `cells` (count) so that item i is drawn in proportion to weights[i] >= 0. The sum of the
- * weights must be finite and above 0. */
-dcme_status dcme_alias_build(dcme_alias *cells, const double *weights, int64_t count);
+ * weights must be finite and above 0, else the result is 0 and nothing is written. `weights` and
+ * `order` (count) are overwritten. */
+int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t count);
 
 /* A draw in two parts, so that the cell can be on its way from memory in between. */
 static inline int64_t dcme_alias_cell(uint64_t random, int64_t count) {

@@ -2,20 +2,27 @@
 #include "engine/engine.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
     e->epoch = -1;
-    e->threads = dcme_allocate_zeros(e->thread_count, sizeof *e->threads);
-    if (!e->threads)
-        return dcme_no_memory(error, e->thread_count * (int64_t)sizeof *e->threads, "the threads",
-                              "lower --threads");
-    for (int32_t i = 0; i < e->thread_count; i++)
-        e->threads[i].engine = e;
-    return DCME_OK;
+    e->threads = dcme_take(&e->arena, e->thread_count, sizeof *e->threads);
+    dcme_save(&e->arena, &e->epoch, 1, sizeof e->epoch, 0);
+    dcme_save(&e->arena, &e->next, 1, sizeof e->next, 0);
+    for (int32_t i = 0; e->threads && i < e->thread_count; i++) {
+        dcme_thread *t = &e->threads[i];
+        t->engine = e;
+        dcme_save(&t->arena, &t->position, 1, sizeof t->position, 0);
+        dcme_save(&t->arena, &t->end, 1, sizeof t->end, 0);
+        dcme_save(&t->arena, &t->done, 1, sizeof t->done, 0);
+    }
+    return dcme_arena_check(&e->arena, (dcme_purpose){"the threads", "lower --threads"}, error);
 }
 
-void dcme_engine_close(dcme_engine *e) { free(e->threads); }
+void dcme_engine_close(dcme_engine *e) {
+    for (int32_t i = 0; e->threads && i < e->thread_count; i++)
+        dcme_arena_close(&e->threads[i].arena);
+    dcme_arena_close(&e->arena);
+}
 
 static void publish(dcme_thread *t) {
     const dcme_done *done = &t->done;
@@ -104,26 +111,20 @@ void dcme_engine_stop(dcme_engine *e) { atomic_store(&e->stop, 1); }
 
 int64_t dcme_engine_unfinished(const dcme_engine *e) { return e->epoch; }
 
-void dcme_engine_state(dcme_engine *e, dcme_state *state) {
-    dcme_state_add(state, &e->epoch, 1, sizeof e->epoch);
-    dcme_state_add(state, &e->next, 1, sizeof e->next);
-    if (e->work->job_state)
-        e->work->job_state(e->job, state);
-    for (int32_t i = 0; i < e->thread_count; i++) {
-        dcme_thread *t = &e->threads[i];
-        dcme_state_add(state, &t->position, 1, sizeof t->position);
-        dcme_state_add(state, &t->end, 1, sizeof t->end);
-        dcme_state_add(state, &t->done, 1, sizeof t->done);
-        if (e->work->worker_state)
-            e->work->worker_state(t->worker, state);
-    }
+void dcme_engine_state(const dcme_engine *e, dcme_state *state) {
+    dcme_arena_list(&e->arena, state);
+    for (int32_t i = 0; i < e->thread_count; i++)
+        dcme_arena_list(&e->threads[i].arena, state);
 }
 
 dcme_status dcme_engine_restored(dcme_engine *e, dcme_error *error) {
-    int sound = e->epoch >= -1 && e->epoch < e->schedule.epochs && atomic_load(&e->next) >= 0;
+    int sound = dcme_arena_is_sound(&e->arena) && e->epoch >= -1 && e->epoch < e->schedule.epochs &&
+                atomic_load(&e->next) >= 0;
     for (int32_t i = 0; i < e->thread_count; i++) {
         const dcme_thread *t = &e->threads[i];
-        sound &= 0 <= t->position && t->position <= t->end && t->end <= e->schedule.length;
+        sound &= 0 <= t->position && t->position <= t->end && t->end <= e->schedule.length &&
+                 t->end - t->position <= e->longest;
+        sound &= dcme_arena_is_sound(&t->arena);
     }
     if (!sound)
         return dcme_fail(error, DCME_BAD_FORMAT, 0, "it names places that the data has not");

@@ -12,8 +12,8 @@
 #ifndef DCME_ENGINE_H
 #define DCME_ENGINE_H
 
+#include "common/arena.h"
 #include "common/loss.h"
-#include "common/state.h"
 #include "dcme.h"
 #include "engine/schedule.h"
 #include "engine/threads.h"
@@ -49,9 +49,6 @@ typedef struct {
     void (*flush)(void *worker);             /* the thread stops and may be resumed */
     void (*begin)(void *job, int64_t epoch); /* an epoch begins or is resumed */
     void (*end)(void *job, int64_t epoch);   /* an epoch is complete */
-    /* List the state that the rest of the run depends on. */
-    void (*job_state)(void *job, dcme_state *state);
-    void (*worker_state)(void *worker, dcme_state *state);
 } dcme_work;
 
 typedef struct dcme_engine dcme_engine;
@@ -60,6 +57,7 @@ typedef struct {
     _Alignas(DCME_LINE) dcme_handle handle; /* no other thread in its cache lines */
     dcme_engine *engine;
     void *worker;
+    dcme_arena arena;      /* the worker's memory */
     int64_t position, end; /* the remainder of the current unit */
     dcme_done done;
     /* published once a step; no other thread writes to these cache lines */
@@ -81,10 +79,12 @@ struct dcme_engine {
     const dcme_work *work;
     void *job;
     int32_t thread_count;
-    int64_t units; /* of an epoch */
+    int64_t units;   /* of an epoch */
+    int64_t longest; /* positions of a unit, at most */
     dcme_schedule schedule;
     dcme_table tables[DCME_TABLES]; /* those that are not used have no rows */
     const char *row_name;           /* for messages: "vector" */
+    dcme_arena arena;               /* the job's memory */
     /* the engine's */
     int64_t epoch;                            /* under way, or -1 */
     dcme_thread *threads;                     /* (thread_count) */
@@ -93,7 +93,7 @@ struct dcme_engine {
     _Atomic int diverged;
 };
 
-/* Make the threads, without workers. Close the engine even if this fails. */
+/* Make the threads, without workers. Close the engine even if this fails: it frees the arenas. */
 dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
 void dcme_engine_close(dcme_engine *engine);
 
@@ -114,9 +114,9 @@ int64_t dcme_engine_unfinished(const dcme_engine *engine);
 /* List all that a run depends on but its options, its data and the tables: put back into a run that
  * was opened equally, with the tables, it continues identically. Not while an epoch runs.
  */
-void dcme_engine_state(dcme_engine *engine, dcme_state *state);
+void dcme_engine_state(const dcme_engine *engine, dcme_state *state);
 
-/* After the state was put back: check that its positions can be, and publish what was done. */
+/* After the state was put back: check its positions and numbers, and publish what was done. */
 dcme_status dcme_engine_restored(dcme_engine *engine, dcme_error *error);
 
 /* Whether the rows from .. to - 1 of the tables are finite. */

@@ -16,14 +16,15 @@
  */
 #include "objectives/noise.h"
 #include "objectives/objective.h"
+#include "objectives/prior.h"
 #include "objectives/row_replicas.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const real NU = 16, CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
+    const dcme_model *model;
     dcme_noise noise;
     int32_t draws, threads; /* S */
     real weight;            /* nu / S */
@@ -43,69 +44,42 @@ typedef struct {
     dcme_row_replicas replicas;
 } thread_state;
 
-static void close_shared(void *shared) {
-    dcme_noise_close(&((shared_state *)shared)->noise);
-    free(shared);
-}
-
-static dcme_status open_shared(void **shared, const dcme_model *model,
-                               const dcme_train_options *options, dcme_error *error) {
-    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
-    if (!s)
-        return dcme_no_memory(error, sizeof *s, "the noise distribution", "end other programs");
+static void *open_shared(dcme_arena *arena, const dcme_model *model,
+                         const dcme_train_options *options) {
+    shared_state *s = dcme_take(arena, 1, sizeof *s);
     real nu = options->objective == DCME_DCME ? NU : (real)options->negative;
-    s->draws = options->negative;
-    s->threads = options->threads;
+    if (!s)
+        return NULL;
+    *s = (shared_state){.model = model, .draws = options->negative, .threads = options->threads};
     s->weight = s->draws > 0 ? nu / (real)s->draws : 0;
-    dcme_status status = dcme_noise_open(&s->noise, model, options,
-                                         options->objective == DCME_NS ? 0 : (double)nu, error);
-    if (status == DCME_OK)
-        *shared = s;
-    else
-        close_shared(s);
-    return status;
+    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
+                    options->objective == DCME_NS ? 0 : (double)nu, 0);
+    if (s->noise.offset && arena->status == DCME_OK)
+        dcme_prior_add(s->noise.offset, -1, model, options->prior);
+    return s;
 }
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_replicas_close(&me->replicas);
-    free(me->randoms), free(me->words), free(me->rows), free(me->memory), free(me->column);
-    free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const shared_state *s = shared;
+    const shared_state *s = me->shared = shared;
     int64_t n = s->draws + 1;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    int whole = me != NULL;
-    if (whole) {
-        me->shared = s;
-        me->randoms = dcme_allocate_zeros(n, sizeof *me->randoms);
-        me->words = dcme_allocate_zeros(n, sizeof *me->words);
-        me->rows = dcme_allocate(n, sizeof *me->rows);
-        me->memory = dcme_allocate_zeros((n + 1) * DCME_BLOCK_MAX, sizeof *me->memory);
-        me->column = dcme_allocate(n, sizeof *me->column);
-        whole = dcme_replicas_open(&me->replicas, s->noise.model, s->threads) == DCME_OK &&
-                me->randoms && me->words && me->rows && me->memory && me->column;
-    }
-    if (!whole) {
-        thread_close(me);
-        int64_t bytes = n * DCME_BLOCK_MAX * (int64_t)sizeof(real);
-        return dcme_no_memory(error, bytes + dcme_replicas_bytes(s->noise.model),
-                              "a thread's samples", "lower --threads or --negative");
-    }
-    me->weights = me->memory + DCME_BLOCK_MAX;
-    *thread = me;
-    return DCME_OK;
+    me->randoms = dcme_take(arena, n, sizeof *me->randoms);
+    me->words = dcme_take(arena, n, sizeof *me->words);
+    me->rows = dcme_take(arena, n, sizeof *me->rows);
+    me->memory = dcme_take(arena, (n + 1) * DCME_BLOCK_MAX, sizeof *me->memory);
+    me->column = dcme_take(arena, n, sizeof *me->column);
+    me->weights = me->memory ? me->memory + DCME_BLOCK_MAX : NULL;
+    dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
+    /* between sentence batches no block waits, so that its samples need not be saved */
+    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
+    dcme_save(arena, me->randoms, s->draws, sizeof *me->randoms, 0);
 }
 
 /* A new random number for sample k, whose cell is asked for. */
 static void next_random(thread_state *me, int64_t k) {
     const dcme_noise *noise = &me->shared->noise;
     me->randoms[k] = dcme_random(&me->stream);
-    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->model->items)]);
+    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
 }
 
 static void seed(void *thread, uint64_t stream) {
@@ -117,25 +91,18 @@ static void seed(void *thread, uint64_t stream) {
         next_random(me, k);
 }
 
-/* Between sentence batches no block waits, so that its samples need not be kept. */
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
-    dcme_state_add(state, me->randoms, me->shared->draws, sizeof *me->randoms);
-}
-
 static void fetch(const thread_state *me, int32_t word, int is_target) {
     const dcme_noise *noise = &me->shared->noise;
     if (noise->offset)
         __builtin_prefetch(&noise->offset[word]);
-    dcme_class_prefetch(noise->model, word, is_target);
-    dcme_prefetch(dcme_replica_row(&me->replicas, word), noise->model->stride);
+    dcme_class_prefetch(me->shared->model, word, is_target);
+    dcme_prefetch(dcme_replica_row(&me->replicas, word), me->shared->model->stride);
 }
 
 static void draw(thread_state *me) {
     const dcme_noise *noise = &me->shared->noise;
     for (int64_t k = 0; k < me->shared->draws; k++) {
-        int64_t cell = dcme_alias_cell(me->randoms[k], noise->model->items);
+        int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);
         int32_t word = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
         me->words[k] = word;
         me->rows[k] = dcme_replica_row(&me->replicas, word);
@@ -157,7 +124,7 @@ static void prefetch(void *thread, int32_t target) {
 /* What the classes of the neighbours and its offset add to a word's scores in all contexts. */
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
     const dcme_noise *noise = &me->shared->noise;
-    const dcme_neighbour_classes *classes = noise->model->classes;
+    const dcme_neighbour_classes *classes = me->shared->model->classes;
     real offset = noise->offset ? noise->offset[word] : 0, step = classes ? classes->step : 0;
     int32_t odds[DCME_BLOCK_MAX] = {0};
     if (classes) {
@@ -174,8 +141,8 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
 static void score(thread_state *me, const dcme_instance *instances, int64_t count,
                   real *const *contexts, real *targets) {
     const dcme_noise *noise = &me->shared->noise;
-    const dcme_kernels *kernels = noise->model->kernels;
-    int64_t stride = noise->model->stride;
+    const dcme_kernels *kernels = me->shared->model->kernels;
+    int64_t stride = me->shared->model->stride;
     for (int64_t k = 0; k < me->shared->draws; k++) {
         real *scores = me->weights + k * DCME_BLOCK_MAX;
         kernels->dots(scores, me->rows[k], contexts, count, stride);
@@ -185,7 +152,7 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
         int32_t target = instances[t].target;
         real *row = dcme_replica_row(&me->replicas, target);
         kernels->dots(&targets[t], row, &contexts[t], 1, stride);
-        targets[t] += dcme_class_score(noise->model, &instances[t], target);
+        targets[t] += dcme_class_score(me->shared->model, &instances[t], target);
         targets[t] = (noise->offset ? noise->offset[target] : 0) - targets[t];
     }
 }
@@ -203,7 +170,7 @@ static double loss_of(const thread_state *me, int32_t target, int64_t t, const r
  * kernel's first number is a target's; it is in the row that is not used. */
 static void to_weights(thread_state *me, const dcme_instance *instances, int64_t count) {
     int64_t draws = me->shared->draws, all = draws * DCME_BLOCK_MAX;
-    me->shared->noise.model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
+    me->shared->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
     for (int64_t i = 0; i < all; i++)
         me->weights[i] *= me->shared->weight;
     for (int64_t k = 0; k < draws; k++)
@@ -216,7 +183,7 @@ static void to_weights(thread_state *me, const dcme_instance *instances, int64_t
 
 /* g_t of every target, with the rows as they were scored. */
 static void find_directions(thread_state *me, const dcme_instance *instances, int64_t count) {
-    const dcme_model *model = me->shared->noise.model;
+    const dcme_model *model = me->shared->model;
     int64_t draws = me->shared->draws;
     for (int64_t t = 0; t < count; t++) {
         for (int64_t k = 0; k <= draws; k++)
@@ -231,7 +198,7 @@ static void find_directions(thread_state *me, const dcme_instance *instances, in
 /* Move the samples' rows, then the targets'. */
 static void move(thread_state *me, const dcme_instance *instances, int64_t count,
                  real *const *contexts, const real *rates) {
-    const dcme_model *model = me->shared->noise.model;
+    const dcme_model *model = me->shared->model;
     for (int64_t k = 0; k <= me->shared->draws; k++)
         for (int64_t t = 0; t < count; t++)
             me->weights[k * DCME_BLOCK_MAX + t] *= rates[t];
@@ -247,7 +214,7 @@ static void move(thread_state *me, const dcme_instance *instances, int64_t count
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
                        dcme_loss *loss) {
     thread_state *me = thread;
-    const dcme_model *model = me->shared->noise.model;
+    const dcme_model *model = me->shared->model;
     real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->shared->weight;
     real *targets = me->weights + me->shared->draws * DCME_BLOCK_MAX;
     for (int64_t t = 0; t < count; t++) {
@@ -274,12 +241,12 @@ static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->r
 const dcme_objective dcme_objective_blocks = {
     .name = "blocks",
     .open = open_shared,
-    .close = close_shared,
+    .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
+    .thread_size = sizeof(thread_state),
+    .own = {"a thread's samples", "lower --threads or --negative"},
     .seed = seed,
     .prefetch = prefetch,
     .step_block = step_block,
     .flush = flush,
-    .thread_state = list_thread_state,
 };

@@ -5,26 +5,21 @@
 #include "common/top_k.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const real FAINT = -60; /* e^FAINT is negligible compared with 1, and not denormal */
 
-dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items) {
-    cluster->alpha = dcme_allocate(items, sizeof *cluster->alpha);
-    cluster->top = dcme_allocate(top_items, sizeof *cluster->top);
-    cluster->is_top = dcme_allocate_zeros(items, 1);
-    atomic_init(&cluster->busy, 0);
-    if (!cluster->alpha || !cluster->top || !cluster->is_top)
-        return DCME_NO_MEMORY;
-    for (int64_t q = 0; q < top_items; q++)
-        cluster->top[q] = (int32_t)q;
-    return DCME_OK;
-}
-
-void dcme_cluster_close(dcme_cluster *cluster) {
-    free(cluster->alpha);
-    free(cluster->top);
-    free(cluster->is_top);
+void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
+                       int64_t top_items) {
+    int32_t *top = dcme_take(arena, top_items, sizeof *top);
+    cluster->alpha = dcme_take(arena, room, sizeof *cluster->alpha);
+    cluster->spare = dcme_take(arena, top_items, sizeof *cluster->spare);
+    cluster->is_top = dcme_take(arena, items, sizeof *cluster->is_top);
+    for (int64_t q = 0; top && q < top_items; q++)
+        top[q] = (int32_t)q;
+    atomic_init(&cluster->top, top);
+    dcme_save(arena, cluster->alpha, items, sizeof *cluster->alpha, 0);
+    dcme_save_at(arena, &cluster->top, top_items, sizeof *top, items);
+    dcme_save(arena, cluster->is_top, items, sizeof *cluster->is_top, 0);
 }
 
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
@@ -80,18 +75,14 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
 
 void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
                              int64_t top_items) {
+    int32_t *before = atomic_load(&cluster->top);
     for (int64_t q = 0; q < top_items; q++)
-        cluster->is_top[cluster->top[q]] = 0;
-    dcme_top_k(cluster->top, top_items, weights, items);
+        cluster->is_top[before[q]] = 0;
+    dcme_top_k(cluster->spare, top_items, weights, items);
     for (int64_t q = 0; q < top_items; q++)
-        cluster->is_top[cluster->top[q]] = 1;
-}
-
-void dcme_cluster_state(dcme_cluster *cluster, int64_t items, int64_t top_items,
-                        dcme_state *state) {
-    dcme_state_add(state, cluster->alpha, items, sizeof *cluster->alpha);
-    dcme_state_add(state, cluster->top, top_items, sizeof *cluster->top);
-    dcme_state_add(state, cluster->is_top, items, sizeof *cluster->is_top);
+        cluster->is_top[cluster->spare[q]] = 1;
+    atomic_store_explicit(&cluster->top, cluster->spare, memory_order_release);
+    cluster->spare = before;
 }
 
 int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }

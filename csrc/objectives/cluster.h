@@ -6,22 +6,28 @@
 #ifndef DCME_CLUSTER_H
 #define DCME_CLUSTER_H
 
-#include "common/state.h"
-#include "dcme.h"
+#include "common/arena.h"
 #include "kernels/kernels.h"
 
 #include <stdatomic.h>
 
 typedef struct {
-    real *alpha;      /* (N) centre */
-    int32_t *top;     /* (Q) heaviest items, descending */
-    uint8_t *is_top;  /* (N) */
-    _Atomic int busy; /* a thread is at its offline update */
+    real *alpha;          /* (N) centre */
+    int32_t *_Atomic top; /* (Q) heaviest items, descending: exchanged, never reordered */
+    int32_t *spare;       /* (Q) where the next ones are written */
+    uint8_t *is_top;      /* (N) */
+    _Atomic int busy;     /* a thread is at its offline update */
 } dcme_cluster;
 
-/* `cluster` is all zeros before; close it even if this fails. */
-dcme_status dcme_cluster_open(dcme_cluster *cluster, int64_t items, int64_t top_items);
-void dcme_cluster_close(dcme_cluster *cluster);
+/* `cluster` is all zeros before. Its centre has room for `room` items, the first `items` of them in
+ * the state. */
+void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
+                       int64_t top_items);
+
+/* The top items, which stay as they are while this pointer is used for a step. */
+static inline const int32_t *dcme_cluster_top(const dcme_cluster *cluster) {
+    return atomic_load_explicit(&cluster->top, memory_order_acquire);
+}
 
 /* The unigram distribution, disturbed at random so that cluster k differs from the others. */
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
@@ -41,9 +47,6 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
 /* Make the items of the greatest weights (N) the top ones. */
 void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
                              int64_t top_items);
-
-/* List what changes. */
-void dcme_cluster_state(dcme_cluster *cluster, int64_t items, int64_t top_items, dcme_state *state);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);

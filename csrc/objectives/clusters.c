@@ -2,7 +2,6 @@
 #include "objectives/clusters.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = DCME_AT_ONCE }; /* rows that the offline passes hand to a kernel at a time */
@@ -15,14 +14,13 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
     return n;
 }
 
-/* The constant of (9) and the top items of a centre that has just been made. */
+/* The constant of (9) of a centre that has just been made. */
 static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
     double prior = 0;
     for (int64_t j = 0; j < clusters->model->items; j++)
         prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
     clusters->entropy[k] = entropy + (real)prior;
-    dcme_cluster_choose_top(cluster, cluster->alpha, clusters->model->items, clusters->top_items);
 }
 
 /* The first centre of cluster k; the rows may be those of an earlier run. */
@@ -87,81 +85,47 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     update_moments(clusters, k, entropy);
 }
 
-dcme_status dcme_scratch_open(dcme_scratch *scratch, const dcme_model *model) {
-    scratch->scores = dcme_allocate(model->items, sizeof *scratch->scores);
-    scratch->mean = dcme_allocate(model->stride, sizeof *scratch->mean);
-    scratch->u = dcme_allocate(model->stride, sizeof *scratch->u);
-    return scratch->scores && scratch->mean && scratch->u ? DCME_OK : DCME_NO_MEMORY;
+void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model) {
+    scratch->scores = dcme_take(arena, model->items, sizeof *scratch->scores);
+    scratch->mean = dcme_take(arena, model->stride, sizeof *scratch->mean);
+    scratch->u = dcme_take(arena, model->stride, sizeof *scratch->u);
 }
 
-void dcme_scratch_close(dcme_scratch *scratch) {
-    free(scratch->scores);
-    free(scratch->mean);
-    free(scratch->u);
-}
-
-dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
-                               const dcme_train_options *options) {
-    int64_t count = options->clusters;
-    clusters->model = model;
-    clusters->count = count;
-    clusters->top_items = options->top_items < model->items ? options->top_items : model->items;
-    clusters->threshold = options->beta * (double)model->items;
-    clusters->prior = dcme_allocate(model->items, sizeof *clusters->prior);
-    clusters->u = dcme_allocate(count * model->stride, sizeof *clusters->u);
-    clusters->entropy = dcme_allocate(count, sizeof *clusters->entropy);
-    clusters->u_rows = dcme_allocate(count, sizeof *clusters->u_rows);
-    clusters->clusters = dcme_allocate_zeros(count, sizeof *clusters->clusters);
-    if (!clusters->prior || !clusters->u || !clusters->entropy || !clusters->u_rows ||
-        !clusters->clusters)
-        return DCME_NO_MEMORY;
-    dcme_prior_fill(clusters->prior, model, options->prior);
-    for (int64_t k = 0; k < count; k++) {
-        clusters->u_rows[k] = clusters->u + k * model->stride;
-        if (dcme_cluster_open(&clusters->clusters[k], model->items, clusters->top_items) != DCME_OK)
-            return DCME_NO_MEMORY;
-        start(clusters, k, options->seed);
+void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options) {
+    c->model = model;
+    c->count = options->clusters;
+    c->top_items = options->top_items < model->items ? options->top_items : model->items;
+    c->threshold = options->beta * (double)model->items;
+    c->prior = dcme_take(arena, model->items, sizeof *c->prior);
+    c->u = dcme_take(arena, c->count * model->stride, sizeof *c->u);
+    c->entropy = dcme_take(arena, c->count, sizeof *c->entropy);
+    c->u_rows = dcme_take(arena, c->count, sizeof *c->u_rows);
+    c->clusters = dcme_take(arena, c->count, sizeof *c->clusters);
+    dcme_save(arena, c->u, c->count * model->stride, sizeof *c->u, 0);
+    dcme_save(arena, c->entropy, c->count, sizeof *c->entropy, 0);
+    for (int64_t k = 0; c->clusters && k < c->count; k++)
+        dcme_cluster_open(&c->clusters[k], arena, model->items, model->items, c->top_items);
+    if (arena->status != DCME_OK)
+        return;
+    dcme_prior_add(c->prior, 1, model, options->prior);
+    for (int64_t k = 0; k < c->count; k++) {
+        c->u_rows[k] = c->u + k * model->stride;
+        start(c, k, options->seed);
     }
-    return DCME_OK;
 }
 
-void dcme_clusters_close(dcme_clusters *clusters) {
-    for (int64_t k = 0; clusters->clusters && k < clusters->count; k++)
-        dcme_cluster_close(&clusters->clusters[k]);
-    free(clusters->clusters);
-    free(clusters->prior);
-    free(clusters->u);
-    free(clusters->entropy);
-    free(clusters->u_rows);
-}
-
-dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
-                               const dcme_train_options *options) {
-    int64_t item = options->dcme_update == DCME_PAPER ? 5 : 17; /* bytes in a cluster */
-    return dcme_no_memory(error, options->clusters * model->items * item, "the clusters",
-                          "lower --clusters or --max-vocab");
-}
-
-int64_t dcme_thread_bytes(const dcme_clusters *clusters) {
-    int64_t sums = 4 * clusters->count * clusters->model->stride;
-    return (sums + 3 * clusters->model->items) * (int64_t)sizeof(real);
-}
-
-dcme_status dcme_cluster_sums_open(dcme_cluster_sums **sums, int64_t clusters, int64_t stride) {
-    dcme_cluster_sums *p = dcme_allocate_zeros(clusters, sizeof *p);
-    *sums = p;
-    for (int64_t k = 0; p && k < clusters; k++) {
-        p[k].h = dcme_allocate_zeros(stride, sizeof *p[k].h);
-        if (!p[k].h)
-            return DCME_NO_MEMORY;
+dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters) {
+    int64_t count = clusters->count, stride = clusters->model->stride;
+    dcme_cluster_sums *sums = dcme_take(arena, count, sizeof *sums);
+    real *h = dcme_take(arena, count * stride, sizeof *h);
+    dcme_save(arena, h, count * stride, sizeof *h, 0);
+    for (int64_t k = 0; h && k < count; k++) {
+        sums[k].h = h + k * stride;
+        dcme_save(arena, &sums[k].count, 1, sizeof sums[k].count, 0);
+        dcme_save(arena, &sums[k].weight, 1, sizeof sums[k].weight, 0);
     }
-    return p ? DCME_OK : DCME_NO_MEMORY;
-}
-
-void dcme_cluster_sums_close(dcme_cluster_sums *sums, int64_t clusters) {
-    for (int64_t k = 0; sums && k < clusters; k++)
-        free(sums[k].h);
-    free(sums);
+    return sums;
 }
 
 void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
@@ -175,24 +139,6 @@ void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model) {
     memset(sums->h, 0, (size_t)model->stride * sizeof *sums->h);
     sums->weight = 0;
     sums->count = 0;
-}
-
-void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state) {
-    int64_t items = clusters->model->items;
-    dcme_state_add(state, clusters->u, clusters->count * clusters->model->stride,
-                   sizeof *clusters->u);
-    dcme_state_add(state, clusters->entropy, clusters->count, sizeof *clusters->entropy);
-    for (int64_t k = 0; k < clusters->count; k++)
-        dcme_cluster_state(&clusters->clusters[k], items, clusters->top_items, state);
-}
-
-void dcme_cluster_sums_state(dcme_cluster_sums *sums, int64_t clusters, int64_t stride,
-                             dcme_state *state) {
-    for (int64_t k = 0; k < clusters; k++) {
-        dcme_state_add(state, &sums[k].count, 1, sizeof sums[k].count);
-        dcme_state_add(state, &sums[k].weight, 1, sizeof sums[k].weight);
-        dcme_state_add(state, sums[k].h, stride, sizeof *sums[k].h);
-    }
 }
 
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha) {

@@ -43,27 +43,14 @@ typedef struct {
 } dcme_scratch;
 
 /* Centres start as the unigram distribution, each disturbed at random so that they differ. */
-dcme_status dcme_clusters_open(dcme_clusters *clusters, const dcme_model *model,
-                               const dcme_train_options *options);
-void dcme_clusters_close(dcme_clusters *clusters);
+void dcme_clusters_open(dcme_clusters *clusters, dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options);
 
-/* DCME_NO_MEMORY, with a message about the clusters. */
-dcme_status dcme_clusters_fail(dcme_error *error, const dcme_model *model,
-                               const dcme_train_options *options);
-
-/* Approximate bytes of a thread in addition to the clusters. */
-int64_t dcme_thread_bytes(const dcme_clusters *clusters);
-
-dcme_status dcme_cluster_sums_open(dcme_cluster_sums **sums, int64_t clusters, int64_t stride);
-void dcme_cluster_sums_close(dcme_cluster_sums *sums, int64_t clusters);
+/* The sums of one thread, one for each cluster. */
+dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters);
 void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
                            real weight);
 void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
-
-/* List what changes in the clusters, and in the sums of one thread. */
-void dcme_clusters_state(dcme_clusters *clusters, dcme_state *state);
-void dcme_cluster_sums_state(dcme_cluster_sums *sums, int64_t clusters, int64_t stride,
-                             dcme_state *state);
 
 /* Write the centre of cluster k to alpha (N). */
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
@@ -72,12 +59,12 @@ void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha)
  * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
-dcme_status dcme_scratch_open(dcme_scratch *scratch, const dcme_model *model);
-void dcme_scratch_close(dcme_scratch *scratch);
+void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model);
 
 /* v_j -= alpha_kj owed for all but the top items (17b), unless `owed` is NULL; then alpha_k =
- * softmax(V h + prior) (15) at the mean h of the sums, u_k, H_k and the top items. What other
- * threads read of the cluster is replaced only by finished values. */
+ * softmax(V h + prior) (15) at the mean h of the sums, u_k and H_k. Other threads may read the
+ * cluster meanwhile: each number of the centre is replaced by a finished one. The caller chooses
+ * the top items, once, so that a reader keeps those that it has. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        const real *owed, dcme_scratch *scratch);
 

@@ -32,8 +32,6 @@
 #include "objectives/deferred_updates.h"
 #include "objectives/proposal.h"
 
-#include <stdlib.h>
-
 /* Parameters that are not options:
  *
  *     rho            share of the unigram distribution in every q_z. The centre, softmax at a mean
@@ -56,7 +54,7 @@ enum { EXTRA = 1 }; /* products that a step takes beside those of its rows: h wi
 /* The draws for a cluster's next instance, made right after its last one: while other clusters have
  * their instances, the rows come from memory. So do the cells of the draws after those. */
 typedef struct {
-    int64_t count;     /* S once there are some, else 0 */
+    int32_t is_full;   /* whether there are some */
     int32_t *words;    /* (S) */
     uint64_t *randoms; /* (S) */
 } ready_draws;
@@ -83,97 +81,62 @@ typedef struct {
     real **deferred_rows; /* (Q) the sums of deferred updates of the last rows */
     int32_t *words;       /* (1 + Q + S) */
     dcme_scratch scratch;
-    double *shares; /* (N) of a new table to draw from */
+    dcme_proposal_scratch own;
 } thread_state;
 
-static void close_shared(void *shared) {
-    dcme_proposals_close(&((shared_state *)shared)->proposals);
-    free(shared);
-}
-
-static dcme_status open_shared(void **shared, const dcme_model *model,
-                               const dcme_train_options *options, dcme_error *error) {
-    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
+static void *open_shared(dcme_arena *arena, const dcme_model *model,
+                         const dcme_train_options *options) {
+    shared_state *s = dcme_take(arena, 1, sizeof *s);
     real nu = NU_PER_DRAW * (real)(options->negative > 0 ? options->negative : 1);
-    if (!s || dcme_proposals_open(&s->proposals, model, options, RHO, nu) != DCME_OK) {
-        if (s)
-            close_shared(s);
-        return dcme_clusters_fail(error, model, options);
-    }
+    if (!s)
+        return NULL;
+    dcme_proposals_open(&s->proposals, arena, model, options, RHO, nu);
     s->draws = options->negative;
     s->threads = options->threads;
     s->idle = IDLE * (double)options->clusters * s->proposals.clusters.threshold;
-    *shared = s;
-    return DCME_OK;
+    return s;
 }
 
-static void thread_close(void *thread) {
+static void open_ready(thread_state *me, dcme_arena *arena, const dcme_clusters *c, int64_t draws) {
+    me->ready = dcme_take(arena, c->count, sizeof *me->ready);
+    for (int64_t k = 0; me->ready && k < c->count; k++) {
+        ready_draws *ready = &me->ready[k];
+        ready->words = dcme_take(arena, draws, sizeof *ready->words);
+        ready->randoms = dcme_take(arena, draws, sizeof *ready->randoms);
+        dcme_save(arena, &ready->is_full, 1, sizeof ready->is_full, 0);
+        dcme_save(arena, ready->words, draws, sizeof *ready->words, c->model->items);
+        dcme_save(arena, ready->randoms, draws, sizeof *ready->randoms, 0);
+    }
+}
+
+static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    for (int64_t k = 0; me->ready && k < me->shared->proposals.clusters.count; k++) {
-        free(me->ready[k].words);
-        free(me->ready[k].randoms);
-    }
-    free(me->ready);
-    dcme_deferred_close(me->deferred, me->shared->proposals.clusters.count);
-    dcme_cluster_sums_close(me->sums, me->shared->proposals.clusters.count);
-    dcme_scratch_close(&me->scratch);
-    free(me->used), free(me->scores), free(me->values), free(me->weights);
-    free(me->rows), free(me->deferred_rows), free(me->words), free(me->shares);
-    free(me);
-}
-
-static dcme_status open_ready(thread_state *me, int64_t clusters, int32_t draws) {
-    me->ready = dcme_allocate_zeros(clusters, sizeof *me->ready);
-    for (int64_t k = 0; me->ready && k < clusters; k++) {
-        me->ready[k].words = dcme_allocate_zeros(draws, sizeof *me->ready[k].words);
-        me->ready[k].randoms = dcme_allocate_zeros(draws, sizeof *me->ready[k].randoms);
-        if (!me->ready[k].words || !me->ready[k].randoms)
-            return DCME_NO_MEMORY;
-    }
-    return me->ready ? DCME_OK : DCME_NO_MEMORY;
-}
-
-static dcme_status open_thread(thread_state *me, shared_state *s) {
+    shared_state *s = me->shared = shared;
     const dcme_clusters *c = &s->proposals.clusters;
     int64_t rows = 1 + c->top_items + s->draws + EXTRA;
-    me->shared = s;
-    me->used = dcme_allocate_zeros(c->count, sizeof *me->used);
-    me->scores = dcme_allocate(c->count, sizeof *me->scores);
-    me->values = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->values);
-    me->weights = dcme_allocate_zeros(dcme_stride(rows), sizeof *me->weights);
-    me->rows = dcme_allocate(rows, sizeof *me->rows);
-    me->deferred_rows = dcme_allocate(rows, sizeof *me->deferred_rows);
-    me->words = dcme_allocate(rows, sizeof *me->words);
-    me->shares = dcme_allocate(c->model->items, sizeof *me->shares);
-    if (s->threads > 1 && dcme_deferred_open(&me->deferred, c, 0) != DCME_OK)
-        return DCME_NO_MEMORY;
-    if (open_ready(me, c->count, s->draws) != DCME_OK ||
-        dcme_cluster_sums_open(&me->sums, c->count, c->model->stride) != DCME_OK ||
-        dcme_scratch_open(&me->scratch, c->model) != DCME_OK || !me->used || !me->scores ||
-        !me->values || !me->weights || !me->rows || !me->deferred_rows || !me->words || !me->shares)
-        return DCME_NO_MEMORY;
-    return DCME_OK;
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (!me || open_thread(me, shared) != DCME_OK) {
-        thread_close(me);
-        return dcme_no_memory(
-            error, dcme_thread_bytes(&((shared_state *)shared)->proposals.clusters),
-            "a thread's cluster sums", "lower --threads, --clusters or --max-vocab");
-    }
-    *thread = me;
-    return DCME_OK;
+    me->used = dcme_take(arena, c->count, sizeof *me->used);
+    me->scores = dcme_take(arena, c->count, sizeof *me->scores);
+    me->values = dcme_take(arena, dcme_stride(rows), sizeof *me->values);
+    me->weights = dcme_take(arena, dcme_stride(rows), sizeof *me->weights);
+    me->rows = dcme_take(arena, rows, sizeof *me->rows);
+    me->deferred_rows = dcme_take(arena, rows, sizeof *me->deferred_rows);
+    me->words = dcme_take(arena, rows, sizeof *me->words);
+    me->sums = dcme_cluster_sums_open(arena, c);
+    if (s->threads > 1)
+        me->deferred = dcme_deferred_open(arena, c, 0);
+    open_ready(me, arena, c, s->draws);
+    dcme_scratch_open(&me->scratch, arena, c->model);
+    dcme_proposal_scratch_open(&me->own, arena, c->model->items);
+    dcme_save(arena, me->used, c->count, sizeof *me->used, 0);
+    dcme_save(arena, &me->instances, 1, sizeof me->instances, 0);
+    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
 }
 
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
     for (int64_t k = 0; k < me->shared->proposals.clusters.count; k++)
-        me->ready[k].count = 0;
+        me->ready[k].is_full = 0;
 }
 
 static void prefetch(void *thread, int32_t target) {
@@ -189,7 +152,7 @@ static void update_offline(thread_state *me, int64_t k) {
     dcme_cluster *cluster = &proposals->clusters.clusters[k];
     if ((double)me->sums[k].count < proposals->clusters.threshold || !dcme_cluster_take(cluster))
         return;
-    dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, me->shares);
+    dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, &me->own);
     dcme_cluster_release(cluster);
 }
 
@@ -203,7 +166,7 @@ static void revive(thread_state *me, const dcme_instance *instance) {
             continue;
         dcme_cluster_sums_clear(&me->sums[k], model);
         dcme_cluster_sums_add(&me->sums[k], model, instance->h, 1);
-        dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, me->shares);
+        dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, &me->own);
         me->used[k] = me->instances;
         dcme_cluster_release(&proposals->clusters.clusters[k]);
         return;
@@ -221,29 +184,30 @@ static void prepare(thread_state *me, int64_t z) {
     const dcme_proposals *proposals = &me->shared->proposals;
     const dcme_model *model = proposals->clusters.model;
     const dcme_proposal *proposal = &proposals->proposals[z];
+    const dcme_alias *cells = atomic_load_explicit(&proposal->cells, memory_order_acquire);
     ready_draws *ready = &me->ready[z];
     if (proposal->mass <= 0) {
-        ready->count = 0;
+        ready->is_full = 0;
         return;
     }
     for (int32_t d = 0; d < me->shared->draws; d++) {
-        uint64_t random = ready->count ? ready->randoms[d] : dcme_random(&me->stream);
+        uint64_t random = ready->is_full ? ready->randoms[d] : dcme_random(&me->stream);
         int64_t cell = dcme_alias_cell(random, model->items);
-        int32_t word = dcme_alias_pick(proposal->cells, cell, random);
+        int32_t word = dcme_alias_pick(cells, cell, random);
         ready->words[d] = word;
         dcme_prefetch(model->output + word * model->stride, model->stride);
         __builtin_prefetch(&proposal->bias[word]);
         dcme_class_prefetch(model, word, 0);
         ready->randoms[d] = dcme_random(&me->stream);
-        __builtin_prefetch(&proposal->cells[dcme_alias_cell(ready->randoms[d], model->items)]);
+        __builtin_prefetch(&cells[dcme_alias_cell(ready->randoms[d], model->items)]);
     }
-    ready->count = me->shared->draws;
+    ready->is_full = 1;
 }
 
 /* The rows of the top items from place `count` on; the target is skipped. */
 static int64_t gather_tops(thread_state *me, int64_t z, int32_t target, int64_t count) {
     const dcme_clusters *clusters = &me->shared->proposals.clusters;
-    const int32_t *top = clusters->clusters[z].top;
+    const int32_t *top = dcme_cluster_top(&clusters->clusters[z]);
     int64_t tops = 0;
     if (me->deferred) {
         dcme_deferred_begin(&me->deferred[z], clusters, z, me->deferred_rows);
@@ -267,9 +231,9 @@ static int64_t gather(thread_state *me, int64_t z, int32_t target, int64_t *tops
     int64_t count = 0;
     add_row(me, count++, target);
     __builtin_prefetch(&shared->proposals.proposals[z].bias[target]);
-    if (!ready->count)
+    if (!ready->is_full)
         prepare(me, z);
-    for (int64_t d = 0; d < ready->count; d++)
+    for (int64_t d = 0; ready->is_full && d < shared->draws; d++)
         if (ready->words[d] != target)
             add_row(me, count++, ready->words[d]);
     *tops = gather_tops(me, z, target, count);
@@ -358,26 +322,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         revive(me, instance);
 }
 
-static void list_shared_state(void *shared, dcme_state *state) {
-    dcme_proposals_state(&((shared_state *)shared)->proposals, state);
-}
-
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    const dcme_clusters *c = &me->shared->proposals.clusters;
-    dcme_cluster_sums_state(me->sums, c->count, c->model->stride, state);
-    dcme_state_add(state, me->used, c->count, sizeof *me->used);
-    dcme_state_add(state, &me->instances, 1, sizeof me->instances);
-    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
-    dcme_deferred_state(me->deferred, c, state);
-    for (int64_t k = 0; k < c->count; k++) {
-        ready_draws *ready = &me->ready[k];
-        dcme_state_add(state, &ready->count, 1, sizeof ready->count);
-        dcme_state_add(state, ready->words, me->shared->draws, sizeof *ready->words);
-        dcme_state_add(state, ready->randoms, me->shared->draws, sizeof *ready->randoms);
-    }
-}
-
 static void centre_of(const void *shared, int64_t k, real *alpha) {
     dcme_clusters_centre(&((const shared_state *)shared)->proposals.clusters, k, alpha);
 }
@@ -385,13 +329,12 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 const dcme_objective dcme_objective_dcme = {
     .name = "dcme",
     .open = open_shared,
-    .close = close_shared,
+    .whole = {"the clusters", "lower --clusters or --max-vocab"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
+    .thread_size = sizeof(thread_state),
+    .own = {"a thread's cluster sums", "lower --threads, --clusters or --max-vocab"},
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .shared_state = list_shared_state,
-    .thread_state = list_thread_state,
     .centre = centre_of,
 };

@@ -18,8 +18,6 @@
  */
 #include "objectives/deferred_updates.h"
 
-#include <stdlib.h>
-
 typedef struct {
     dcme_clusters clusters;
     int32_t threads;
@@ -35,60 +33,33 @@ typedef struct {
     dcme_scratch scratch;
 } thread_state;
 
-static void close_shared(void *shared) {
-    dcme_clusters_close(&((shared_state *)shared)->clusters);
-    free(shared);
+static void choose_top(dcme_clusters *c, int64_t k) {
+    dcme_cluster_choose_top(&c->clusters[k], c->clusters[k].alpha, c->model->items, c->top_items);
 }
 
-static dcme_status open_shared(void **shared, const dcme_model *model,
-                               const dcme_train_options *options, dcme_error *error) {
-    shared_state *s = dcme_allocate_zeros(1, sizeof *s);
-    if (!s || dcme_clusters_open(&s->clusters, model, options) != DCME_OK) {
-        if (s)
-            close_shared(s);
-        return dcme_clusters_fail(error, model, options);
-    }
+static void *open_shared(dcme_arena *arena, const dcme_model *model,
+                         const dcme_train_options *options) {
+    shared_state *s = dcme_take(arena, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    dcme_clusters_open(&s->clusters, arena, model, options);
+    for (int64_t k = 0; arena->status == DCME_OK && k < s->clusters.count; k++)
+        choose_top(&s->clusters, k);
     s->threads = options->threads;
-    *shared = s;
-    return DCME_OK;
+    return s;
 }
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_cluster_sums_close(me->sums, me->clusters->count);
-    dcme_deferred_close(me->deferred, me->clusters->count);
-    free(me->rows);
-    free(me->weights);
-    free(me->scores);
-    dcme_scratch_close(&me->scratch);
-    free(me);
-}
-
-static dcme_status open_thread(thread_state *me, shared_state *s) {
+    shared_state *s = shared;
     const dcme_clusters *c = me->clusters = &s->clusters;
-    me->rows = dcme_allocate(c->top_items + 1, sizeof *me->rows);
-    me->weights = dcme_allocate(c->top_items + 1, sizeof *me->weights);
-    me->scores = dcme_allocate(c->count, sizeof *me->scores);
-    if (!me->rows || !me->weights || !me->scores ||
-        dcme_scratch_open(&me->scratch, c->model) != DCME_OK)
-        return DCME_NO_MEMORY;
-    if (s->threads > 1 && c->top_items > 0 && dcme_deferred_open(&me->deferred, c, 1) != DCME_OK)
-        return DCME_NO_MEMORY;
-    return dcme_cluster_sums_open(&me->sums, c->count, c->model->stride);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    if (!me || open_thread(me, shared) != DCME_OK) {
-        thread_close(me);
-        return dcme_no_memory(error, dcme_thread_bytes(&((shared_state *)shared)->clusters),
-                              "a thread's cluster sums",
-                              "lower --threads, --clusters or --max-vocab");
-    }
-    *thread = me;
-    return DCME_OK;
+    me->rows = dcme_take(arena, c->top_items + 1, sizeof *me->rows);
+    me->weights = dcme_take(arena, c->top_items + 1, sizeof *me->weights);
+    me->scores = dcme_take(arena, c->count, sizeof *me->scores);
+    me->sums = dcme_cluster_sums_open(arena, c);
+    if (s->threads > 1 && c->top_items > 0)
+        me->deferred = dcme_deferred_open(arena, c, 1);
+    dcme_scratch_open(&me->scratch, arena, c->model);
 }
 
 static void seed(void *thread, uint64_t stream) {
@@ -108,6 +79,7 @@ static void update_offline(thread_state *me, int64_t z) {
         return; /* nothing is pending, or another thread holds the lock: try again with the next
                    instance */
     dcme_cluster_move(clusters, z, sums, sums->h, &me->scratch);
+    choose_top(clusters, z);
     dcme_cluster_release(cluster);
     dcme_cluster_sums_clear(sums, clusters->model);
 }
@@ -116,12 +88,13 @@ static void update_offline(thread_state *me, int64_t z) {
 static void move_tops(thread_state *me, int64_t z, const dcme_instance *instance) {
     const dcme_clusters *clusters = me->clusters;
     const dcme_cluster *cluster = &clusters->clusters[z];
+    const int32_t *tops = dcme_cluster_top(cluster);
     int64_t n = 0, stride = clusters->model->stride;
     real follow = 0, *u = clusters->u_rows[z];
     if (me->deferred)
         dcme_deferred_begin(&me->deferred[z], clusters, z, me->rows);
     for (int64_t q = 0; q < clusters->top_items; q++) {
-        int32_t top = cluster->top[q];
+        int32_t top = tops[q];
         real alpha = cluster->alpha[top];
         follow += alpha * ((top == instance->target) - alpha);
         if (!me->deferred) {
@@ -163,17 +136,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         update_offline(me, z);
 }
 
-static void list_shared_state(void *shared, dcme_state *state) {
-    dcme_clusters_state(&((shared_state *)shared)->clusters, state);
-}
-
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    const dcme_clusters *c = me->clusters;
-    dcme_cluster_sums_state(me->sums, c->count, c->model->stride, state);
-    dcme_deferred_state(me->deferred, c, state);
-}
-
 static void centre_of(const void *shared, int64_t k, real *alpha) {
     dcme_clusters_centre(&((const shared_state *)shared)->clusters, k, alpha);
 }
@@ -181,13 +143,12 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 const dcme_objective dcme_objective_dcme_paper = {
     .name = "dcme",
     .open = open_shared,
-    .close = close_shared,
+    .whole = {"the clusters", "lower --clusters or --max-vocab"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
+    .thread_size = sizeof(thread_state),
+    .own = {"a thread's cluster sums", "lower --threads, --clusters or --max-vocab"},
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .shared_state = list_shared_state,
-    .thread_state = list_thread_state,
     .centre = centre_of,
 };

@@ -22,9 +22,8 @@ typedef struct {
     real *sums;    /* (Q, stride), or (2, stride): that of all top items, that of u */
 } dcme_deferred;
 
-/* One for each cluster, or DCME_NO_MEMORY; close them even then. */
-dcme_status dcme_deferred_open(dcme_deferred **all, const dcme_clusters *clusters, int one_sum);
-void dcme_deferred_close(dcme_deferred *all, int64_t clusters);
+/* One for each cluster. */
+dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters, int one_sum);
 
 /* Be ready for an instance of cluster z: if it has other top items than before, the updates of
  * those are made. `rows` has room for Q rows. */
@@ -34,8 +33,5 @@ void dcme_deferred_begin(dcme_deferred *deferred, const dcme_clusters *clusters,
 /* An instance has been added to the sums; make the updates if they are many. */
 void dcme_deferred_end(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                        real **rows);
-
-/* List what changes; nothing for NULL. */
-void dcme_deferred_state(dcme_deferred *all, const dcme_clusters *clusters, dcme_state *state);
 
 #endif

@@ -15,7 +15,6 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NEAR = 1024 }; /* rows of nodes below this are in the cache, or soon are */
@@ -38,61 +37,26 @@ typedef struct {
     real *children; /* (longest) c_n */
 } thread_state;
 
-static void close_tree(void *shared) {
-    tree_state *state = shared;
+static void *open_tree(dcme_arena *arena, const dcme_model *model,
+                       const dcme_train_options *options) {
+    tree_state *state = dcme_take(arena, 1, sizeof *state);
     if (!state)
-        return;
-    dcme_huffman_close(&state->tree);
-    free(state);
-}
-
-static dcme_status open_tree(void **shared, const dcme_model *model,
-                             const dcme_train_options *options, dcme_error *error) {
-    tree_state *state = dcme_allocate_zeros(1, sizeof *state);
-    if (!state || dcme_huffman_open(&state->tree, model->counts, model->items) != DCME_OK) {
-        close_tree(state);
-        return dcme_no_memory(error, model->items * 100, "the Huffman tree",
-                              "lower --max-vocab or raise --min-count");
-    }
+        return NULL;
     state->model = model;
     state->threads = options->threads;
-    *shared = state;
-    return DCME_OK;
+    dcme_huffman_open(&state->tree, arena, model->counts, model->items);
+    return state;
 }
 
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    dcme_replicas_close(&me->replicas);
-    free(me->rows);
-    free(me->scores);
-    free(me->weights);
-    free(me->children);
-    free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const tree_state *state = shared;
+    const tree_state *state = me->shared = shared;
     int64_t n = state->tree.longest;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    int whole = me != NULL;
-    if (whole) {
-        me->shared = state;
-        me->rows = dcme_allocate(n, sizeof *me->rows);
-        me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
-        me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-        me->children = dcme_allocate(n, sizeof *me->children);
-        whole = dcme_replicas_open(&me->replicas, state->model, state->threads) == DCME_OK &&
-                me->rows && me->scores && me->weights && me->children;
-    }
-    if (!whole) {
-        thread_close(me);
-        int64_t bytes = (int64_t)sizeof *me + dcme_replicas_bytes(state->model);
-        return dcme_no_memory(error, bytes, "a thread's copies of rows", "lower --threads");
-    }
-    *thread = me;
-    return DCME_OK;
+    me->rows = dcme_take(arena, n, sizeof *me->rows);
+    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
+    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
+    me->children = dcme_take(arena, n, sizeof *me->children);
+    dcme_replicas_open(&me->replicas, arena, state->model, state->threads);
 }
 
 /* Nothing is drawn; only which copies are synchronised first depends on the stream. */
@@ -171,9 +135,10 @@ static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->r
 const dcme_objective dcme_objective_hs = {
     .name = "hs",
     .open = open_tree,
-    .close = close_tree,
+    .whole = {"the Huffman tree", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
-    .thread_close = thread_close,
+    .thread_size = sizeof(thread_state),
+    .own = {"a thread's copies of rows", "lower --threads"},
     .seed = seed,
     .prefetch = prefetch,
     .step = step,

@@ -7,9 +7,6 @@
  */
 #include "objectives/huffman.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The nodes that have no parent yet. */
 typedef struct {
     int64_t word, node; /* the lowest of either queue; both go downwards */
@@ -46,51 +43,37 @@ static void measure(int32_t *depth, const uint32_t *up, int64_t items) {
         depth[node] = depth[up[items + node] >> 1] + 1;
 }
 
-static dcme_status write_paths(dcme_huffman *tree, const uint32_t *up, const int32_t *depth,
-                               int64_t items) {
+static void write_paths(dcme_huffman *tree, dcme_arena *arena, const uint32_t *up,
+                        const int32_t *depth, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
         int64_t length = depth[up[i] >> 1] + 1;
         tree->begin[i + 1] = tree->begin[i] + length;
         tree->longest = length > tree->longest ? length : tree->longest;
     }
-    tree->steps = dcme_allocate(tree->begin[items], sizeof *tree->steps);
-    if (!tree->steps)
-        return DCME_NO_MEMORY;
-    for (int64_t i = 0; i < items; i++) {
+    tree->steps = dcme_take_unset(arena, tree->begin[items], sizeof *tree->steps);
+    for (int64_t i = 0; tree->steps && i < items; i++) {
         uint32_t step = up[i];
         for (int64_t p = tree->begin[i + 1] - 1; p >= tree->begin[i]; p--) {
             tree->steps[p] = step;
             step = up[items + (step >> 1)];
         }
     }
-    return DCME_OK;
 }
 
-dcme_status dcme_huffman_open(dcme_huffman *tree, const int64_t *counts, int64_t items) {
-    *tree = (dcme_huffman){.begin = dcme_allocate_zeros(items + 1, sizeof *tree->begin)};
-    if (!tree->begin)
-        return DCME_NO_MEMORY;
+void dcme_huffman_open(dcme_huffman *tree, dcme_arena *arena, const int64_t *counts,
+                       int64_t items) {
+    dcme_arena scratch = {0};
+    tree->begin = dcme_take(arena, items + 1, sizeof *tree->begin);
     if (items < 2) /* a single word has no alternative */
-        return DCME_OK;
-    uint32_t *up = dcme_allocate_zeros(2 * items - 1, sizeof *up);
-    int64_t *node_counts = dcme_allocate(items - 1, sizeof *node_counts);
-    int32_t *depth = dcme_allocate(items - 1, sizeof *depth);
-    dcme_status status = DCME_NO_MEMORY;
-    if (up && node_counts && depth) {
+        return;
+    uint32_t *up = dcme_take(&scratch, 2 * items - 1, sizeof *up);
+    int64_t *node_counts = dcme_take(&scratch, items - 1, sizeof *node_counts);
+    int32_t *depth = dcme_take(&scratch, items - 1, sizeof *depth);
+    dcme_arena_join(arena, &scratch);
+    if (arena->status == DCME_OK) {
         join(up, counts, node_counts, items);
         measure(depth, up, items);
-        status = write_paths(tree, up, depth, items);
+        write_paths(tree, arena, up, depth, items);
     }
-    free(up);
-    free(node_counts);
-    free(depth);
-    if (status != DCME_OK)
-        dcme_huffman_close(tree);
-    return status;
-}
-
-void dcme_huffman_close(dcme_huffman *tree) {
-    free(tree->begin);
-    free(tree->steps);
-    *tree = (dcme_huffman){0};
+    dcme_arena_close(&scratch);
 }

@@ -2,7 +2,7 @@
 #ifndef DCME_HUFFMAN_H
 #define DCME_HUFFMAN_H
 
-#include "dcme.h"
+#include "common/arena.h"
 
 /* Inner nodes are numbered from the root, 0, by descending count. */
 typedef struct {
@@ -17,7 +17,6 @@ static inline int32_t dcme_huffman_node(uint32_t step) { return (int32_t)(step >
 static inline int32_t dcme_huffman_child(uint32_t step) { return (int32_t)(step & 1); }
 
 /* Build the tree of at most 2^31 - 1 words by their counts, in descending order. */
-dcme_status dcme_huffman_open(dcme_huffman *tree, const int64_t *counts, int64_t items);
-void dcme_huffman_close(dcme_huffman *tree);
+void dcme_huffman_open(dcme_huffman *tree, dcme_arena *arena, const int64_t *counts, int64_t items);
 
 #endif

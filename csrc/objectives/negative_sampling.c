@@ -21,14 +21,14 @@
 #include "objectives/noise.h"
 
 #include "objectives/objective.h"
+#include "objectives/prior.h"
 #include "objectives/row_replicas.h"
-
-#include <stdlib.h>
 
 enum { POOL = 256 };  /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 typedef struct {
+    const dcme_model *model;
     dcme_noise noise;
     int32_t draws; /* k samples per target */
     int32_t threads;
@@ -44,81 +44,51 @@ typedef struct {
 typedef struct {
     const noise_state *shared;
     uint64_t stream;
-    uint64_t drawn; /* random number of the next draw; its cell has been asked for */
-    int32_t pool[POOL];
-    uint32_t prefetched, taken; /* samples so far; the one of number n is samples[n % SAMPLES] */
+    uint64_t drawn;               /* random number of the next draw; its cell has been asked for */
+    int32_t *pool;                /* (POOL) */
+    uint32_t prefetched, waiting; /* samples so far; the one of number n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
     dcme_row_replicas replicas; /* rows of the most frequent words */
     real *scores;               /* dcme_stride(draws + 1) */
     real *weights;              /* dcme_stride(draws + 1) */
 } thread_state;
 
-static void close_noise(void *shared) {
-    dcme_noise_close(&((noise_state *)shared)->noise);
-    free(shared);
+static void *open_noise(dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options) {
+    noise_state *s = dcme_take(arena, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (noise_state){.model = model, .draws = options->negative, .threads = options->threads};
+    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
+                    options->objective == DCME_NCE ? options->negative : 0, 0);
+    if (s->noise.offset && arena->status == DCME_OK)
+        dcme_prior_add(s->noise.offset, -1, model, options->prior);
+    return s;
 }
 
-static dcme_status open_noise(void **shared, const dcme_model *model,
-                              const dcme_train_options *options, double virtual_draws,
-                              dcme_error *error) {
-    noise_state *noise = dcme_allocate_zeros(1, sizeof *noise);
-    if (!noise)
-        return dcme_no_memory(error, sizeof *noise, "the noise distribution", "end other programs");
-    noise->draws = options->negative;
-    noise->threads = options->threads;
-    dcme_status status = dcme_noise_open(&noise->noise, model, options, virtual_draws, error);
-    if (status == DCME_OK)
-        *shared = noise;
-    else
-        close_noise(noise);
-    return status;
-}
-
-static void thread_close(void *thread) {
+static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    if (!me)
-        return;
-    for (int i = 0; i < SAMPLES; i++) {
-        free(me->samples[i].words);
-        free(me->samples[i].rows);
-    }
-    dcme_replicas_close(&me->replicas);
-    free(me->scores);
-    free(me->weights);
-    free(me);
-}
-
-static dcme_status thread_open(void **thread, void *shared, dcme_error *error) {
-    const noise_state *s = shared;
+    const noise_state *s = me->shared = shared;
     int64_t n = s->draws + 1;
-    thread_state *me = dcme_allocate_zeros(1, sizeof *me);
-    int whole = me != NULL;
-    for (int i = 0; whole && i < SAMPLES; i++) {
-        me->samples[i].words = dcme_allocate(n, sizeof *me->samples[i].words);
-        me->samples[i].rows = dcme_allocate(n, sizeof *me->samples[i].rows);
-        whole = me->samples[i].words && me->samples[i].rows;
+    for (int i = 0; i < SAMPLES; i++) {
+        me->samples[i].words = dcme_take(arena, n, sizeof(int32_t));
+        me->samples[i].rows = dcme_take(arena, n, sizeof(real *));
     }
-    if (whole) {
-        me->shared = s;
-        me->scores = dcme_allocate_zeros(dcme_stride(n), sizeof *me->scores);
-        me->weights = dcme_allocate_zeros(dcme_stride(n), sizeof *me->weights);
-        whole = dcme_replicas_open(&me->replicas, s->noise.model, s->threads) == DCME_OK &&
-                me->scores && me->weights;
-    }
-    if (!whole) {
-        thread_close(me);
-        int64_t samples = SAMPLES * n * (int64_t)(sizeof(real *) + sizeof(int32_t));
-        int64_t bytes = (int64_t)sizeof *me + samples + dcme_replicas_bytes(s->noise.model);
-        return dcme_no_memory(error, bytes, "a thread's samples", "lower --threads or --negative");
-    }
-    *thread = me;
-    return DCME_OK;
+    me->pool = dcme_take(arena, POOL, sizeof *me->pool);
+    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
+    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
+    dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
+    /* between sentence batches no target waits, so that the samples themselves need not be saved */
+    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
+    dcme_save(arena, &me->drawn, 1, sizeof me->drawn, 0);
+    dcme_save(arena, me->pool, POOL, sizeof *me->pool, s->model->items);
+    dcme_save(arena, &me->prefetched, 1, sizeof me->prefetched, 0);
 }
 
 /* The word whose cell was prefetched by the last call; prefetches that of the next one. */
 static int32_t draw(thread_state *me) {
     const dcme_noise *noise = &me->shared->noise;
-    int64_t items = noise->model->items;
+    int64_t items = noise->items;
     uint64_t random = me->drawn;
     me->drawn = dcme_random(&me->stream);
     __builtin_prefetch(&noise->alias[dcme_alias_cell(me->drawn, items)]);
@@ -129,20 +99,10 @@ static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
     dcme_replicas_seed(&me->replicas, stream);
-    me->prefetched = me->taken = 0;
+    me->prefetched = me->waiting = 0;
     me->drawn = dcme_random(&me->stream);
     for (int32_t i = 0; i < POOL; i++)
         me->pool[i] = draw(me);
-}
-
-/* Between sentence batches no target waits, so that the samples themselves need not be kept. */
-static void list_thread_state(void *thread, dcme_state *state) {
-    thread_state *me = thread;
-    dcme_state_add(state, &me->stream, 1, sizeof me->stream);
-    dcme_state_add(state, &me->drawn, 1, sizeof me->drawn);
-    dcme_state_add(state, me->pool, POOL, sizeof *me->pool);
-    dcme_state_add(state, &me->prefetched, 1, sizeof me->prefetched);
-    dcme_state_add(state, &me->taken, 1, sizeof me->taken);
 }
 
 static void add(sample *s, const dcme_row_replicas *replicas, int32_t word) {
@@ -165,6 +125,7 @@ static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word, 
 static sample *new_sample(thread_state *me, int32_t target) {
     sample *s = &me->samples[me->prefetched++ % SAMPLES];
     s->count = 0;
+    me->waiting++;
     dcme_replicas_begin(&me->replicas);
     add_far(s, &me->replicas, target, 1);
     return s;
@@ -200,15 +161,16 @@ static void prefetch_pooled(void *thread, int32_t target) {
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
     const dcme_noise *noise = &me->shared->noise;
-    const dcme_kernels *kernels = noise->model->kernels;
-    const sample *s = &me->samples[me->taken++ % SAMPLES];
-    int64_t stride = noise->model->stride;
+    const dcme_model *model = me->shared->model;
+    const dcme_kernels *kernels = model->kernels;
+    const sample *s = &me->samples[(me->prefetched - me->waiting--) % SAMPLES];
+    int64_t stride = model->stride;
 
     kernels->dots(me->scores, instance->h, s->rows, s->count, stride);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
-    for (int64_t i = 0; noise->model->classes && i < s->count; i++)
-        me->scores[i] += dcme_class_score(noise->model, instance, s->words[i]);
+    for (int64_t i = 0; model->classes && i < s->count; i++)
+        me->scores[i] += dcme_class_score(model, instance, s->words[i]);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);
@@ -219,38 +181,19 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 
 static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
 
-static dcme_status open_ns(void **shared, const dcme_model *model,
-                           const dcme_train_options *options, dcme_error *error) {
-    return open_noise(shared, model, options, 0, error);
-}
+#define NOISE_OBJECTIVE(own_name, own_prefetch)                                                    \
+    {                                                                                              \
+        .name = own_name,                                                                          \
+        .open = open_noise,                                                                        \
+        .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},             \
+        .thread_open = thread_open,                                                                \
+        .thread_size = sizeof(thread_state),                                                       \
+        .own = {"a thread's samples", "lower --threads or --negative"},                            \
+        .seed = seed,                                                                              \
+        .prefetch = own_prefetch,                                                                  \
+        .step = step,                                                                              \
+        .flush = flush,                                                                            \
+    }
 
-static dcme_status open_nce(void **shared, const dcme_model *model,
-                            const dcme_train_options *options, dcme_error *error) {
-    return open_noise(shared, model, options, options->negative, error);
-}
-
-const dcme_objective dcme_objective_ns = {
-    .name = "ns",
-    .open = open_ns,
-    .close = close_noise,
-    .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = seed,
-    .prefetch = prefetch_pooled,
-    .step = step,
-    .flush = flush,
-    .thread_state = list_thread_state,
-};
-
-const dcme_objective dcme_objective_nce = {
-    .name = "nce",
-    .open = open_nce,
-    .close = close_noise,
-    .thread_open = thread_open,
-    .thread_close = thread_close,
-    .seed = seed,
-    .prefetch = prefetch_drawn,
-    .step = step,
-    .flush = flush,
-    .thread_state = list_thread_state,
-};
+const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE("ns", prefetch_pooled);
+const dcme_objective dcme_objective_nce = NOISE_OBJECTIVE("nce", prefetch_drawn);

@@ -4,21 +4,20 @@
 #define DCME_NOISE_H
 
 #include "common/alias.h"
+#include "common/arena.h"
 #include "model/model.h"
 #include "model/options.h"
 
 /* The noise distribution q, in proportion to count^power. */
 typedef struct {
-    const dcme_model *model;
+    int64_t items;
     dcme_alias *alias; /* (items) to draw from q */
-    real *offset;      /* (items) log(nu q_j) - prior_j, taken off the scores; NULL for none */
+    real *offset;      /* (items) shift + log(nu q_j), taken off the scores; NULL for none */
 } dcme_noise;
 
-/* `noise` is all zeros before; close it even if this fails. virtual_draws: nu, 0 for no offsets. */
-dcme_status dcme_noise_open(dcme_noise *noise, const dcme_model *model,
-                            const dcme_train_options *options, double virtual_draws,
-                            dcme_error *error);
-void dcme_noise_close(dcme_noise *noise);
+/* virtual_draws: nu, 0 for no offsets. Fails where no distribution is in proportion. */
+void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, int64_t items,
+                     double power, double virtual_draws, double shift);
 
 /* weights[j] = counts[j]^power, the unnormalised noise distribution; returns their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);

@@ -7,8 +7,8 @@
 #ifndef DCME_OBJECTIVE_H
 #define DCME_OBJECTIVE_H
 
+#include "common/arena.h"
 #include "common/loss.h"
-#include "common/state.h"
 #include "dcme.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -57,15 +57,15 @@ enum { DCME_BLOCK_MAX = 16 };
 typedef struct dcme_objective {
     const char *name;
 
-    /* What the threads share; `open` may keep the pointers, which outlive it. */
-    dcme_status (*open)(void **shared, const dcme_model *model, const dcme_train_options *options,
-                        dcme_error *error);
-    void (*close)(void *shared);
+    /* Make what the threads share; the model and the options outlive it. */
+    void *(*open)(dcme_arena *arena, const dcme_model *model, const dcme_train_options *options);
+    dcme_purpose whole;
 
-    /* What one thread holds. `seed` names the stream of random numbers for what follows and forgets
-     * targets that were prefetched but not learned. */
-    dcme_status (*thread_open)(void **thread, void *shared, dcme_error *error);
-    void (*thread_close)(void *thread);
+    /* Make what one thread holds, in `thread`, thread_size bytes of zeros. `seed` names the stream
+     * of random numbers for what follows. No target that was prefetched waits then. */
+    void (*thread_open)(void *thread, dcme_arena *arena, void *shared);
+    int64_t thread_size;
+    dcme_purpose own;
     void (*seed)(void *thread, uint64_t stream);
 
     /* Name a target up to DCME_AHEAD steps ahead, so that its rows are on their way from memory.
@@ -79,10 +79,6 @@ typedef struct dcme_objective {
 
     /* The thread stops and may be resumed: apply all deferred updates. NULL if there are none. */
     void (*flush)(void *thread);
-
-    /* List the state other than the model's tables. NULL if there is none. */
-    void (*shared_state)(void *shared, dcme_state *state);
-    void (*thread_state)(void *thread, dcme_state *state);
 
     /* Write the centre of cluster k, a distribution over the items. NULL without clusters. */
     void (*centre)(const void *shared, int64_t k, real *alpha);

@@ -8,10 +8,10 @@ static double count_of(const dcme_model *model, int64_t j) {
     return model->counts[j] > 0 ? (double)model->counts[j] : 1;
 }
 
-void dcme_prior_fill(real *prior, const dcme_model *model, double power) {
+void dcme_prior_add(real *out, real sign, const dcme_model *model, double power) {
     double total = 0;
     for (int64_t j = 0; j < model->items; j++)
         total += pow(count_of(model, j), power);
     for (int64_t j = 0; j < model->items; j++)
-        prior[j] = (real)(power * log(count_of(model, j)) - log(total));
+        out[j] += sign * (real)(power * log(count_of(model, j)) - log(total));
 }

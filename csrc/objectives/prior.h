@@ -9,7 +9,7 @@
 
 #include "model/model.h"
 
-/* prior[j] = log(count_j^power / sum of all), so that the exponentials add up to 1. */
-void dcme_prior_fill(real *prior, const dcme_model *model, double power);
+/* out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
+void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
 #endif

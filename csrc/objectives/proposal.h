@@ -12,10 +12,17 @@
 
 /* Data of a cluster in addition to its centre. */
 typedef struct {
-    dcme_alias *cells; /* (N) q_z outside the top items */
-    real *bias;        /* (N) b_zj = log(nu q_zj) - prior_j */
-    real mass;         /* of q_z outside the top items */
+    dcme_alias *_Atomic cells; /* (N) q_z outside the top items: exchanged, never rewritten */
+    real *bias;                /* (N) b_zj = log(nu q_zj) - prior_j */
+    real mass;                 /* of q_z outside the top items */
 } dcme_proposal;
+
+/* Memory for a new proposal. */
+typedef struct {
+    double *weights;   /* (N) */
+    int32_t *order;    /* (N) */
+    dcme_alias *cells; /* (N) where the next table to draw from is written */
+} dcme_proposal_scratch;
 
 typedef struct {
     dcme_clusters clusters;   /* their top items are those of q_z */
@@ -25,11 +32,9 @@ typedef struct {
     real virtual_draws;       /* nu */
 } dcme_proposals;
 
-/* `proposals` is all zeros before; close it even if this fails. */
-dcme_status dcme_proposals_open(dcme_proposals *proposals, const dcme_model *model,
-                                const dcme_train_options *options, real unigram_share,
-                                real virtual_draws);
-void dcme_proposals_close(dcme_proposals *proposals);
+void dcme_proposals_open(dcme_proposals *proposals, dcme_arena *arena, const dcme_model *model,
+                         const dcme_train_options *options, real unigram_share, real virtual_draws);
+void dcme_proposal_scratch_open(dcme_proposal_scratch *scratch, dcme_arena *arena, int64_t items);
 
 /* q_zj = (1 - rho) alpha_zj + rho unigram_j */
 static inline real dcme_proposal_of(const dcme_proposals *proposals, int64_t z, int64_t j) {
@@ -37,12 +42,8 @@ static inline real dcme_proposal_of(const dcme_proposals *proposals, int64_t z, 
     return (1 - rho) * proposals->clusters.clusters[z].alpha[j] + rho * proposals->unigram[j];
 }
 
-/* List what changes in the clusters and their proposals. */
-void dcme_proposals_state(dcme_proposals *proposals, dcme_state *state);
-
-/* A new centre at the mean of the contexts summed up, and all that follows from it. `weights` (N)
- * is overwritten. */
+/* A new centre at the mean of the contexts summed up, and all that follows from it. */
 void dcme_proposals_move(dcme_proposals *proposals, int64_t z, dcme_cluster_sums *sums,
-                         dcme_scratch *scratch, double *weights);
+                         dcme_scratch *scratch, dcme_proposal_scratch *own);
 
 #endif

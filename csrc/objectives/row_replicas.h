@@ -9,25 +9,22 @@
 #ifndef DCME_ROW_REPLICAS_H
 #define DCME_ROW_REPLICAS_H
 
-#include "dcme.h"
+#include "common/arena.h"
 #include "model/model.h"
 
 typedef struct {
     const dcme_model *model;
     int64_t count;   /* rows: those of the words below; 0 for a single thread */
     int64_t every;   /* instances from one synchronised row to the next */
-    int64_t seen;    /* instances */
+    int64_t left;    /* instances until the next one */
+    int64_t turn;    /* its row */
     int copied;      /* whether the copies are valid */
     real *tables[2]; /* the output table, and (count, stride) the copies */
     real *base;      /* (count, stride) what was copied */
 } dcme_row_replicas;
 
-dcme_status dcme_replicas_open(dcme_row_replicas *replicas, const dcme_model *model,
-                               int32_t threads);
-void dcme_replicas_close(dcme_row_replicas *replicas);
-
-/* Bytes of a thread's copies. */
-int64_t dcme_replicas_bytes(const dcme_model *model);
+void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dcme_model *model,
+                        int32_t threads);
 
 /* Continue at a random row: if two threads synchronise the same row at once,
  * updates are lost. */

@@ -88,14 +88,9 @@ static void prefetch_input(const dcme_worker *worker, int64_t i) {
         dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
 }
 
-static void prefetch_target(dcme_worker *worker, int64_t i) {
-    if (i < worker->batch.length)
-        worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
-}
-
 static void prefetch_first(dcme_worker *worker) {
     for (int64_t i = 0; i < DCME_AHEAD; i++)
-        prefetch_target(worker, i);
+        dcme_prefetch_target(worker, i);
 }
 
 void dcme_learn_cbow(dcme_worker *worker) {
@@ -109,13 +104,12 @@ void dcme_learn_cbow(dcme_worker *worker) {
         prefetch_input(worker, i);
     prefetch_first(worker);
     for (int64_t i = 0; i < batch->length; i++) {
-        int64_t half = dcme_half_window(worker), count = 0;
-        int64_t from = i - half > batch->begin[i] ? i - half : batch->begin[i];
-        int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];
+        dcme_span near = dcme_window_at(worker, i);
+        int64_t count = 0;
         prefetch_input(worker, i + ahead);
-        prefetch_target(worker, i + DCME_AHEAD);
+        dcme_prefetch_target(worker, i + DCME_AHEAD);
         prefetch_neighbours(worker, i + DCME_AHEAD);
-        for (int64_t j = from; j < to; j++)
+        for (int64_t j = near.from; j < near.to; j++)
             if (j != i)
                 worker->rows[count++] = model->input + batch->words[j] * model->stride;
         kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
@@ -146,7 +140,7 @@ static void update_left(dcme_worker *worker, int64_t i) {
 static void prefetch_block(dcme_worker *worker, int64_t i, int64_t count) {
     int64_t ahead = worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
     for (int64_t t = i + ahead; t < i + ahead + count; t++) {
-        prefetch_target(worker, t);
+        dcme_prefetch_target(worker, t);
         prefetch_neighbours(worker, t);
     }
 }

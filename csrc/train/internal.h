@@ -43,41 +43,57 @@ struct dcme_trainer {
     dcme_corpus corpus;
     dcme_model model;
     const dcme_objective *objective;
-    void *shared;         /* the objective's part */
-    uint32_t *keep;       /* (items) a word is kept if 32 random bits are not above this */
-    int64_t *starts;      /* (units + 1) first id of each shard */
-    dcme_worker *workers; /* (threads) */
+    void *shared;    /* the objective's part */
+    uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
+    int64_t *starts; /* (units + 1) first id of each shard */
 };
 
-/* shards.c */
-dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus);
+/* shards.c: whether every id is a word's; and the first id of each of the engine's units, NULL if
+ * there is not enough memory */
+int dcme_has_words_only(const dcme_corpus *corpus);
+int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
 /* sentence_batch.c */
-int64_t dcme_sentence_batch_bytes(void);
-dcme_status dcme_sentence_batch_open(dcme_sentence_batch *batch);
-void dcme_sentence_batch_close(dcme_sentence_batch *batch);
+void dcme_sentence_batch_open(dcme_sentence_batch *batch, dcme_arena *arena);
 /* Read sentences from id `position` on until the batch is full or `end` is reached. */
 int64_t dcme_sentence_batch_read(dcme_worker *worker, int64_t position, int64_t end);
 
-/* cbow.c and skipgram.c: learn from a worker's batch. */
+/* cbow.c, skipgram.c and subwords.c: learn from a worker's batch. */
 void dcme_learn_cbow(dcme_worker *worker);
 void dcme_learn_cbow_sliding(dcme_worker *worker);
-void dcme_learn_skipgram(dcme_worker *worker);
-/* subwords.c */
 void dcme_learn_cbow_subwords(dcme_worker *worker);
-void dcme_learn_skipgram_subwords(dcme_worker *worker);
+void dcme_learn_skipgram(dcme_worker *worker); /* with subwords or without */
+
+/* subwords.c: a word enters the window and leaves it; its vector meanwhile */
+void dcme_word_enter(dcme_worker *worker, int64_t position);
+void dcme_word_leave(dcme_worker *worker, int64_t position);
+real *dcme_word_vector(const dcme_worker *worker, int64_t position);
+void dcme_word_prefetch(dcme_worker *worker, int64_t position);
 
 /* worker.c: the work of the engine's threads, whose units are shards */
 extern const dcme_work dcme_train_work;
-dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_error *error);
-void dcme_worker_close(dcme_worker *worker);
+dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_arena *arena,
+                             dcme_error *error);
 
-/* Half the window at a position, drawn for `shrink`. */
-static inline int64_t dcme_half_window(dcme_worker *worker) {
+/* The positions from .. to - 1 of a window, the target's among them. */
+typedef struct {
+    int64_t from, to;
+} dcme_span;
+
+/* The window at position i, whose half is drawn for `shrink`. */
+static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
     const dcme_train_options *options = &worker->trainer->options;
-    if (options->window_mode != DCME_SHRINK)
-        return options->window;
-    return 1 + dcme_below(dcme_random(&worker->window_stream), options->window);
+    int64_t half = options->window, begin = worker->batch.begin[i], end = worker->batch.end[i];
+    if (options->window_mode == DCME_SHRINK)
+        half = 1 + dcme_below(dcme_random(&worker->window_stream), half);
+    return (dcme_span){i - half > begin ? i - half : begin,
+                       i + half + 1 < end ? i + half + 1 : end};
+}
+
+/* Name the target at position i to the objective, some steps ahead. */
+static inline void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
+    if (i < worker->batch.length)
+        worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
 }
 
 #endif

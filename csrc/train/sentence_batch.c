@@ -1,24 +1,13 @@
 /* Reads sentences, drops frequent words at random, and stores the rest for learning. */
 #include "train/internal.h"
 
-#include <stdlib.h>
-
 /* A shard shorter than twice DCME_SHARD_MAX holds any sentence; see shards.c. */
 enum { CAPACITY = DCME_BATCH_WORDS + 2 * DCME_SHARD_MAX };
 
-int64_t dcme_sentence_batch_bytes(void) { return 3 * CAPACITY * (int64_t)sizeof(int32_t); }
-
-dcme_status dcme_sentence_batch_open(dcme_sentence_batch *batch) {
-    batch->words = dcme_allocate(CAPACITY, sizeof *batch->words);
-    batch->begin = dcme_allocate(CAPACITY, sizeof *batch->begin);
-    batch->end = dcme_allocate(CAPACITY, sizeof *batch->end);
-    return batch->words && batch->begin && batch->end ? DCME_OK : DCME_NO_MEMORY;
-}
-
-void dcme_sentence_batch_close(dcme_sentence_batch *batch) {
-    free(batch->words);
-    free(batch->begin);
-    free(batch->end);
+void dcme_sentence_batch_open(dcme_sentence_batch *batch, dcme_arena *arena) {
+    batch->words = dcme_take_unset(arena, CAPACITY, sizeof *batch->words);
+    batch->begin = dcme_take_unset(arena, CAPACITY, sizeof *batch->begin);
+    batch->end = dcme_take_unset(arena, CAPACITY, sizeof *batch->end);
 }
 
 /* Append the kept words of one sentence; return the position after it. */

@@ -34,7 +34,7 @@ static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
 }
 
 /* Whether every id is a word's: rows are found by them. */
-static int has_words_only(const dcme_corpus *corpus) {
+int dcme_has_words_only(const dcme_corpus *corpus) {
     uint32_t largest = 0;
     for (int64_t i = 0; i < corpus->length; i++) {
         uint32_t word = corpus->ids[i] & ~DCME_SENTENCE_END;
@@ -43,15 +43,16 @@ static int has_words_only(const dcme_corpus *corpus) {
     return (int64_t)largest < corpus->items;
 }
 
-dcme_status dcme_shards_cut(int64_t **starts, int64_t *shards, const dcme_corpus *corpus) {
+int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus) {
     int64_t size = shard_size(corpus->length);
-    if (!has_words_only(corpus))
-        return DCME_BAD_ARGUMENT;
-    *shards = cut(NULL, corpus, size);
-    *starts = dcme_allocate(*shards + 1, sizeof **starts);
-    if (!*starts)
-        return DCME_NO_MEMORY;
-    cut(*starts, corpus, size);
-    (*starts)[*shards] = corpus->length;
-    return DCME_OK;
+    engine->units = cut(NULL, corpus, size);
+    int64_t *starts = dcme_take(&engine->arena, engine->units + 1, sizeof *starts);
+    if (!starts)
+        return NULL;
+    cut(starts, corpus, size);
+    starts[engine->units] = corpus->length;
+    for (int64_t i = 0; i < engine->units; i++)
+        if (starts[i + 1] - starts[i] > engine->longest)
+            engine->longest = starts[i + 1] - starts[i];
+    return starts;
 }

@@ -1,46 +1,66 @@
-/* Skip-gram: a word's row predicts each word of its context (Mikolov et al. 2013). */
+/* Skip-gram: the vector of a word, its row or with subwords the mean of its rows, predicts each
+ * word of its context (Mikolov et al. 2013). */
 #include "train/internal.h"
 
-/* The pairs are learned one behind the pair that was prefetched, so that rows are in the cache. */
+/* A word that predicts another one. The pairs are learned one behind the pair that was prefetched,
+ * so that rows are in the cache. */
 typedef struct {
-    int32_t word, target;
+    int64_t position; /* of the word; -1 for none */
+    int32_t target;
     real weight; /* 1, or less for a distant word of a linear window */
 } pair;
 
-static void learn_pair(dcme_worker *worker, pair p) {
+/* The vector of a pair's word; with subwords the word before leaves if this is another one. */
+static real *vector_of(dcme_worker *worker, int64_t position, int64_t *current) {
+    const dcme_model *model = &worker->trainer->model;
+    if (!worker->trainer->corpus.subwords)
+        return position < 0 ? NULL : model->input + worker->batch.words[position] * model->stride;
+    if (position != *current) {
+        if (*current >= 0)
+            dcme_word_leave(worker, *current);
+        *current = position;
+        if (position >= 0)
+            dcme_word_enter(worker, position);
+    }
+    return position < 0 ? NULL : dcme_word_vector(worker, position);
+}
+
+static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
     const dcme_trainer *trainer = worker->trainer;
-    const dcme_model *model = &trainer->model;
-    real *h = model->input + p.word * model->stride;
+    real *h = vector_of(worker, p.position, current);
+    if (!h)
+        return;
     dcme_instance instance = {.target = p.target,
                               .rate = p.weight * worker->batch.rate,
                               .h = h,
                               .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-    model->kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient, model->stride);
+    trainer->model.kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient,
+                                 trainer->model.stride);
 }
 
 void dcme_learn_skipgram(dcme_worker *worker) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_sentence_batch *batch = &worker->batch;
-    int64_t window = trainer->options.window;
+    int64_t window = trainer->options.window, current = -1;
     int linear = trainer->options.window_mode == DCME_LINEAR;
-    pair waiting = {-1, -1, 0};
+    pair none = {-1, -1, 0}, waiting = none;
 
     for (int64_t i = 0; i < batch->length; i++) {
-        int64_t half = dcme_half_window(worker);
-        int64_t from = i - half > batch->begin[i] ? i - half : batch->begin[i];
-        int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];
-        for (int64_t j = from; j < to; j++) {
+        dcme_span near = dcme_window_at(worker, i);
+        if (trainer->corpus.subwords)
+            dcme_word_prefetch(worker, i + 1);
+        for (int64_t j = near.from; j < near.to; j++) {
             if (j == i)
                 continue;
             int64_t distance = j < i ? i - j : j - i;
-            trainer->objective->prefetch(worker->thread, batch->words[j]);
-            if (waiting.word >= 0)
-                learn_pair(worker, waiting);
-            waiting = (pair){batch->words[i], batch->words[j],
+            dcme_prefetch_target(worker, j);
+            if (waiting.position >= 0)
+                learn_pair(worker, waiting, &current);
+            waiting = (pair){i, batch->words[j],
                              linear ? (real)(window + 1 - distance) / (real)window : 1};
         }
     }
-    if (waiting.word >= 0)
-        learn_pair(worker, waiting);
+    learn_pair(worker, waiting, &current);
+    learn_pair(worker, none, &current);
 }

@@ -7,7 +7,6 @@
  */
 #include "train/sliding.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { RENEW = 256 };
@@ -20,25 +19,18 @@ static real *slot(const dcme_sliding *s, int64_t position) {
     return s->ring + (place < 0 ? place + 2 * s->window + 2 : place) * s->size;
 }
 
-dcme_status dcme_sliding_open(dcme_sliding *sliding, const dcme_kernels *kernels, int64_t window,
-                              int linear, int64_t size) {
-    int64_t vectors = 2 * window + 2 + 5;
+void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
+                       int64_t window, int linear, int64_t size) {
+    real *next = dcme_take(arena, (2 * window + 2 + 5) * size, sizeof *next);
     *sliding = (dcme_sliding){.kernels = kernels, .window = window, .size = size, .linear = linear};
-    sliding->ring = dcme_allocate(vectors * size, sizeof *sliding->ring);
-    if (!sliding->ring)
-        return DCME_NO_MEMORY;
-    memset(sliding->ring, 0, (size_t)(vectors * size) * sizeof *sliding->ring);
-    sliding->near_sum = sliding->ring + (2 * window + 2) * size;
-    sliding->far_sum = sliding->near_sum + size;
-    sliding->left = sliding->far_sum + size;
-    sliding->right = sliding->left + size;
-    sliding->zeros = sliding->right + size;
-    return DCME_OK;
-}
-
-void dcme_sliding_close(dcme_sliding *sliding) {
-    free(sliding->ring);
-    sliding->ring = NULL;
+    if (!next)
+        return;
+    sliding->ring = next, next += (2 * window + 2) * size;
+    sliding->near_sum = next, next += size; /* four sums, side by side */
+    sliding->far_sum = next, next += size;
+    sliding->left = next, next += size;
+    sliding->right = next, next += size;
+    sliding->zeros = next;
 }
 
 void dcme_sliding_reset(dcme_sliding *sliding) { sliding->pushed = sliding->last = 0; }

@@ -2,7 +2,7 @@
 #ifndef DCME_SLIDING_H
 #define DCME_SLIDING_H
 
-#include "dcme.h"
+#include "common/arena.h"
 #include "kernels/kernels.h"
 
 /* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of w_d x_(t+d)
@@ -22,9 +22,8 @@ typedef struct {
     real *zeros;    /* what lies beyond a sentence */
 } dcme_sliding;
 
-dcme_status dcme_sliding_open(dcme_sliding *sliding, const dcme_kernels *kernels, int64_t window,
-                              int linear, int64_t size);
-void dcme_sliding_close(dcme_sliding *sliding);
+void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
+                       int64_t window, int linear, int64_t size);
 
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);

@@ -8,8 +8,8 @@
 #ifndef DCME_SUBWORDS_H
 #define DCME_SUBWORDS_H
 
+#include "common/arena.h"
 #include "common/token.h"
-#include "dcme.h"
 #include "kernels/kernels.h"
 
 /* The n-grams of each word. Their rows are behind those of the words in the input table. */
@@ -32,9 +32,9 @@ typedef struct {
 /* Whether all numbers of n-grams are those of rows. */
 int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items);
 
-/* Nothing without subwords. A window is all zeros before; close it even if opening failed. */
-dcme_status dcme_word_window_open(dcme_word_window *window, const dcme_subwords *subwords,
-                                  int64_t items, int64_t half_window, int64_t stride);
-void dcme_word_window_close(dcme_word_window *window);
+/* Nothing without subwords. */
+void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
+                           const dcme_subwords *subwords, int64_t items, int64_t half_window,
+                           int64_t stride);
 
 #endif

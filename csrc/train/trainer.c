@@ -29,38 +29,40 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
 }
 
 static dcme_status open_workers(dcme_trainer *t, dcme_error *error) {
-    int32_t threads = t->engine.thread_count;
-    t->workers = dcme_allocate_zeros(threads, sizeof *t->workers);
-    if (!t->workers)
-        return dcme_no_memory(error, threads * (int64_t)sizeof *t->workers, "the threads",
-                              "lower --threads");
-    dcme_status status = dcme_engine_open(&t->engine, error);
+    int32_t threads = t->options.threads;
+    dcme_worker *workers = dcme_take(&t->engine.arena, threads, sizeof *workers);
+    dcme_status status =
+        dcme_arena_check(&t->engine.arena, (dcme_purpose){"the threads", "lower --threads"}, error);
     for (int32_t i = 0; status == DCME_OK && i < threads; i++) {
-        t->engine.threads[i].worker = &t->workers[i];
-        t->workers[i].done = &t->engine.threads[i].done;
-        status = dcme_worker_open(&t->workers[i], t, error);
+        dcme_thread *thread = &t->engine.threads[i];
+        thread->worker = &workers[i];
+        workers[i].done = &thread->done;
+        status = dcme_worker_open(&workers[i], t, &thread->arena, error);
     }
     return status;
 }
 
 static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     const dcme_corpus *corpus = &t->corpus;
-    if (t->options.sample > 0) {
-        t->keep = dcme_allocate(corpus->items, sizeof *t->keep);
-        if (!t->keep)
-            return dcme_no_memory(error, corpus->items * (int64_t)sizeof *t->keep,
-                                  "the shares of words that are kept", "lower --max-vocab");
-        fill_keep(t->keep, corpus, t->options.sample);
-    }
-    dcme_status status = dcme_shards_cut(&t->starts, &t->engine.units, corpus);
-    if (status == DCME_BAD_ARGUMENT)
-        return dcme_fail(error, status, corpus->items, "an id is none of the words'");
+    dcme_arena *arena = &t->engine.arena;
+    dcme_status status = dcme_engine_open(&t->engine, error);
+    if (status != DCME_OK)
+        return status;
+    if (!dcme_has_words_only(corpus))
+        return dcme_fail(error, DCME_BAD_ARGUMENT, corpus->items, "an id is none of the words'");
     if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0, "an n-gram has no row");
+    if (t->options.sample > 0)
+        t->keep = dcme_take(arena, corpus->items, sizeof *t->keep);
+    if (t->keep)
+        fill_keep(t->keep, corpus, t->options.sample);
+    t->starts = dcme_shards_cut(&t->engine, corpus);
+    status =
+        dcme_arena_check(arena, (dcme_purpose){"the list of shards", "split the corpus"}, error);
     if (status != DCME_OK)
-        return dcme_no_memory(error, (t->engine.units + 1) * (int64_t)sizeof *t->starts,
-                              "the list of shards", "split the corpus");
-    status = t->objective->open(&t->shared, &t->model, &t->options, error);
+        return status;
+    t->shared = t->objective->open(arena, &t->model, &t->options);
+    status = dcme_arena_check(arena, t->objective->whole, error);
     return status == DCME_OK ? open_workers(t, error) : status;
 }
 
@@ -130,15 +132,7 @@ void dcme_trainer_centre(const dcme_trainer *t, int64_t k, real *alpha) {
 const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
 
 void dcme_trainer_close(dcme_trainer *t) {
-    if (!t)
-        return;
-    for (int32_t i = 0; t->workers && i < t->options.threads; i++)
-        dcme_worker_close(&t->workers[i]);
-    if (t->shared)
-        t->objective->close(t->shared);
-    dcme_engine_close(&t->engine);
-    free(t->workers);
-    free(t->starts);
-    free(t->keep);
+    if (t)
+        dcme_engine_close(&t->engine);
     free(t);
 }

@@ -11,7 +11,7 @@ from typing import Any
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_regular
 
-FORMAT = 2
+FORMAT = 3
 RECORD = "checkpoint.json"
 STATE = "state.bin"
 

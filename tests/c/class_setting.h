@@ -41,6 +41,7 @@ typedef struct {
     dcme_problem problem;
     dcme_batch batch;
     const dcme_class_objective *objective;
+    dcme_arena memory, arena; /* of the batch; of the objective */
     void *shared, *thread;
     double alpha[CLASSES]; /* of surrogate() */
     int64_t first, last;   /* documents of a step */
@@ -76,22 +77,25 @@ static inline void start(setting *s, const dcme_class_objective *objective) {
                                 s->counts, &s->output, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
-    if (dcme_batch_open(&s->batch, &s->model, DOCUMENTS, dcme_widest(&CORPUS)) != DCME_OK)
+    s->memory = s->arena = (dcme_arena){0};
+    dcme_batch_open(&s->batch, &s->memory, &s->model, DOCUMENTS, dcme_widest(&CORPUS));
+    if (s->memory.status != DCME_OK)
         abort();
 }
 
-static inline void stop(setting *s) { dcme_batch_close(&s->batch); }
+static inline void stop(setting *s) { dcme_arena_close(&s->memory); }
 
 static inline void open_objective(setting *s) {
-    if (s->objective->open(&s->shared, &s->problem, NULL) != DCME_OK ||
-        s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
+    s->shared = dcme_take(&s->arena, 1, s->objective->shared_size);
+    s->thread = dcme_take(&s->arena, 1, s->objective->thread_size);
+    if (s->objective->open)
+        s->objective->open(s->shared, &s->arena, &s->problem);
+    s->objective->thread_open(s->thread, &s->arena, &s->problem, s->shared);
+    if (s->arena.status != DCME_OK)
         abort();
 }
 
-static inline void close_objective(setting *s) {
-    s->objective->thread_close(s->thread);
-    s->objective->close(s->shared);
-}
+static inline void close_objective(setting *s) { dcme_arena_close(&s->arena); }
 
 /* One step on the setting's documents; returns the loss of the sampled ones. */
 static inline double step(setting *s, double rate) {
@@ -99,7 +103,8 @@ static inline double step(setting *s, double rate) {
     dcme_batch_clear(&s->batch);
     for (int64_t d = s->first; d < s->last; d++)
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
-    s->objective->seed(s->thread, 17);
+    if (s->objective->seed)
+        s->objective->seed(s->thread, 17);
     s->objective->step(s->thread, &s->batch, rate, &loss);
     if (s->objective->fold)
         s->objective->fold(s->shared);

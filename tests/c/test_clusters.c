@@ -1,7 +1,7 @@
 /* Softmax, entropy and the pass that computes a new centre, against plain sums in double, with
  * every instruction set. */
 #include "common/random.h"
-#include "objectives/clusters.h"
+#include "objectives/proposal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -104,14 +104,52 @@ static void check_move(const dcme_kernels *kernels, const int64_t *counts, real 
     make_rows(output, slope);
     for (int64_t d = 1; d < STRIDE; d++)
         h[d] = number();
-    if (dcme_clusters_open(&clusters, &model, &options) != DCME_OK ||
-        dcme_scratch_open(&scratch, &model) != DCME_OK)
+    dcme_arena arena = {0};
+    dcme_clusters_open(&clusters, &arena, &model, &options);
+    dcme_scratch_open(&scratch, &arena, &model);
+    if (arena.status != DCME_OK)
         abort();
+    dcme_cluster_choose_top(&clusters.clusters[0], clusters.clusters[0].alpha, ITEMS, TOP);
     plain_move(&clusters, &sums, owes ? h : NULL, rows, alpha, u);
     dcme_cluster_move(&clusters, 0, &sums, owes ? h : NULL, &scratch);
     compare_move(&clusters, rows, alpha, u);
-    dcme_scratch_close(&scratch);
-    dcme_clusters_close(&clusters);
+    dcme_arena_close(&arena);
+}
+
+/* What another thread reads of a cluster during a step stays as it was: top items and the table to
+ * draw from are exchanged when the centre moves. */
+static void check_readers(const int64_t *counts) {
+    static real output[ITEMS * STRIDE];
+    static dcme_alias cells[ITEMS];
+    dcme_model model = {ITEMS,        STRIDE, NULL, output, counts, &dcme_kernels_scalar,
+                        {NULL, NULL}, NULL};
+    dcme_train_options options = {
+        .clusters = 1, .top_items = TOP, .beta = 1, .prior = 1, .noise_power = 1};
+    real h[STRIDE] = {1};
+    int32_t top[TOP];
+    dcme_cluster_sums sums = {.count = 2, .weight = 0.5, .h = h};
+    dcme_proposals proposals = {0};
+    dcme_proposal_scratch own;
+    dcme_scratch scratch;
+    dcme_arena arena = {0};
+    make_rows(output, 100);
+    dcme_proposals_open(&proposals, &arena, &model, &options, 0.5f, 10);
+    dcme_proposal_scratch_open(&own, &arena, ITEMS);
+    dcme_scratch_open(&scratch, &arena, &model);
+    if (arena.status != DCME_OK)
+        abort();
+    const int32_t *read_top = dcme_cluster_top(&proposals.clusters.clusters[0]);
+    const dcme_alias *read_cells = proposals.proposals[0].cells;
+    memcpy(top, read_top, sizeof top);
+    memcpy(cells, read_cells, sizeof cells);
+    dcme_proposals_move(&proposals, 0, &sums, &scratch, &own);
+    if (memcmp(top, dcme_cluster_top(&proposals.clusters.clusters[0]), sizeof top) == 0 ||
+        memcmp(cells, proposals.proposals[0].cells, sizeof cells) == 0 ||
+        memcmp(top, read_top, sizeof top) != 0 || memcmp(cells, read_cells, sizeof cells) != 0) {
+        printf("a reader's top items or table changed, or the new ones did not\n");
+        failures++;
+    }
+    dcme_arena_close(&arena);
 }
 
 int main(void) {
@@ -128,6 +166,7 @@ int main(void) {
             for (real slope = -100; slope <= 100; slope += 50) /* the best item first, or last */
                 check_move(kernels, counts, slope, owes);
     }
+    check_readers(counts);
     if (!failures)
         printf("clusters: ok\n");
     return failures != 0;

@@ -23,6 +23,7 @@ typedef struct {
     dcme_model model;
     dcme_train_options options;
     const dcme_objective *objective;
+    dcme_arena arena;
     void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
     double left[TABLE], right[TABLE]; /* with word order */
@@ -81,15 +82,15 @@ static void start(setting *s, dcme_train_options options, int32_t target) {
                             COUNTS,       &dcme_kernels_scalar,
                             {NULL, NULL}, options.neighbor_classes ? &CLASSES : NULL};
     s->objective = dcme_objective_choose(&s->options);
-    if (s->objective->open(&s->shared, &s->model, &s->options, NULL) != DCME_OK ||
-        s->objective->thread_open(&s->thread, s->shared, NULL) != DCME_OK)
+    s->shared = s->objective->open(&s->arena, &s->model, &s->options);
+    s->thread = dcme_take(&s->arena, 1, s->objective->thread_size);
+    if (s->arena.status == DCME_OK)
+        s->objective->thread_open(s->thread, &s->arena, s->shared);
+    if (s->arena.status != DCME_OK)
         abort();
 }
 
-static void stop(setting *s) {
-    s->objective->thread_close(s->thread);
-    s->objective->close(s->shared);
-}
+static void stop(setting *s) { dcme_arena_close(&s->arena); }
 
 /* One step, with the noise of a stream; returns its loss. */
 static double step(setting *s, uint64_t stream, double rate, double *gradient) {
@@ -259,9 +260,10 @@ static const dcme_cluster *start_robust(setting *s, dcme_train_options options, 
 static int32_t drawn(const dcme_cluster *cluster, const double *q, uint64_t stream) {
     dcme_alias cells[ITEMS];
     double weights[ITEMS];
+    int32_t order[ITEMS];
     for (int64_t j = 0; j < ITEMS; j++)
         weights[j] = cluster->is_top[j] ? 0 : q[j];
-    if (dcme_alias_build(cells, weights, ITEMS) != DCME_OK)
+    if (!dcme_alias_build(cells, weights, order, ITEMS))
         abort();
     return dcme_alias_draw(cells, ITEMS, &stream);
 }

@@ -85,15 +85,13 @@ static dcme_status train_classes(int32_t form, dcme_error *error) {
 }
 
 /* Fail the first allocation, the second, and so on; return how many there are, or -1. */
-static int64_t fail_each(dcme_status (*train)(int32_t, dcme_error *), int32_t form, int may_go_on) {
+static int64_t fail_each(dcme_status (*train)(int32_t, dcme_error *), int32_t form) {
     for (int64_t at = 0;; at++) {
         dcme_error error = {0};
         left = at;
         dcme_status status = train(form, &error);
         if (status == DCME_OK && left >= 0)
             return at;
-        if (status == DCME_OK && may_go_on)
-            continue; /* an alias table stays the old one where there is no memory for another */
         if (status != DCME_NO_MEMORY || !strstr(error.message, "bytes: ") ||
             error.where + DCME_LINE < (int64_t)failed_size) {
             printf("allocation %lld of %lld bytes: status %d, %s\n", (long long)at,
@@ -107,13 +105,12 @@ static int check_training(void) {
     int64_t allocations = 0;
     int good = 1;
     for (int32_t i = 0; i < FORMS + CLASS_FORMS && good; i++) {
-        int64_t found =
-            i < FORMS ? fail_each(train_words, i, i == 2) : fail_each(train_classes, i - FORMS, 0);
+        int64_t found = i < FORMS ? fail_each(train_words, i) : fail_each(train_classes, i - FORMS);
         good = found > 0;
         allocations += found;
     }
     for (int32_t model = DCME_CBOW; model <= DCME_SKIPGRAM && good; model++) {
-        int64_t found = fail_each(train_subwords, model, 0);
+        int64_t found = fail_each(train_subwords, model);
         good = found > 0;
         allocations += found;
     }

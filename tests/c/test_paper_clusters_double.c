@@ -52,18 +52,15 @@ static void load_all(setting *s) {
 
 /* Move cluster k's centre to the mean of the documents that have `assigned` k. */
 static void move(dcme_paper_clusters *paper, const setting *s, const int64_t *assigned, int64_t k) {
-    dcme_paper_sums *sums;
-    double zeros[STRIDE] = {0}, scores[STRIDE];
-    if (dcme_paper_sums_open(&sums, 1, paper->features) != DCME_OK)
-        abort();
+    double zeros[STRIDE] = {0}, scores[STRIDE], memory[2 * (FEATURES + 1)] = {0};
+    dcme_paper_sums sums = {.sums = memory};
     for (int64_t d = 0; d < DOCUMENTS; d++)
         if (assigned[d] == k)
-            dcme_paper_sums_add(sums, &s->batch, d, 0);
-    if (sums->count > 0) {
-        dcme_paper_sums_apply(sums, paper, zeros, scores);
+            dcme_paper_sums_add(&sums, &s->batch, d, 0);
+    if (sums.count > 0) {
+        dcme_paper_sums_apply(&sums, paper, zeros, scores);
         dcme_paper_clusters_move(paper, k, scores);
     }
-    dcme_paper_sums_close(sums, 1);
 }
 
 /* Theorem 4.2's limit: a centre for each instance makes Algorithm 1's step that of exact maximum

@@ -57,6 +57,11 @@ static void close_job(job *j) {
     j->trainer = NULL, j->classifier = NULL;
 }
 
+static void open_job_again(job *j) {
+    close_job(j);
+    open_job(j);
+}
+
 static int run_from(job *j, int64_t epoch) {
     for (; epoch < EPOCHS; epoch++)
         if (dcme_engine_epoch(j->engine, epoch, NULL) != DCME_OK)
@@ -119,6 +124,35 @@ static int check(job j) {
     return good;
 }
 
+/* Each number of a state of int32 and int64 that is far too large is refused, or does no harm: what
+ * it could name is not there. Meant for the address sanitizer. */
+static int64_t check_crafted(job j) {
+    static char state[1 << 20], bytes[1 << 20];
+    static dcme_piece pieces[PIECES];
+    dcme_state listed = {pieces, PIECES, 0};
+    int64_t refused = 0;
+    open_job(&j);
+    j.steps = 3;
+    if (dcme_engine_epoch(j.engine, 0, NULL) != DCME_STOPPED)
+        abort();
+    copy_state(&j, state, 0);
+    dcme_engine_state(j.engine, &listed);
+    for (int64_t i = 0, at = 0; i < listed.count; at += pieces[i++].size) {
+        open_job_again(&j);
+        memcpy(bytes, state, sizeof bytes);
+        memset(bytes + at, 0x7d, (size_t)pieces[i].size);
+        copy_state(&j, bytes, 1);
+        if (dcme_engine_restored(j.engine, NULL) == DCME_OK)
+            dcme_engine_epoch(j.engine, dcme_engine_unfinished(j.engine), NULL);
+        else
+            refused++;
+        listed.count = 0;
+        dcme_engine_state(j.engine, &listed);
+    }
+    close_job(&j);
+    return refused;
+}
+
 int main(void) {
     int good = 1;
     make_problems();
@@ -129,6 +163,10 @@ int main(void) {
                                 .window_mode = kind % 3});
     for (int32_t form = 0; form < CLASS_FORMS; form++)
         good &= check((job){.form = form, .model = -1});
+    for (int32_t form = 0; form < FORMS; form++)
+        good &= check_crafted((job){.form = form, .model = DCME_CBOW, .window_mode = 1}) >= 3;
+    for (int32_t form = 0; form < CLASS_FORMS; form++)
+        good &= check_crafted((job){.form = form, .model = -1}) >= 3;
     if (good)
         printf("resume: %d runs stopped and resumed\n", 4 * FORMS + CLASS_FORMS);
     return good ? 0 : 1;

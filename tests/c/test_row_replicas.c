@@ -18,8 +18,10 @@ static void expect(double found, double wanted, const char *what) {
 /* Each of two threads adds 1 to a copied row and to one that is not, STEPS times. */
 static void check_two(const dcme_model *model) {
     dcme_row_replicas replicas[2];
-    if (dcme_replicas_open(&replicas[0], model, 2) != DCME_OK ||
-        dcme_replicas_open(&replicas[1], model, 2) != DCME_OK)
+    dcme_arena arena = {0};
+    dcme_replicas_open(&replicas[0], &arena, model, 2);
+    dcme_replicas_open(&replicas[1], &arena, model, 2);
+    if (arena.status != DCME_OK)
         abort();
     model->output[COPIED * STRIDE] = 5;
     for (int i = 0; i < STEPS; i++)
@@ -43,21 +45,20 @@ static void check_two(const dcme_model *model) {
     model->output[COPIED * STRIDE] = 7; /* as after restoring a checkpoint */
     dcme_replicas_begin(&replicas[0]);
     expect(dcme_replica_row(&replicas[0], COPIED)[0], 7, "the copy after a rest");
-    dcme_replicas_close(&replicas[0]);
-    dcme_replicas_close(&replicas[1]);
+    dcme_arena_close(&arena);
 }
 
 static void check_one(const dcme_model *model) {
     dcme_row_replicas replicas;
-    if (dcme_replicas_open(&replicas, model, 1) != DCME_OK)
-        abort();
+    dcme_arena arena = {0};
+    dcme_replicas_open(&replicas, &arena, model, 1);
     dcme_replicas_begin(&replicas);
     for (int32_t word = 0; word < ITEMS; word++)
         if (dcme_replica_row(&replicas, word) != model->output + word * STRIDE) {
             printf("a single thread has a copy of row %d\n", (int)word);
             failures++;
         }
-    dcme_replicas_close(&replicas);
+    dcme_arena_close(&arena);
 }
 
 int main(void) {

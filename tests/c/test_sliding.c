@@ -86,7 +86,9 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
     static const int64_t lengths[] = {1, 2, 3, 5, 11, 12, 13, 24, 25, 26, 255, 256, 257, 280, 513};
     static sentence s;
     dcme_sliding sliding;
-    if (dcme_sliding_open(&sliding, kernels, window, linear, SIZE) != DCME_OK)
+    dcme_arena arena = {0};
+    dcme_sliding_open(&sliding, &arena, kernels, window, linear, SIZE);
+    if (arena.status != DCME_OK)
         abort();
     fill(&s, LONGEST, 40, 1); /* after the next recomputation, huge vectors have no effect */
     check_sentence(&sliding, &s);
@@ -100,14 +102,16 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
         dcme_sliding_push(&sliding, s.x[p], 1);
     fill(&s, LONGEST, 0, 3);
     check_sentence(&sliding, &s);
-    dcme_sliding_close(&sliding);
+    dcme_arena_close(&arena);
 }
 
 /* A pushed vector is a copy: later changes of its row have no effect. */
 static void check_copies(void) {
     dcme_sliding sliding;
     float row[SIZE] = {1}, sum[SIZE];
-    if (dcme_sliding_open(&sliding, &dcme_kernels_scalar, 2, 0, SIZE) != DCME_OK)
+    dcme_arena arena = {0};
+    dcme_sliding_open(&sliding, &arena, &dcme_kernels_scalar, 2, 0, SIZE);
+    if (arena.status != DCME_OK)
         abort();
     for (int64_t p = 0; p < 5; p++) {
         dcme_sliding_push(&sliding, row, 2);
@@ -118,7 +122,7 @@ static void check_copies(void) {
         printf("a sum of copies is %g, not 168\n", sum[0]);
         failures++;
     }
-    dcme_sliding_close(&sliding);
+    dcme_arena_close(&arena);
 }
 
 int main(void) {

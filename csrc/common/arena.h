@@ -1,0 +1,64 @@
+/* The memory of one owner, a run or one of its threads, as a list of pieces: what is allocated and
+ * freed, and what of it the rest of a run depends on, so that a checkpoint holds it.
+ *
+ * An arena is all zeros before. After the first failure every call returns NULL or does nothing, so
+ * that callers check once, when all has been asked for.
+ */
+#ifndef DCME_ARENA_H
+#define DCME_ARENA_H
+
+#include "dcme.h"
+
+#include <stddef.h>
+
+typedef struct dcme_held dcme_held;
+
+typedef struct {
+    dcme_held *first, *last;
+    int64_t bytes;      /* asked for so far */
+    dcme_status status; /* DCME_OK until something fails */
+    const char *reason; /* of a failure other than lack of memory */
+} dcme_arena;
+
+/* Zeros for `count` items of `size` bytes, or memory that is not initialised. */
+void *dcme_take(dcme_arena *arena, int64_t count, int64_t size);
+void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
+
+/* The `count` items of `size` bytes at `bytes` are part of the state. With a limit above 0 the last
+ * int32 of each item is a number from 0 to limit - 1, which is checked after a state was restored.
+ */
+void dcme_save(dcme_arena *arena, void *bytes, int64_t count, int64_t size, int64_t limit);
+
+/* The same for memory that is exchanged for other memory: `at` is where the pointer to it is. */
+void dcme_save_at(dcme_arena *arena, void *at, int64_t count, int64_t size, int64_t limit);
+
+/* Fail as another arena, of temporary memory, has. */
+void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch);
+void dcme_arena_fail(dcme_arena *arena, const char *reason);
+void dcme_arena_close(dcme_arena *arena);
+
+/* Purpose of an arena's memory, and what to do if there is not enough of it. */
+typedef struct {
+    const char *what, *advice;
+} dcme_purpose;
+
+/* DCME_OK, or why something could not be had, with a message. */
+dcme_status dcme_arena_check(const dcme_arena *arena, dcme_purpose purpose, dcme_error *error);
+
+/* A list of the state's pieces, to save or to restore them. */
+typedef struct {
+    void *bytes;
+    int64_t size;
+} dcme_piece;
+
+typedef struct {
+    dcme_piece *pieces; /* (room) the first ones; the others are only counted */
+    int64_t room, count;
+} dcme_state;
+
+void dcme_arena_list(const dcme_arena *arena, dcme_state *state);
+
+/* Whether all numbers of the state are within their limits. */
+int dcme_arena_is_sound(const dcme_arena *arena);
+
+#endif
