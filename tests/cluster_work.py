@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dcme_w2v.cluster.address import open_cluster
-from dcme_w2v.cluster.folder import Block
-from dcme_w2v.cluster.rounds import Learned, Work, blocks_of, run_rounds
+from dcme_w2v.cluster.rounds import Block, Learned, Work, blocks_of, run_rounds
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.training.progress import Quiet
 
@@ -47,7 +46,7 @@ class Adding(Work):
         random = np.random.default_rng([number, shard])
         for table in tables.values():
             table += random.standard_normal(table.shape).astype(np.float32) * data.sum()
-        note = {"tokens": 10 * (shard + 1), "process": os.getpid()}
+        note = {"tokens": 10 * (shard + 1), "process": os.getpid(), "round": number}
         return Learned([tables[b.table][b.rows] for b in self.blocks], note)
 
     def _fail(self):

@@ -55,7 +55,7 @@ def saved(folder, training, epoch):
     """Save a training and read the generation again."""
     task = Words(training)
     record = record_of(task, FINGERPRINT, Position(epoch))
-    return Checkpoint.load(folder.save(record, task))
+    return Checkpoint.load(folder.save(record, task.tables(), task.texts(), task.trainer.state()))
 
 
 def restored(found, training):

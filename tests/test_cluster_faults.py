@@ -15,6 +15,7 @@ import pytest
 from cluster_work import ROUNDS, SHAPES, Hearing, digest, gates, straight_digest, work
 from helpers import train, write_corpus
 
+from dcme_w2v.cluster import rounds
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.rounds import run_rounds
 from dcme_w2v.errors import ClusterError
@@ -108,15 +109,19 @@ def test_a_worker_that_joins_in_round_2_is_used(processes, straight, tmp_path):
     assert len(took_part[0]) == 1 and len(took_part[0] | took_part[1] | took_part[2]) == 2
 
 
-def test_deltas_of_a_lost_worker_are_recomputed(processes, straight, tmp_path):
+def test_deltas_of_a_lost_worker_are_recomputed(processes, straight, tmp_path, monkeypatch):
     """It is killed between learning and mixing, when no other worker has what it learned."""
+    notes_of = rounds.notes_of
 
-    def account(number, notes):
-        if number == 2:
+    def kill(executor, learned):
+        notes = notes_of(executor, learned)
+        if notes[1]["round"] == 1:
             os.kill(notes[1]["process"], signal.SIGKILL)
+        return notes
 
+    monkeypatch.setattr(rounds, "notes_of", kill)
     with opened(processes, 2) as cluster:
-        assert digest(run_rounds(cluster, work(tmp_path), ROUNDS, account=account)) == straight
+        assert digest(run_rounds(cluster, work(tmp_path), ROUNDS)) == straight
         assert cluster.figures()["lost_workers"] == 1
         assert cluster.reporter.lost.is_set()
 
@@ -289,6 +294,7 @@ def test_local_workers_have_no_http_port():
 
 KILLED = """
 import json, os, sys
+from dcme_w2v.cluster import rounds
 from dcme_w2v.cluster.address import open_cluster
 if __name__ == "__main__":
     with open_cluster("local:2") as cluster:

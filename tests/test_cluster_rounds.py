@@ -6,15 +6,11 @@ import os
 import sys
 
 import pytest
-from cluster_work import BLOCKS, ROUNDS, SHAPES, Hearing, digest, gates, straight_digest, work
+from cluster_work import ROUNDS, SHAPES, Hearing, digest, gates, straight_digest, work
 
-from dcme_w2v.cluster import folder
 from dcme_w2v.cluster.address import open_cluster
-from dcme_w2v.cluster.folder import Block, RoundFolder, blocks_in
-from dcme_w2v.cluster.rounds import run_rounds
+from dcme_w2v.cluster.rounds import Block, run_rounds
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
-from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
-from dcme_w2v.training.task import Fingerprint
 
 
 @pytest.fixture(scope="module")
@@ -160,67 +156,6 @@ def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):
         cluster.watch = lambda: None
         reached.read_text()
         go.write_text("")
-
-
-# ---- checkpoints ----
-
-
-def folder_of(path, resuming=False, blocks=BLOCKS):
-    opened = CheckpointFolder(str(path), resuming=resuming)
-    print_of = Fingerprint({"documents": "x"}, "2 documents")
-    return opened, RoundFolder(opened, "classes", {"threads": 1, "shards": 3}, print_of, blocks)
-
-
-@pytest.mark.parametrize("running", ["serial", "cluster"])
-def test_resumed_rounds_give_the_same_bytes(running, request, serial, straight, tmp_path):
-    opened, rounds = folder_of(tmp_path / "kept")
-    used = request.getfixturevalue(running)
-    with contextlib.closing(opened):
-        with pytest.raises(DivergedError):
-            run_rounds(used, work(tmp_path, "diverged"), ROUNDS, folder=rounds)
-        found = Checkpoint.load(opened.generations()[-1])
-        assert found.record["position"]["epoch"] == 1 and blocks_in(found) == BLOCKS
-    opened, rounds = folder_of(tmp_path / "kept", resuming=True)
-    with contextlib.closing(opened):
-        tables = run_rounds(
-            serial, work(tmp_path), ROUNDS, first=1, saved=rounds.files, folder=rounds
-        )
-        assert digest(tables) == straight
-        assert [one.name for one in opened.generations()] == ["000002", "000003"]
-        assert not list((tmp_path / "kept").glob(".*"))
-
-
-@pytest.mark.parametrize("failing", ["mkdir", "write", "rename"])
-def test_training_continues_without_a_checkpoint_that_cannot_be_written(
-    failing, serial, straight, tmp_path, monkeypatch
-):
-    """As on one machine; the next round is saved again."""
-    opened, rounds = folder_of(tmp_path / "kept")
-    monkeypatch.setattr(serial, "reporter", Hearing())
-    second = folder.aside(str(tmp_path / "kept"), 2)
-    if failing == "mkdir":
-        second.write_text("in the way")
-    if failing == "write":
-        monkeypatch.setattr(folder, "name_of", lambda b: "no/where" if second.exists() else f"{b}")
-    if failing == "rename":
-        (tmp_path / "kept" / "000002" / "x").mkdir(parents=True)
-    with contextlib.closing(opened):
-        tables = run_rounds(serial, work(tmp_path), ROUNDS, folder=rounds)
-        assert digest(tables) == straight
-        assert opened.generations()[-1].name == "000003"
-    (line,) = serial.reporter.lines
-    assert line.startswith("warning: ") and line.endswith("; training continues")
-    assert "the checkpoint cannot be written: " in line
-
-
-def test_a_damaged_block_is_named(serial, tmp_path):
-    opened, rounds = folder_of(tmp_path / "kept")
-    with contextlib.closing(opened):
-        run_rounds(serial, work(tmp_path), 1, folder=rounds)
-    file = tmp_path / "kept" / "000001" / "rows_1.npy"
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(Exception, match=r"rows_1.npy.*size or checksum"):
-        Checkpoint.load(tmp_path / "kept" / "000001")
 
 
 # ---- addresses, versions, the end ----

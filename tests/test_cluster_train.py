@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,8 @@ from helpers import manifest, refused, train, write_corpus
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 from dcme_w2v.cluster import words
+from dcme_w2v.errors import ResourceError
+from dcme_w2v.training.checkpoint_folder import CheckpointFolder
 from dcme_w2v.words.tables import load_tables
 
 ON = ["--cluster", "local:0", "--epochs", "2", "--sample", "0.01"]
@@ -136,11 +137,42 @@ def test_an_edited_checkpoint_is_one_line_of_error(corpus, capsys):
         {"notes": {**whole["notes"], "done": {"trained": 1}}},
         {"notes": {}},
         {"position": {**whole["position"], "epoch": 11}},
-        {"notes": {**whole["notes"], "blocks": [["input", 0, 3], ["output", 0, 43]]}},
+        {"notes": {**whole["notes"], "blocks": [["input", 0, 43]]}},  # of an earlier version
     ):
         record.write_text(json.dumps({**whole, **edit}))
         err = refused(capsys, train(corpus, "v.bin", *line, "--resume", "state"))
         assert "state" in err
+
+
+def test_a_damaged_table_of_a_checkpoint_is_named(corpus, capsys):
+    line = [*ON, "--shards", "2", "--rounds", "1"]
+    assert train(corpus, "v.bin", *line, "--checkpoint", "state") == 0
+    file = Path("state/000001/output.npy")
+    file.write_bytes(file.read_bytes()[:-1])
+    err = refused(capsys, train(corpus, "v.bin", *line, "--resume", "state"))
+    assert "state/000001/output.npy: is corrupt: its size or checksum differs" in err
+
+
+def test_training_continues_without_a_checkpoint_that_cannot_be_written(
+    corpus, monkeypatch, capsys
+):
+    """As on one machine; the next round is saved again."""
+    line = [*ON, "--shards", "2", "--rounds", "2"]
+    assert train(corpus, "straight.bin", *line) == 0
+    write, failed = CheckpointFolder.save, []
+
+    def save(*given):
+        if not failed:
+            failed.append(True)
+            raise ResourceError("state: the checkpoint cannot be written: full")
+        return write(*given)
+
+    monkeypatch.setattr(CheckpointFolder, "save", save)
+    assert train(corpus, "v.bin", *line, "--checkpoint", "state", quiet=False) == 0
+    said = "warning: state: the checkpoint cannot be written: full; training continues"
+    assert capsys.readouterr().err.count(said) == 1
+    assert [one.name for one in Path("state").iterdir()] == ["000001"]
+    assert bytes_of("v.bin") == bytes_of("straight.bin")
 
 
 @pytest.mark.filterwarnings("ignore:lr=.* is unusual")
@@ -245,12 +277,12 @@ def test_a_stopped_run_resumes_to_the_same_bytes(corpus, number):
     assert train(corpus, "straight.bin", *line, "--cluster", "local:0") == 0
     program = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--output", "v.bin"]
     command = [*program, "--dim", "16", *line, "--cluster", "local:2", "--checkpoint", "state"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as running:
-        while not list(Path().glob("state/0*")):
-            assert running.poll() is None
-            time.sleep(0.02)
+    pipes = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, **pipes) as running:
+        lines = iter(running.stderr.readline, "")
+        assert any(one.startswith("round 1:") for one in lines)
         os.killpg(running.pid, number)
-        err = running.communicate(timeout=300)[1].decode()
+        err = running.communicate(timeout=300)[1]
     if number == signal.SIGTERM:
         assert running.returncode == 143
         assert "stopped by SIGTERM in round" in err and "resume with --resume state" in err

@@ -19,9 +19,8 @@ from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
-from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.mixing import in_turn
-from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.cluster.rounds import Block, Learned, Work
 from dcme_w2v.cluster.words import rate_at, seed_of
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.weighted_mean import mean_by_counts

@@ -18,13 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder
 from dcme_w2v.cluster.mixing import blocks as cut
-from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.training.executor import Executor, Future
 
 BLOCKS_MAX = 32
 BYTES_IN_ONE = 64 << 20  # tables below it are one block
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one of the tables, which one task mixes."""
+
+    table: str
+    rows: slice
 
 
 def blocks_of(shapes: Mapping[str, tuple[int, int]], workers: int) -> tuple[Block, ...]:
@@ -193,13 +199,9 @@ def run_rounds(
     rounds: int,
     *,
     first: int = 0,
-    saved: RoundFiles | None = None,
-    data: Sequence[Future] | None = None,
-    shared: Future | None = None,
-    account: Callable[[int, list[dict[str, Any]]], None] | None = None,
-    end_round: EndRound | None = None,
-    folder: RoundFolder | None = None,
     start: Rows | None = None,
+    data: Sequence[Future] | None = None,
+    end_round: EndRound | None = None,
 ) -> Tables:
     """Run rounds and return the tables after the last one.
 
@@ -208,56 +210,38 @@ def run_rounds(
     executor : Executor
     work : Work
     rounds : int
-        In all.
+        Total number of rounds.
     first : int
-        Those that are done already.
-    saved : RoundFiles, optional
-        Where the tables after these are, with the blocks of the work.
+        Number of rounds that are done already.
+    start : sequence of Future, optional
+        The blocks before round `first`; by default what `Work.begin` returns.
     data : sequence of Future, optional
         The data of each shard; by default what `Work.load` returns.
-    shared : Future, optional
-        What `Work.load` needs for every shard.
-    account : callable, optional
-        Gets the number of rounds that are done and the notes of the last, before it is saved: may
-        set `RoundFolder.notes`.
     end_round : callable, optional
-        Called in this process after every round; returns whether to stop.
-    folder : RoundFolder, optional
-        Where the tables of every round are saved: a folder that all workers have.
-    start : sequence of Future, optional
-        The tables before the first round; by default what `Work.begin` returns.
+        Called in this process after each round; returns whether to stop.
 
     Raises
     ------
     DcmeError
-        A task has failed. Nothing of its round was mixed.
+        A task failed. Nothing of its round was mixed.
     """
-    loaded = shards_of(executor, work, shared) if data is None else data
-    if start is not None:
-        executor.wait([one for one in start if one is not None])
-        handles = start
-    else:
-        handles = begun(executor, work) if saved is None else _read(executor, work, first, saved)
-    kept: list[Any] = []  # the last two rounds, from which a lost value is computed again
+    data = shards_of(executor, work) if data is None else data
+    blocks = begun(executor, work) if start is None else start
+    kept: list[Rows] = []  # the blocks of the last two rounds, from which lost ones are recomputed
     for number in range(first, rounds):
         since = time.monotonic()
-        learned = learn(executor, work, number, loaded, handles)
+        learned = learn(executor, work, number, data, blocks)
         notes = notes_of(executor, learned)
         seconds = [note.pop("seconds") for note in notes]
-        if account is not None:
-            account(number + 1, notes)
-        kept = [*kept[-1:], handles]
-        if folder is None:
-            handles = mix(executor, work, number, handles, learned)
-        else:
-            handles = _mix_and_save(executor, work, number, handles, learned, folder)
+        kept = [*kept[-1:], blocks]
+        blocks = mix(executor, work, number, blocks, learned)
         record = RoundRecord(
             number + 1, time.monotonic() - since, max(seconds), statistics.median(seconds),
             executor.figures()["bytes_sent"], notes,
         )  # fmt: skip
-        if end_round is not None and end_round(record, Tables(executor, work.blocks, handles)):
+        if end_round is not None and end_round(record, Tables(executor, work.blocks, blocks)):
             break
-    return Tables(executor, work.blocks, handles)
+    return Tables(executor, work.blocks, blocks)
 
 
 def shards_of(executor: Executor, work: Work, shared: Future | None = None) -> list[Future]:
@@ -274,32 +258,6 @@ def notes_of(executor: Executor, learned: Sequence[Future]) -> list[dict[str, An
     """Return the notes of what the shards have learned, with its `seconds`."""
     noted = [executor.submit(_pick, one, None, worker_hint=one) for one in learned]
     return [dict(executor.result(one)) for one in noted]
-
-
-def _mix_and_save(
-    executor: Executor,
-    work: Work,
-    number: int,
-    start: Rows,
-    learned: Sequence[Future],
-    folder: RoundFolder,
-) -> Rows:
-    """Mix, each block into its file; return what reads them, so that no round depends on it.
-
-    Where they cannot be written, training continues without the checkpoint, as on one machine.
-    """
-    since = time.monotonic()
-    try:
-        with folder.generation(number + 1):
-            mixed = mix(executor, work, number, start, learned, folder.files)
-            written = [executor.result(one) for one in mixed if one is not None]
-            folder.complete(number + 1, time.monotonic() - since, written)
-    except OutOfMemoryError:
-        raise
-    except ResourceError as error:
-        executor.reporter.message(f"warning: {error.message}; training continues")
-        return mix(executor, work, number, start, learned)
-    return _read(executor, work, number + 1, folder.files)
 
 
 def learn(
@@ -322,7 +280,6 @@ def mix(
     number: int,
     start: Rows,
     learned: Sequence[Future],
-    files: RoundFiles | None = None,
 ) -> Rows:
     """Mix what the shards have learned; return a handle for each block, and wait for them."""
     picks = [
@@ -338,7 +295,7 @@ def mix(
         joined = executor.submit(work.join, number, parts, label=f"round {number + 1}")
     mixed = [
         executor.submit(
-            _mix, work, number, b, start[b], picks[b], joined, files,
+            _mix, work, number, b, start[b], picks[b], joined,
             label=f"rows {block.rows.start} to {block.rows.stop} in round {number + 1}",
             worker_hint=b,
         )
@@ -355,13 +312,6 @@ def begun(executor: Executor, work: Work) -> Rows:
     found = [
         executor.submit(work.begin, block, worker_hint=b) for b, block in enumerate(work.blocks)
     ]
-    executor.wait(found)
-    return found
-
-
-def _read(executor: Executor, work: Work, number: int, saved: RoundFiles) -> Rows:
-    """Return the tables that were saved after so many rounds."""
-    found = [executor.submit(saved.read, number, b, worker_hint=b) for b in range(len(work.blocks))]
     executor.wait(found)
     return found
 
@@ -416,9 +366,5 @@ def _mix(
     start: NDArray[Any] | None,
     pieces: list[Any],
     joined: Any,
-    files: RoundFiles | None,
-) -> Any:
-    """Mix a block; with a folder, write it there and return its checksum."""
-    before = _start(work, block, start)
-    rows = work.mix(number, work.blocks[block], before, pieces, joined)
-    return rows if files is None else files.write(number + 1, block, rows)
+) -> NDArray[Any]:
+    return work.mix(number, work.blocks[block], _start(work, block, start), pieces, joined)

@@ -1,19 +1,18 @@
-"""The first tables of word vectors on a cluster where --init is given: each worker reads the files.
-
-Called by `dcme_w2v.cluster.train`.
-"""
+"""Tables that workers read before the first round: those of a checkpoint or of --init."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.mixing import Rows
+from dcme_w2v.cluster.rounds import Block
 from dcme_w2v.cluster.words import TABLES, initial_rows
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.job import TrainJob
@@ -52,3 +51,14 @@ def rows_of(
     start_from(load_initial(init, "--init"), context, tables, vocabulary)
     found = {"input": input, "output": output}[block.table]
     return np.array(found[block.rows])
+
+
+def saved_rows(folder: str, block: Block) -> Rows:
+    """Return the rows of a block in a checkpoint."""
+    path = Path(folder) / f"{block.table}.npy"
+    try:
+        return np.array(read_npy(path)[block.rows])
+    except (FormatError, OSError) as error:
+        raise FormatError(
+            f"{path}: cannot be read ({error}): give a folder that all workers have"
+        ) from error

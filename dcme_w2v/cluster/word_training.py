@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v import __version__
 from dcme_w2v.cluster.address import local_workers, open_cluster
-from dcme_w2v.cluster.folder import Block, RoundFiles, RoundFolder, blocks_in
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from dcme_w2v.cluster.shards import check_files, count, cut
-from dcme_w2v.cluster.start import check_init, rows_of
+from dcme_w2v.cluster.start import check_init, rows_of, saved_rows
 from dcme_w2v.cluster.words import (
     DONE,
     TABLES,
@@ -28,8 +28,16 @@ from dcme_w2v.cluster.words import (
     warning_of,
 )
 from dcme_w2v.cluster.words_work import WordsWork, figures_of
-from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, FormatError, UsageError
+from dcme_w2v.errors import (
+    ClusterError,
+    DcmeError,
+    DivergedError,
+    FormatError,
+    ResourceError,
+    UsageError,
+)
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.command_line import recorded_arguments
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
@@ -39,6 +47,7 @@ from dcme_w2v.training.checkpoint_folder import (
     find_checkpoint,
     open_folder,
 )
+from dcme_w2v.training.checkpoint_record import FORMAT
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
@@ -171,19 +180,6 @@ def _checked(
     return dataclasses.replace(job, vectors=vectors), options
 
 
-def _blocks_of(found: Checkpoint, words: int) -> tuple[Block, ...]:
-    """Return the blocks of a checkpoint, which cover both tables."""
-    blocks = blocks_in(found)
-    for table in TABLES:
-        rows = [block.rows for block in blocks if block.table == table]
-        if [*(one.start for one in rows), words] != [0, *(one.stop for one in rows)]:
-            raise UsageError(
-                f"{found.folder}: was trained on another corpus or vocabulary than one of "
-                f"{words:,} words: give the same, or start a new run without --resume"
-            )
-    return blocks
-
-
 class _Session:
     """One run: what has been read and done so far."""
 
@@ -200,7 +196,7 @@ class _Session:
         self.received, self.folder, self.found = received, folder, found
         self.done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None, "kernels": ""}
         self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
-        self.rounds: RoundFolder | None = None
+        self.record: dict[str, Any] = {}  # of a checkpoint, as far as it is the same in all rounds
         self.tables: Tables | None = None  # of the last round
         self.deadline = 0.0  # before which signals are not handled
         self.corpus: EncodedCorpus
@@ -254,20 +250,16 @@ class _Session:
         work = WordsWork(
             plan=self.plan, totals=self.plan.totals(counted.vocabulary.counts), parts=parts,
             vocabulary=self.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
-            words=words, shards=shards,
-            blocks=_blocks_of(self.found, words)
-            if self.found
-            else blocks_of(shapes, executor.workers),
+            words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
         )  # fmt: skip
         data = shards_of(executor, work, counted.handle)
         fingerprint = self._read(executor, counted, data)
-        self.rounds = self._prepare(work, fingerprint)
+        self._prepare(work, fingerprint)
         self.reporter.stage("training", counted.tokens * options.epochs, "words")
         try:
             self.tables = run_rounds(
-                executor, work, rounds, first=self.round, saved=self._saved(), data=data,
-                shared=counted.handle, account=self._account, end_round=self._end_round,
-                folder=self.rounds, start=self._start(executor, work, counted.handle),
+                executor, work, rounds, first=self.round, data=data, end_round=self._end_round,
+                start=self._start(executor, work, counted.handle),
             )  # fmt: skip
         except DivergedError as error:
             raise DivergedError(f"{error.message}{self._last_state()}") from error
@@ -306,8 +298,8 @@ class _Session:
             f"{', '.join(self.job.corpus[:3])}",
         )
 
-    def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> RoundFolder | None:
-        """Check memory and disk, save the vocabulary, and resume; return where rounds are saved."""
+    def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> None:
+        """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""
         options, job = self.plan.options, self.job
         resources = needs(job, self.corpus, options)
         if refused := reason_against(resources):
@@ -325,9 +317,16 @@ class _Session:
             self.round = self.found.record["position"]["epoch"]
             self._take_notes(self.found)
             self.reporter.message(f"resuming {self.found.folder}, in round {self.round + 1}")
-        if self.folder is None:
-            return None
-        return RoundFolder(self.folder, KIND, named, fingerprint, work.blocks)
+        self.record = {
+            "format": FORMAT,
+            "version": __version__,
+            "kind": KIND,
+            "options": named,
+            "data": dataclasses.asdict(fingerprint),
+            "kernels": "",
+            "training": {"loss": 0.0, "losses": 0, "state": []},
+            "argv": recorded_arguments(),
+        }
 
     def _take_notes(self, found: Checkpoint) -> None:
         try:
@@ -339,29 +338,36 @@ class _Session:
             raise FormatError(f"{found.folder}: its notes are corrupt; remove it") from error
         if not 0 <= self.round <= self.plan.rounds or min(counts) < 0:
             raise FormatError(f"{found.folder}: is of round {self.round}; remove it")
-
-    def _saved(self) -> RoundFiles | None:
-        """Return the tables that the run is resumed from."""
-        if self.found is None:
-            return None
-        return RoundFiles(str(self.found.folder.parent.absolute()))
+        if "blocks" in notes:
+            raise FormatError(
+                f"{found.folder}: has files of blocks; resume with the version that wrote it, "
+                f"{found.record.get('version')}"
+            )
 
     def _start(
         self, executor: Executor, work: WordsWork, vocabulary: Future
     ) -> list[Future] | None:
-        """Let workers read the tables of --init."""
-        init, context = self.job.init, self.job.init_context
-        if init is None or self.found is not None:
+        """Let workers read the tables of the checkpoint, or those of --init."""
+        options, init = self.plan.options, self.job.init
+        if self.found is not None:
+            for name in TABLES:
+                self.found.table(f"{name}.npy", (work.words, options.dim))  # or raise
+            folder = str(self.found.folder.absolute())
+            return [
+                executor.submit(saved_rows, folder, block, label="--resume", worker_hint=b)
+                for b, block in enumerate(work.blocks)
+            ]
+        if init is None:
             return None
         return [
             executor.submit(
-                rows_of, block, self.plan.options, init, context, vocabulary, label="--init"
+                rows_of, block, options, init, self.job.init_context, vocabulary, label="--init"
             )
             for block in work.blocks
         ]
 
-    def _account(self, number: int, notes: list[dict[str, Any]]) -> None:
-        """Add up what the shards have done in a round, before its checkpoint."""
+    def _count(self, notes: list[dict[str, Any]]) -> None:
+        """Add up what the shards have done in a round."""
         for name in DONE:
             self.done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]
@@ -369,13 +375,26 @@ class _Session:
         loss = sum(note["loss"] * note["trained"] for note in some)
         self.done["loss"] = loss / trained if trained else None
         self.done["kernels"] = notes[0].get("kernels", self.done["kernels"])
-        if self.rounds is not None:
-            self.rounds.notes |= {"done": self.done, "seconds": self.seconds}
+
+    def _save(self, tables: Tables) -> None:
+        """Write a checkpoint; if that fails, training continues, as on one machine."""
+        if self.folder is None:
+            return
+        found = {name: tables.get(name) for name in TABLES}
+        position = {"epoch": self.round, "seconds": self.seconds, "epoch_seconds": 0.0}
+        notes = {"done": self.done, "seconds": self.seconds}
+        record = {**self.record, "position": position, "notes": notes}
+        try:
+            self.folder.save(record, found, {}, [])
+        except ResourceError as error:
+            self.reporter.message(f"warning: {error.message}; training continues")
 
     def _end_round(self, record: RoundRecord, tables: Tables) -> None:
-        """Report a round."""
+        """Save and report a round."""
+        self._count(record.notes)
         self.round, self.tables = record.round, tables
         self.seconds += record.seconds
+        self._save(tables)
         progress = self.progress()
         total = self.corpus.tokens * self.plan.options.epochs
         share = self.round / self.plan.rounds

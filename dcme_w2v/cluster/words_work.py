@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.cluster import mixing
-from dcme_w2v.cluster.folder import Block
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
-from dcme_w2v.cluster.rounds import Learned, Work
+from dcme_w2v.cluster.rounds import Block, Learned, Work
 from dcme_w2v.cluster.shards import Shard, encoded
 from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
 from dcme_w2v.formats.vocabulary import Vocabulary

@@ -19,7 +19,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.files.atomic import sync_folder
 from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
 from dcme_w2v.files.opening import open_regular
 from dcme_w2v.files.paths import Paths
@@ -148,7 +147,7 @@ class Checkpoint:
         """Load the state into a training with the same options and data; return its position."""
         training = task.trainer
         for name, table in task.tables().items():
-            table[:] = self._table(f"{name}.npy", table.shape)
+            table[:] = self.table(f"{name}.npy", table.shape)
         try:
             with open_regular(self.folder / STATE) as file:
                 training.restore(file.readinto, self.record["training"])
@@ -165,7 +164,8 @@ class Checkpoint:
             raise self._damaged(RECORD, f"there is no epoch {position.epoch}")
         return position
 
-    def _table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
         if name not in self.record["files"]:
             raise self._damaged(RECORD, f"has no {name}")
         try:
@@ -236,8 +236,23 @@ class CheckpointFolder:
         """Return the generations, oldest first."""
         return generations_in(self.path)
 
-    def save(self, record: Mapping[str, Any], task: Task) -> Path:
+    def save(
+        self,
+        record: Mapping[str, Any],
+        tables: Mapping[str, NDArray[np.float32]],
+        texts: Mapping[str, Any],
+        state: Sequence[NDArray[np.uint8]],
+    ) -> Path:
         """Write a new generation, remove the oldest and return the new folder.
+
+        Parameters
+        ----------
+        record : mapping
+            See `record_of`.
+        tables, texts : mapping
+            The content of ``NAME.npy``, and the bytes of other files, by name.
+        state : sequence of ndarray of uint8
+            The pieces of ``state.bin``.
 
         Raises
         ------
@@ -248,34 +263,19 @@ class CheckpointFolder:
         number = int(before[-1].name) + 1 if before else 1
         while os.path.lexists(target := self.path / f"{number:06d}"):
             number += 1
+        contents: dict[str, Iterator[Any]] = {
+            f"{name}.npy": npy_pieces(table) for name, table in tables.items()
+        }
+        contents |= {name: iter([data]) for name, data in texts.items()}
+        contents[STATE] = (piece.data for piece in state)
         try:
             with atomic_folder(target) as temporary:
-                _write(temporary, record, task)
+                files = {name: _write_file(temporary / name, c) for name, c in contents.items()}
+                text = json.dumps({**record, "files": files}, indent=2, allow_nan=False) + "\n"
+                _write_file(temporary / RECORD, iter([text.encode()]))
         except OSError as error:
-            raise self._unwritten(error, f"; it requires {bytes_of(task) / 1e6:,.1f} MB") from error
-        self._drop_oldest()
-        return target
-
-    def adopt(self, aside: Path, number: int, record: Mapping[str, Any]) -> Path:
-        """Make a generation of the folder `aside` of files that others have written.
-
-        The oldest generation is removed.
-
-        Raises
-        ------
-        ResourceError
-            It cannot be written; what was there is untouched.
-        """
-        target = self.path / f"{number:06d}"
-        text = json.dumps(record, indent=2, allow_nan=False) + "\n"
-        try:
-            _write_file(aside / STATE, iter([]))
-            _write_file(aside / RECORD, iter([text.encode()]))
-            sync_folder(aside)
-            aside.rename(target)
-            sync_folder(self.path)
-        except OSError as error:
-            raise self._unwritten(error) from error
+            needed = sum(t.nbytes for t in tables.values()) + sum(s.nbytes for s in state)
+            raise self._unwritten(error, f"; it requires {needed / 1e6:,.1f} MB") from error
         self._drop_oldest()
         return target
 
@@ -300,12 +300,6 @@ def generations_in(path: Path) -> list[Path]:
     ours = (one for one in found if not one.is_symlink() and any(
         os.path.lexists(one / name) for name in (RECORD, STATE)))  # fmt: skip
     return sorted(ours, key=lambda one: int(one.name))
-
-
-def bytes_of(task: Task) -> int:
-    """Return the size of a checkpoint in bytes, without its texts."""
-    state = sum(piece.nbytes for piece in task.trainer.state())
-    return sum(table.size * 4 for table in task.tables().values()) + state
 
 
 def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
@@ -387,17 +381,6 @@ def _shown(value: Any) -> str:
 
 
 # ---- writing ----
-
-
-def _write(folder: Path, record: Mapping[str, Any], task: Task) -> None:
-    contents: dict[str, Iterator[Any]] = {
-        f"{name}.npy": npy_pieces(table) for name, table in task.tables().items()
-    }
-    contents |= {name: iter([data]) for name, data in task.texts().items()}
-    contents[STATE] = (piece.data for piece in task.trainer.state())
-    files = {name: _write_file(folder / name, pieces) for name, pieces in contents.items()}
-    text = json.dumps({**record, "files": files}, indent=2, allow_nan=False) + "\n"
-    _write_file(folder / RECORD, iter([text.encode()]))
 
 
 def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:

@@ -128,7 +128,9 @@ class Checkpointer:
         assert self._fingerprint is not None
         self._task.trainer.check_finite()
         record = record_of(self._task, self._fingerprint, self.position)
-        self.latest = self.folder.save(record, self._task)
+        self.latest = self.folder.save(
+            record, self._task.tables(), self._task.texts(), self._task.trainer.state()
+        )
         self._saved = time.monotonic()
         return self.latest
 
