@@ -1,11 +1,19 @@
 """Configuration of the documentation; `make docs` builds it."""
 
+import runpy
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from dcme_w2v import __version__
+
+# The picture of docs/architecture.md.
+layers = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "layers.py"), run_name="layers")
+build = Path(__file__).parent / "_build"
+build.mkdir(exist_ok=True)
+(build / "layers.svg").write_text(layers["picture"](), encoding="utf-8")
+del layers, build
 
 project = "dcme-w2v"
 author = "the authors of dcme-w2v"
@@ -17,11 +25,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx_click",
     "python_reference",
     "results_directive",
     "click_text",
+    "command_pages",
 ]
 # Pages that are not there yet; names that several modules have.
 suppress_warnings = ["toc.empty_glob", "ref.python"]
@@ -36,6 +45,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"dcme-w2v {release}"
 html_static_path = ["_static"]

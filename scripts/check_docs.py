@@ -25,7 +25,9 @@ from dcme_w2v.cli.main import program
 def main() -> None:
     """Print missing entries, and fail if there are any."""
     folder = Path(sys.argv[1])
-    missing = [*missing_options(text_of(folder / "reference" / "cli.html")),
+    pages = sorted((folder / "reference" / "commands").glob("*.html"))
+    commands = "\n".join(text_of(page) for page in pages)
+    missing = [*missing_options(commands),
                *missing_names(text_of(folder / "reference" / "python.html"))]  # fmt: skip
     for line in missing:
         print(line)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def test_every_file_and_function_that_is_named_exists(name, function):
         )
     elif function:
         assert re.search(rf"\b{function}\(", path.read_text())
+
+
+def test_rooms_import_only_rooms_below_them():
+    layers = runpy.run_path(str(ROOT / "scripts" / "layers.py"), run_name="layers")
+    rooms = {room for line in layers["LAYERS"] for room in line}
+    there = {path.stem for path in PACKAGE.glob("*.py")} | {
+        path.parent.name for path in PACKAGE.glob("*/__init__.py")
+    }
+    assert there - {"__init__"} == rooms
+    wrong = {
+        pair: at for pair, at in layers["wrong_arrows"]().items() if pair not in layers["KNOWN"]
+    }
+    assert not wrong
 
 
 def imports_of(path):

@@ -34,7 +34,7 @@ class Results(SphinxDirective):
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = dict.fromkeys(
-        ("title", "data", "setting", "chart"), directives.unchanged
+        ("title", "data", "setting", "chart", "axes"), directives.unchanged
     )
 
     def run(self) -> list[nodes.Node]:
@@ -64,8 +64,10 @@ class Results(SphinxDirective):
     def _draw(self, table: dict[str, Any], name: str) -> str:
         """Draw bars of one metric, or a line for each row over several, as SVG."""
         metrics = [one.strip() for one in self.options["chart"].split(";")]
-        bars = len(metrics) == 1
-        chart = {"kind": "bar" if bars else "line", "x": metrics[0] if bars else metrics}
+        chart: dict[str, Any] = {"kind": "bar", "x": metrics[0]}
+        if len(metrics) > 1:
+            xlabel, _, ylabel = self.options["axes"].partition("; ")
+            chart = {"kind": "line", "x": metrics, "xlabel": xlabel, "ylabel": ylabel}
         path = Path(self.env.app.srcdir) / "_build" / "charts" / f"{name}.svg"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure = new_figure(7.5, 4)

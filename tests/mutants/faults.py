@@ -30,10 +30,9 @@ FAULTS = [
     Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow((double)counts[j], power);", "weights[j] = (double)counts[j];", "objectives c/gradient_double"),
     Fault("NCE offset with the wrong sign", "csrc/objectives", "me->scores[i] -= noise->offset[s->words[i]];", "me->scores[i] += noise->offset[s->words[i]];", "objectives c/gradient_double"),
     Fault("a noise sample may be the target", "csrc/objectives/negative_sampling.c", "if (word != target) /* its row is in the cache: prefetching it again takes 6 % longer */", "if (word >= 0)", "objectives"),
-    Fault("softplus overflows", "csrc/objectives", "return x > 30 ? x : log1p(exp(x));", "return log1p(exp(x));", "objectives resume trainer train heldout c/gradient_double"),
-    Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = depth[up[i] >> 1] + 1;", "int64_t length = depth[up[i] >> 1];", "hierarchical_softmax"),
-    Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)dcme_huffman_child(path[i]);", "me->children[i] = (real)(1 - dcme_huffman_child(path[i]));", "hierarchical_softmax"),
-    Fault("state of the noise stream is not saved", "csrc/objectives/negative_sampling.c", "    dcme_state_add(state, &me->drawn, 1, sizeof me->drawn);\n", "", "resume c/resume"),
+    Fault("logistic loss of the target has the wrong sign", "csrc/objectives", "double loss = dcme_softplus(-(double)scores[0]);", "double loss = dcme_softplus((double)scores[0]);", "objectives trainer"),
+    Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = depth[up[i] >> 1] + 1;", "int64_t length = depth[up[i] >> 1];", "objectives"),
+    Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)dcme_huffman_child(path[i]);", "me->children[i] = (real)(1 - dcme_huffman_child(path[i]));", "objectives"),
     Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters c/gradient_double"),
     # ---- the core: windows and sentences
     Fault("CBOW: the window reaches one too far", "csrc/train/cbow.c", "int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];", "int64_t to = i + half + 2 < batch->end[i] ? i + half + 2 : batch->end[i];", "objectives"),

@@ -75,7 +75,7 @@ def test(tree: Path, tests: list[str]) -> str:
             ]
             return lines[0] if lines else "the tests fail"
         if done.returncode:
-            return "" if done.returncode == 5 else f"pytest ends with {done.returncode}"
+            raise RuntimeError(f"pytest ends with {done.returncode}: {done.stdout[-200:]}")
     return ""
 
 
@@ -95,6 +95,8 @@ def try_fault(fault: Fault, trees: Queue[Path]) -> str:
                 return f"DOES NOT COMPILE: {done.stdout[-300:]}"
             why = test(tree, fault.tests.split())
             return f"noticed: {why}" if why else "SURVIVES"
+        except RuntimeError as error:
+            return f"NOT TRIED: {error}"
         finally:
             path.write_text(whole, "utf-8")
             if in_core:

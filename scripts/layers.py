@@ -1,0 +1,122 @@
+"""The order of the rooms of the package, and its picture: `python scripts/layers.py PICTURE.svg`.
+
+A room is a folder or a module of dcme_w2v/. It may import only rooms that come before it in LAYERS,
+also inside functions; tests/test_architecture.py checks that. Without a picture, this script prints
+the imports against the order.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "dcme_w2v"
+
+# Lowest first, and from left to right. The public names of __init__ are above all.
+LAYERS = [
+    ["errors"],
+    ["declarations"],
+    ["_core"],
+    ["files"],
+    ["options"],
+    ["numeric"],
+    ["formats"],
+    ["training"],
+    ["text"],
+    ["words", "classify"],
+    ["scdv", "few_labels", "small_models", "latent"],
+    ["cluster"],
+    ["plots", "explore", "merging", "info"],
+    ["cli"],
+    ["__main__"],
+]
+
+# Imports against the order that are still to be cut.
+KNOWN = {
+    ("few_labels", "small_models"),
+    ("files", "formats"),
+    ("formats", "words"),
+    ("latent", "plots"),
+}
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module such as ``dcme_w2v.words.train``."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def arrows() -> Iterator[tuple[str, str, str]]:
+    """Yield importing room, imported room and the file and line of each import between rooms.
+
+    Imports that only type checkers read count, too.
+    """
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        own = room_of(".".join(parts))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                found = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in found:
+                if name.startswith("dcme_w2v.") and room_of(name) != own:
+                    where = f"{path.relative_to(PACKAGE.parent)}:{getattr(node, 'lineno', 0)}"
+                    yield own, room_of(name), where
+
+
+def wrong_arrows() -> dict[tuple[str, str], list[str]]:
+    """Return the imports against the order, with their places."""
+    level = {room: number for number, room in enumerate(room for line in LAYERS for room in line)}
+    found: dict[tuple[str, str], list[str]] = {}
+    for own, other, where in arrows():
+        if own == "__init__" or other not in level:  # a public name
+            continue
+        if level.get(own, -1) <= level[other]:
+            found.setdefault((own, other), []).append(where)
+    return found
+
+
+def picture() -> str:
+    """Return an SVG: layers as rows of boxes, a line for each arrow to a room below."""
+    width, height, step = 130, 26, 52
+    places = {}
+    for number, rooms in enumerate(reversed(LAYERS)):
+        for place, room in enumerate(rooms):
+            x = 320 + (place - (len(rooms) - 1) / 2) * (width + 24)
+            places[room] = (x, 20 + number * step)
+    shapes = []
+    pairs = {(own, other) for own, other, _ in arrows() if own in places and other in places}
+    for own, other in sorted(pairs):
+        (x, y), (to_x, to_y) = places[own], places[other]
+        bend = 0 if to_y - y <= step or x != to_x else (to_y - y) * 0.35
+        middle = f"{x + bend + (to_x - x) / 2:.0f} {(y + to_y + height) / 2:.0f}"
+        shapes.append(f'<path d="M{x:.0f} {y + height} Q{middle} {to_x:.0f} {to_y}"/>')
+    for room, (x, y) in places.items():
+        shapes.append(f'<rect x="{x - width / 2:.0f}" y="{y}" width="{width}" height="{height}"/>')
+        shapes.append(f'<text x="{x:.0f}" y="{y + 18}">{room}</text>')
+    style = (
+        "path{fill:none;stroke:#888;stroke-width:1;opacity:.5}"
+        "rect{fill:#fff;stroke:#0072b2;rx:4}"
+        "text{font:14px sans-serif;text-anchor:middle}"
+    )
+    size = f'viewBox="0 0 640 {20 + len(LAYERS) * step}"'
+    body = "\n".join(shapes)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<style>{style}</style>\n{body}\n</svg>\n'
+    )
+
+
+def main() -> None:
+    """Write the picture, or print the imports against the order."""
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(picture(), encoding="utf-8")
+        return
+    for (own, other), places in wrong_arrows().items():
+        print(f"{own} -> {other}: {', '.join(dict.fromkeys(places))}")
+
+
+if __name__ == "__main__":
+    main()
