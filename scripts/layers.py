@@ -28,7 +28,7 @@ LAYERS = [
     ["words", "classify"],
     ["scdv", "few_labels", "small_models", "latent"],
     ["cluster"],
-    ["plots", "explore", "merging", "info"],
+    ["plots", "explore", "merging"],
     ["cli"],
     ["__main__"],
 ]

@@ -52,7 +52,7 @@ def test_rooms_import_only_rooms_below_them():
     there = {path.stem for path in PACKAGE.glob("*.py")} | {
         path.parent.name for path in PACKAGE.glob("*/__init__.py")
     }
-    assert there - {"__init__"} == rooms
+    assert there - {"__init__"} <= rooms
     wrong = {
         pair: at for pair, at in layers["wrong_arrows"]().items() if pair not in layers["KNOWN"]
     }
