@@ -23,8 +23,7 @@ static int may_follow(uint8_t lead, uint8_t second) {
     return second >= low && second <= high;
 }
 
-/* Return the bytes of the sequence at `text`, or minus the bytes of the broken piece there. */
-static int64_t next(const uint8_t *text, int64_t left) {
+int64_t dcme_utf8_length(const uint8_t *text, int64_t left) {
     int64_t length = sequence_length(text[0]);
     if (length == 0)
         return -1;
@@ -41,7 +40,7 @@ int64_t dcme_utf8_valid(const char *text, int64_t length) {
     const uint8_t *bytes = (const uint8_t *)text;
     int64_t i = 0;
     while (i < length) {
-        int64_t step = next(bytes + i, length - i);
+        int64_t step = dcme_utf8_length(bytes + i, length - i);
         if (step < 0)
             break;
         i += step;
@@ -53,7 +52,7 @@ int64_t dcme_utf8_replace(const char *text, int64_t length, char *out) {
     const uint8_t *bytes = (const uint8_t *)text;
     int64_t written = 0;
     for (int64_t i = 0; i < length;) {
-        int64_t step = next(bytes + i, length - i);
+        int64_t step = dcme_utf8_length(bytes + i, length - i);
         if (step > 0)
             memcpy(out + written, text + i, (size_t)step);
         else

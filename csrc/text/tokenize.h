@@ -1,0 +1,59 @@
+/* Raw text to tokens separated by spaces: Unicode normalisation, lower case, and a split by classes
+ * of characters. All knowledge of Unicode is in tables that the caller makes.
+ */
+#ifndef DCME_TEXT_TOKENIZE_H
+#define DCME_TEXT_TOKENIZE_H
+
+#include "dcme.h"
+
+enum { DCME_UNICODE_END = 0x110000, DCME_PAGE = 256, DCME_PAGES = DCME_UNICODE_END / DCME_PAGE };
+
+/* What the tokeniser does with a character, the low bits of its entry in `properties`. */
+enum {
+    DCME_SEPARATOR = 0, /* it separates tokens and is left out */
+    DCME_WORD,          /* it is part of the token */
+    DCME_SINGLE,        /* it is a token of its own */
+    DCME_REMOVED,       /* it is left out, and separates nothing */
+    DCME_KIND = 3,
+    /* A text with this character may differ from its normal form. Set for all characters that are
+     * not their own normal form, that have a combining class, or that may compose with the
+     * character before; only such text takes the slow way. */
+    DCME_UNSTABLE = 4
+};
+
+/* A property of every character c: values[pages[c >> 8] << 8 | (c & 255)]. */
+typedef struct {
+    const uint16_t *pages; /* DCME_PAGES */
+    const int32_t *values;
+} dcme_character_table;
+
+/* `decompositions` and `mapping` hold 0 for a character that stays as it is, -s for the sequence
+ * that starts at `sequences[s]` (its length, then its characters), or the character that replaces
+ * it. Every decomposition is the full one; Hangul syllables are not in the tables. */
+typedef struct {
+    dcme_character_table properties;     /* kind and DCME_UNSTABLE, before `mapping` */
+    dcme_character_table mapping;        /* lower case, digits */
+    dcme_character_table decompositions; /* canonical or compatible */
+    dcme_character_table combining;      /* canonical combining class */
+    const int32_t *sequences;
+    const uint64_t *pairs;     /* first << 32 | second, ascending: two characters that compose, */
+    const int32_t *composites; /* and the character that they become */
+    int64_t n_pairs;
+    int32_t normalize;    /* whether text is normalised at all */
+    int32_t remove_marks; /* drop DCME_REMOVED characters before composition, not after it */
+} dcme_unicode;
+
+typedef struct dcme_tokenizer dcme_tokenizer;
+
+/* Must be closed, also if opening failed. The tables must live as long as the tokeniser. */
+dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *unicode,
+                                dcme_error *error);
+void dcme_tokenizer_close(dcme_tokenizer *tokenizer);
+
+/* Tokenise `text`: tokens with a space before each, and the line feeds of the text. The result,
+ * which the tokeniser owns until its next use, goes to `out` and `out_length`. Bytes that are not
+ * UTF-8 and NUL stay, as parts of a token; the offset of the first goes to `bad`, or -1. */
+dcme_status dcme_tokenize(dcme_tokenizer *tokenizer, const char *text, int64_t length,
+                          const char **out, int64_t *out_length, int64_t *bad, dcme_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+r"""The tokeniser: raw text to tokens, the same in training, in every later command and in exports.
+
+A token is a run of letters, marks and digits of text in a Unicode normal form and in lower case; an
+ideograph is a token of its own, and punctuation is dropped:
+
+>>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
+['das', 'café', '3', 'euro']
+
+The rule is one that a `tokenizer.json` of Hugging Face's tokenizers can state exactly, see
+`Tokenizer.to_json`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dcme_w2v._core.tokenize import Tokenizer as CoreTokenizer
+from dcme_w2v.declarations import Checked, option
+from dcme_w2v.text.unicode_tables import IDEOGRAPHS, unicode_tables
+
+_WORDS = {"tokenize": ("words",)}
+
+
+@dataclass(frozen=True)
+class TokenizerOptions(Checked):
+    """How text is split into tokens."""
+
+    tokenize: str = option(
+        "whitespace",
+        "tokens are separated by whitespace; or runs of letters, marks and digits of raw text, in "
+        "lower case",
+        choices=("whitespace", "words"),
+    )
+    normalize: str = option(
+        "nfc", "Unicode normal form of the text", choices=("nfc", "nfkc", "none"), only=_WORDS
+    )
+    lowercase: bool = option(True, "convert to lower case", only=_WORDS)
+    strip_accents: bool = option(False, "remove accents and other marks", only=_WORDS)
+    digits: str = option(
+        "keep",
+        "digits as they are, as 0 (1984 is 0000), or dropped as punctuation is",
+        choices=("keep", "zero", "drop"),
+        only=_WORDS,
+    )
+    punctuation: str = option(
+        "drop",
+        "drop punctuation and symbols, or keep each as a token",
+        choices=("drop", "keep"),
+        only=_WORDS,
+    )
+
+
+class Tokenizer:
+    """Splits raw text into tokens; one object serves several threads.
+
+    Parameters
+    ----------
+    options : TokenizerOptions
+        The rule.
+
+    Notes
+    -----
+    Which characters are letters, and what their lower case is, is what the `unicodedata` module of
+    this Python says; characters that its version of Unicode does not have separate tokens.
+    """
+
+    def __init__(self, options: TokenizerOptions | None = None) -> None:
+        self.options = options or TokenizerOptions()
+        self._local = threading.local()
+
+    @property
+    def is_whitespace(self) -> bool:
+        """Whether text is left as it is."""
+        return self.options.tokenize == "whitespace"
+
+    def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
+        r"""Return the tokens of UTF-8 text, separated by spaces, line by line.
+
+        Parameters
+        ----------
+        text : bytes
+            Any text. Bytes that are not UTF-8, and NUL, become parts of tokens.
+
+        Returns
+        -------
+        tokenized : bytes
+            A space before each token, and every line feed of the text.
+        bad : int
+            Offset in `text` of the first byte that is not UTF-8 text, or -1.
+        """
+        core = getattr(self._local, "core", None)
+        if core is None:
+            o = self.options
+            form = "" if o.normalize == "none" else o.normalize.upper()
+            tables = unicode_tables(form, o.lowercase, o.strip_accents, o.digits, o.punctuation)
+            core = self._local.core = CoreTokenizer(tables)
+        return core.tokenize(text)
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a text."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        if not self.is_whitespace:
+            encoded, _ = self.tokenize(encoded)
+        return [token.decode("utf-8", "surrogatepass") for token in encoded.split()]
+
+    def to_json(self, words: Sequence[str]) -> dict[str, Any]:
+        """Return the tokenizer.json of Hugging Face's tokenizers that does the same.
+
+        Parameters
+        ----------
+        words : sequence of str
+            The vocabulary: word i has id i. Out-of-vocabulary tokens get the id of ``[UNK]``,
+            which is the next id unless `words` has it.
+        """
+        vocabulary = {word: number for number, word in enumerate(words)}
+        vocabulary.setdefault("[UNK]", len(vocabulary))
+        return {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "normalizer": self._normalizer(),
+            "pre_tokenizer": self._pre_tokenizer(),
+            "post_processor": None,
+            "decoder": None,
+            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+        }
+
+    def _normalizer(self) -> dict[str, Any] | None:
+        o = self.options
+        if self.is_whitespace:
+            return None
+        form = {"nfc": "NFC", "nfkc": "NFKC", "none": None}[o.normalize]
+        steps: list[dict[str, Any]] = []
+        if o.strip_accents:
+            steps += [{"type": form.replace("C", "D")}] if form else []
+            steps += [_replace(r"\p{Mn}", "")]
+            form = form and "NFC"
+        steps += [{"type": form}] if form else []
+        steps += [{"type": "Lowercase"}] if o.lowercase else []
+        steps += [_replace(r"\p{Nd}", "0")] if o.digits == "zero" else []
+        return {"type": "Sequence", "normalizers": steps} if steps else None
+
+    def _pre_tokenizer(self) -> dict[str, Any]:
+        if self.is_whitespace:
+            pattern = r"[^ \t\n\r\u{b}\f]+".replace(r"\u{b}", "\v")
+        else:
+            single = "".join(rf"{chr(one.start)}-{chr(one.stop - 1)}" for one in IDEOGRAPHS)
+            word = r"\p{L}\p{M}" if self.options.digits == "drop" else r"\p{L}\p{M}\p{N}"
+            pattern = rf"[{single}]|(?:(?![{single}])[{word}])+"
+            if self.options.punctuation == "keep":
+                pattern += r"|[\p{P}\p{S}]"
+        return {
+            "type": "Split",
+            "pattern": {"Regex": pattern},
+            "behavior": "Removed",
+            "invert": True,
+        }
+
+    def record(self) -> dict[str, Any] | None:
+        """Return the rule as entries of a manifest or a model; None for whitespace."""
+        return None if self.is_whitespace else asdict(self.options)
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any] | None) -> Tokenizer:
+        """Return the tokeniser of a manifest or a model; an unknown entry is a UsageError."""
+        return cls(TokenizerOptions.from_mapping(record or {}))
+
+
+def _replace(pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}

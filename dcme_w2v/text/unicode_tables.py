@@ -1,0 +1,170 @@
+"""Tables of Unicode for the tokeniser of the C core, from the standard library's `unicodedata`.
+
+Every character is of one kind: a separator, a part of a token, a token of its own, or removed. The
+options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEPARATOR, WORD, SINGLE, REMOVED = range(4)
+UNSTABLE = 4  # a flag beside the kind
+PAGE = 256
+ASSIGNED_END = 0x40000  # above are variation selectors, tags and private use only
+VARIATION_SELECTORS = slice(0xE0100, 0xE01F0)
+HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
+# Vowels and trailing consonants, which compose with the character before by arithmetic.
+HANGUL_SECONDS = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
+# Each is a token of its own; the regular expression of an exported tokenizer.json has them, too.
+IDEOGRAPHS = (
+    range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
+)  # fmt: skip
+
+Paged = tuple[NDArray[np.uint16], NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class UnicodeTables:
+    """The fields of `dcme_unicode` in csrc/text/tokenize.h, with the same element types."""
+
+    properties: Paged
+    mapping: Paged
+    decompositions: Paged
+    combining: Paged
+    sequences: NDArray[np.int32]
+    pairs: NDArray[np.uint64]
+    composites: NDArray[np.int32]
+    normalize: bool
+    remove_marks: bool
+
+
+@functools.cache
+def unicode_tables(
+    form: str, lowercase: bool, strip_accents: bool, digits: str, punctuation: str
+) -> UnicodeTables:
+    """Make the tables of one set of options, which takes some tenths of a second.
+
+    Parameters
+    ----------
+    form : {"NFC", "NFKC", ""}
+        The normal form; empty for text as it is.
+    lowercase, strip_accents, digits, punctuation
+        See `dcme_w2v.text.tokenizer.TokenizerOptions`.
+    """
+    characters = [chr(c) for c in range(ASSIGNED_END)]
+    categories = np.full(sys.maxunicode + 1, "Cn")
+    categories[:ASSIGNED_END] = [*map(unicodedata.category, characters)]
+    sequences: list[int] = [0]  # a sequence is named by its negated position, which is not 0
+    decomposed = _decomposed(characters, form)
+    categories[VARIATION_SELECTORS] = "Mn"
+    classes = np.zeros(sys.maxunicode + 1, dtype=np.int32)
+    classes[:ASSIGNED_END] = [*map(unicodedata.combining, characters)]
+    pairs = _pairs(characters, decomposed) if form else {}
+    properties = _kinds(categories, strip_accents, digits, punctuation)
+    if form:
+        removed = {c for c, kind in enumerate(properties) if kind == REMOVED}
+        unstable = {c for c in decomposed if _normal(chr(c), form, removed) != chr(c)}
+        unstable.update(np.flatnonzero(classes).tolist(), (pair & 0xFFFFFFFF for pair in pairs))
+        properties[[*unstable, *HANGUL_SECONDS[0], *HANGUL_SECONDS[1]]] |= UNSTABLE
+        if removed:
+            properties[[*removed]] |= UNSTABLE
+    mapped = _mapped(characters, categories, lowercase, digits == "zero")
+    return UnicodeTables(
+        properties=_paged(properties),
+        mapping=_paged(_entries(mapped, sequences)),
+        decompositions=_paged(_entries(decomposed, sequences)),
+        combining=_paged(classes),
+        sequences=np.array(sequences, dtype=np.int32),
+        pairs=np.array([*sorted(pairs), 2**64 - 1], dtype=np.uint64),  # the last one is no pair
+        composites=np.array([*(pairs[pair] for pair in sorted(pairs)), 0], dtype=np.int32),
+        normalize=bool(form),
+        remove_marks=strip_accents and bool(form),
+    )
+
+
+def _kinds(
+    categories: NDArray[np.str_], strip_accents: bool, digits: str, punctuation: str
+) -> NDArray[np.int32]:
+    """Return the kind of each character."""
+    major = categories.astype("U1")
+    kinds = np.zeros(len(categories), dtype=np.int32)
+    kinds[np.isin(major, ["L", "M"] if digits == "drop" else ["L", "M", "N"])] = WORD
+    if punctuation == "keep":
+        kinds[np.isin(major, ["P", "S"])] = SINGLE
+    for ideographs in IDEOGRAPHS:
+        kinds[ideographs.start : ideographs.stop] = SINGLE
+    if strip_accents:
+        kinds[categories == "Mn"] = REMOVED
+    return kinds
+
+
+def _mapped(
+    characters: list[str], categories: NDArray[np.str_], lowercase: bool, zero: bool
+) -> dict[int, str]:
+    """Return what becomes of each character that changes after normalisation."""
+    mapped = {}
+    if lowercase:
+        mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}
+    if zero:
+        mapped |= {int(c): "0" for c in np.flatnonzero(categories == "Nd") if c != ord("0")}
+    return mapped
+
+
+def _decomposed(characters: list[str], form: str) -> dict[int, str]:
+    """Return the full decomposition of each character that has one, without Hangul syllables."""
+    if not form:
+        return {}
+    decompose = form.replace("C", "D")
+    return {
+        c: unicodedata.normalize(decompose, text)
+        for c, text in enumerate(characters)
+        if unicodedata.decomposition(text)
+        and c not in HANGUL_SYLLABLES
+        and unicodedata.normalize(decompose, text) != text
+    }
+
+
+def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, int]:
+    """Return the character that each pair (first << 32 | second) composes to."""
+    pairs = {}
+    for c in decomposed:
+        parts = unicodedata.decomposition(characters[c]).split()
+        canonical = len(parts) == 2 and not parts[0].startswith("<")
+        if canonical and unicodedata.normalize("NFC", characters[c]) == characters[c]:
+            pairs[int(parts[0], 16) << 32 | int(parts[1], 16)] = c
+    return pairs
+
+
+def _normal(text: str, form: str, removed: set[int]) -> str:
+    """Return a normal form after the removal of some characters from the decomposition."""
+    if not removed:
+        return unicodedata.normalize(form, text)
+    parts = unicodedata.normalize(form.replace("C", "D"), text)
+    return unicodedata.normalize("NFC", "".join(part for part in parts if ord(part) not in removed))
+
+
+def _entries(mapped: Mapping[int, str], sequences: list[int]) -> NDArray[np.int32]:
+    """Return 0, a character or a negated position in `sequences` for each character."""
+    entries = np.zeros(sys.maxunicode + 1, dtype=np.int32)
+    for c, text in mapped.items():
+        if len(text) == 1:
+            entries[c] = ord(text)
+        else:
+            entries[c] = -len(sequences)
+            sequences += [len(text), *map(ord, text)]
+    return entries
+
+
+def _paged(values: NDArray[np.int32]) -> Paged:
+    """Return the table as pages of which equal ones are stored once."""
+    numbers: dict[bytes, int] = {}
+    pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]
+    return np.array(pages, dtype=np.uint16), np.frombuffer(b"".join(numbers), dtype=np.int32)

@@ -1,0 +1,159 @@
+"""The tokeniser of raw text: its rule, broken bytes, and equality with Hugging Face's."""
+
+# ruff: noqa: RUF001
+
+import functools
+import itertools
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+
+# The first words of the Universal Declaration of Human Rights, or a greeting, in 22 scripts, each
+# also with marks that a text in another normal form has.
+SCRIPTS = (
+    "All human beings are born free & equal, in dignity; 'rights' (1948)!",
+    "Všichni lidé rodí se svobodní, ÜBER naïve façade — Ångström № 5 ﬁn ½",
+    "Все люди рождаются свободными и равными; ёлка Й",
+    "Όλοι οι άνθρωποι γεννιούνται ΕΛΕΥΘΕΡΟΙ ίσοι ΐ ᾳ",
+    "Բոլոր մարդիկ ծնվում են ազատ ու հավասար։",
+    "ყველა ადამიანი იბადება თავისუფალი ᲗᲐᲕᲘ",
+    "כל בני האדם נולדו בני חורין שָׁלוֹם",
+    "يولد جميع الناس أحرارًا متساوين في الكرامة، ١٩٤٨",
+    "ہر انسان آزاد می‌خواهم پیدا",
+    "सभी मनुष्यों को गौरव और अधिकारों के क़ ज़",
+    "সমস্ত মানুষ স্বাধীনভাবে সমান ো",
+    "ਸਾਰੇ ਮਨੁੱਖ ਆਜ਼ਾਦ", "બધા માનવો જન્મથી સ્વતંત્ર", "மனிதப் பிறவியினர் சகலரும் ொ",
+    "అన్ని మనుషులు స్వతంత్రులు", "ಎಲ್ಲಾ ಮಾನವರೂ ಸ್ವತಂತ್ರರಾಗಿ ೋ", "മനുഷ്യരെല്ലാവരും തുല്യാവകാശ",
+    "มนุษย์ทั้งหลายเกิดมามีอิสระ ๑๒", "ມະນຸດທຸກຄົນ", "လူတိုင်းသည် ဦ", "មនុស្សទាំងអស់", "མིའི་རིགས་རྒྱུད་ གྷ",
+    "人人生而自由,在尊严和权利上一律平等。𠀋 豈", "すべての人間は、が ガｶﾞ 生まれ",
+    "모든 인간은 태어날 때부터 자유로우며 \u1112\u1161\u11ab",
+    "ሁሉም ሰው ነጻ ሆኖ", "Ꭰ ᎠᏎ ᏴᏫ", "ᠬᠦᠮᠦᠨ ᠪᠦᠷ",
+)  # fmt: skip
+CHOICES = {
+    "normalize": ("nfc", "nfkc", "none"),
+    "lowercase": (True, False),
+    "strip_accents": (False, True),
+    "digits": ("keep", "zero", "drop"),
+    "punctuation": ("drop", "keep"),
+}
+RULES = [
+    {name: values[i % len(values)] for (name, values), i in zip(CHOICES.items(), row, strict=True)}
+    for row in ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1), (1, 0, 1, 2, 0), (1, 1, 0, 0, 1), (2, 0, 0, 2, 1),
+                (2, 1, 1, 1, 0))
+]  # fmt: skip
+
+
+@functools.cache
+def tokenizer(**rule):
+    return Tokenizer(TokenizerOptions(tokenize="words", **rule))
+
+
+def peer(ours):
+    """Return what the exported tokenizer.json makes of a text, as a function."""
+    tokenizers = pytest.importorskip("tokenizers")
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(ours.to_json(["a"])))
+
+    def tokens(text):
+        normal = theirs.normalizer.normalize_str(text) if theirs.normalizer else text
+        return [token for token, _ in theirs.pre_tokenizer.pre_tokenize_str(normal)]
+
+    return tokens
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join(map(str, rule.values())))
+def test_tokens_are_the_same_as_those_of_the_exported_tokenizer(rule):
+    ours = tokenizer(**rule)
+    theirs = peer(ours)
+    for text in SCRIPTS:
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            variant = unicodedata.normalize(form, text)
+            assert ours.tokens(variant) == theirs(variant), (form, text)
+
+
+# Characters that older versions of Unicode have: the peer's tables are of several versions.
+OLD = [
+    c for c in map(chr, itertools.chain(range(1, 0x2FA20), range(0xE0100, 0xE01F0)))
+    if unicodedata.ucd_3_2_0.category(c) not in ("Cn", "Cs", "Co")
+    and unicodedata.ucd_3_2_0.category(c) == unicodedata.category(c)
+]  # fmt: skip
+MARKS = [c for c in OLD if unicodedata.combining(c)]
+
+
+@pytest.mark.parametrize("rule", RULES[:4], ids=lambda rule: "-".join(map(str, rule.values())))
+def test_any_text_has_the_tokens_of_the_exported_tokenizer(rule):
+    ours = tokenizer(**rule)
+    theirs = peer(ours)
+
+    @given(
+        st.text(
+            st.one_of(
+                st.sampled_from(OLD),
+                st.sampled_from(MARKS),
+                st.characters(min_codepoint=1, max_codepoint=127),
+            )
+        )
+    )
+    def check(text):
+        assert ours.tokens(text) == theirs(text)
+
+    check()
+
+
+@pytest.mark.parametrize("form", ["nfc", "nfkc"])
+def test_normalisation_is_unicodedata_s(form):
+    ours = Tokenizer(
+        TokenizerOptions(tokenize="words", normalize=form, lowercase=False, punctuation="keep")
+    )
+
+    @given(st.text(st.one_of(st.sampled_from(OLD), st.sampled_from(MARKS))))
+    def check(text):
+        normal = unicodedata.normalize(form.upper(), "a" + text)
+        kept = [c for c in normal if unicodedata.category(c)[0] in "LMNPS"]
+        assert "".join(ours.tokens("a" + text)) == "".join(kept)
+
+    check()
+
+
+def test_whitespace_is_as_it_was():
+    assert Tokenizer().tokens("A,b\tC\u00a0d  e\x00") == ["A,b", "C\u00a0d", "e\x00"]
+
+
+def test_every_line_feed_stays_and_no_other_separator():
+    tokenized, bad = tokenizer().tokenize("A b\r\n\n\u2028c\x0b\u3000D\n".encode())
+    assert (tokenized, bad) == (b" a b\n\n c d\n", -1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "tokens", "bad"),
+    [
+        (b"ab\xffcd Ef", b" ab\xffcd ef", 2),
+        (b"a\x00B", b" a\x00b", 1),
+        (b"x \xc3", b" x \xc3", 2),
+        (b"\xed\xa0\x80", b" \xed\xa0\x80", 0),  # a surrogate
+        ("e\u0301\xff".encode() + b"\xf0\x90", " éÿ".encode() + b"\xf0\x90", 5),
+    ],
+)  # fmt: skip
+def test_bytes_that_are_not_utf8_stay_in_their_token(raw, tokens, bad):
+    assert tokenizer().tokenize(raw) == (tokens, bad)
+
+
+def test_a_long_run_of_marks_in_the_wrong_order_is_sorted():
+    """A megabyte of marks takes seconds at most, and no stack."""
+    text = "a" + "\u0301\u0316" * 100_000
+    (token,) = tokenizer(lowercase=False).tokens(text)
+    assert token == unicodedata.normalize("NFC", text)
+
+
+def test_options_are_recorded_and_read_back():
+    ours = Tokenizer(TokenizerOptions(tokenize="words", digits="zero"))
+    assert Tokenizer.of_record(ours.record()).options == ours.options
+    assert Tokenizer().record() is None
+    assert Tokenizer.of_record(None).is_whitespace
+    with pytest.raises(UsageError, match="stemming"):
+        Tokenizer.of_record({"stemming": True})
