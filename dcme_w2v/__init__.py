@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dcme_w2v.merging import merge as merge
     from dcme_w2v.plots.jobs import plot as plot
     from dcme_w2v.scdv.estimator import SCDV as SCDV
+    from dcme_w2v.sentences.encoder import SentenceEncoder as SentenceEncoder
     from dcme_w2v.text.encode import count_words as count_words
     from dcme_w2v.text.phrases import phrases as phrases
     from dcme_w2v.words.check import check_vectors as check_vectors
@@ -38,6 +39,7 @@ _MODULES = {
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
+    "SentenceEncoder": "dcme_w2v.sentences.encoder",
     "Vectors": "dcme_w2v.words.vectors",
     "check_vectors": "dcme_w2v.words.check",
     "count_words": "dcme_w2v.text.encode",
@@ -61,6 +63,7 @@ __all__ = [
     "FusedFeatures",
     "LatentClassModel",
     "MaxentClassifier",
+    "SentenceEncoder",
     "Vectors",
     "__version__",
     "check_vectors",

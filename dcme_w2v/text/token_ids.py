@@ -18,6 +18,8 @@ from dcme_w2v.text.cache import LAST, NUMBER, IdCache
 
 BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20
+_NEWLINE = ord("\n")
+_IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 _NEW_WORDS = 1 << 20  # the table is reset above this number of words
 
 
@@ -80,20 +82,24 @@ class Numbering:
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
         """Encode a list of texts."""
+        return self.lines(b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n")
+
+    def lines(self, lines: bytes) -> Batch:
+        """Encode texts that are lines, each with its line feed."""
         if self._forget is not None and len(self._table) > len(self.words) + self._forget:
             self._table = self._new_table()
-        # One line per text: the last token of a line is marked; an empty line has none.
-        lines = b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n"
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:
-            number = lines[:bad].count(b"\n") + 1
-            raise CorpusError(f"document {number} of {len(texts)} has a NUL character; give text")
+            number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
+            raise CorpusError(f"document {number} of {count} has a NUL character; give text")
         marked = ids[:tokens]
+        # The last token of a line is marked; a line without tokens has none.
         ends = np.flatnonzero(marked & LAST) + 1
-        starts = np.zeros(len(texts) + 1, dtype=np.int64)
-        filled = np.fromiter((bool(text.strip()) for text in texts), bool, len(texts))
-        starts[1:][filled] = ends
+        characters = np.frombuffer(lines, dtype=np.uint8)
+        letters = np.cumsum(~_IS_SEPARATOR[characters], dtype=np.int64)[characters == _NEWLINE]
+        starts = np.zeros(len(letters) + 1, dtype=np.int64)
+        starts[1:][np.diff(letters, prepend=0) > 0] = ends
         np.maximum.accumulate(starts, out=starts)
         return Batch(starts, marked & NUMBER)
 

@@ -11,6 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +123,7 @@ def _decomposed(characters: list[str], form: str) -> dict[int, str]:
     """Return the full decomposition of each character that has one, without Hangul syllables."""
     if not form:
         return {}
-    decompose = form.replace("C", "D")
+    decompose: Any = form.replace("C", "D")
     return {
         c: unicodedata.normalize(decompose, text)
         for c, text in enumerate(characters)
@@ -143,7 +144,7 @@ def _pairs(characters: list[str], decomposed: Mapping[int, str]) -> dict[int, in
     return pairs
 
 
-def _normal(text: str, form: str, removed: set[int]) -> str:
+def _normal(text: str, form: Any, removed: set[int]) -> str:
     """Return a normal form after the removal of some characters from the decomposition."""
     if not removed:
         return unicodedata.normalize(form, text)

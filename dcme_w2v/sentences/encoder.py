@@ -1,0 +1,250 @@
+"""`SentenceEncoder`: sentence vectors as a scikit-learn transformer, and its streaming core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.declarations import Checked, option
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.sklearn_base import (
+    BaseEstimator,
+    TransformerMixin,
+    check_fitted,
+    options_of,
+    parameters,
+)
+from dcme_w2v.sentences.pooling import POOLINGS, Components, Pooling
+from dcme_w2v.text.token_ids import Batch, Numbering
+from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+from dcme_w2v.words.vectors import Vectors
+
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class EncodeOptions(Checked):
+    """How word vectors become sentence vectors."""
+
+    pooling: str = option(
+        "static",
+        "whitened unit rows with SIF weights, which needs no other sentences; uSIF, which removes "
+        "what the given sentences have in common; the plain mean; the mean weighted by idf",
+        choices=POOLINGS,
+    )
+    dim: int | None = option(
+        None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
+    )
+
+
+class SentenceTable:
+    """Encodes sentences by the rows of their words.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        With counts, except for the pooling ``mean``.
+    options : EncodeOptions
+    tokenizer : Tokenizer, optional
+        Default: the one that the manifest of the vectors names, else whitespace.
+
+    Attributes
+    ----------
+    rows : ndarray of float32, shape (n, k)
+        The rows of the words of the vocabulary.
+    """
+
+    def __init__(
+        self, vectors: Vectors, options: EncodeOptions, tokenizer: Tokenizer | None = None
+    ) -> None:
+        record = (vectors.manifest or {}).get("tokenizer")
+        self.tokenizer = tokenizer or Tokenizer.of_record(record)
+        self.pooling = Pooling.of(options.pooling, vectors.vectors, vectors.counts, options.dim)
+        self.rows = np.ascontiguousarray(self.pooling.rows(vectors.vectors))
+        self._subwords = vectors.subwords
+        self._numbering = Numbering(vectors.words)
+
+    def encode(
+        self, blocks: Iterable[bytes], threads: int | None = None
+    ) -> Iterator[tuple[NDArray[np.float32], int]]:
+        """Encode blocks of lines, each line with its line feed.
+
+        Yields
+        ------
+        rows : ndarray of float32, shape (lines, k)
+            A sentence without a known word is a row of zeros.
+        zeros : int
+            How many such rows there are.
+        """
+        batches = (self._batch(block) for block in blocks)
+        yield from ordered_map(self._pooled, batches, threads)
+
+    def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
+        """Return the word ids of a block, and the rows of unseen words by their subwords."""
+        if not self.tokenizer.is_whitespace:
+            block, _ = self.tokenizer.tokenize(block)
+        batch = self._numbering.lines(block)
+        unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
+        if self._subwords is not None and len(batch.ids):
+            new = np.unique(batch.ids)
+            new = new[new >= len(self.rows)]
+            if len(new):
+                words = self._numbering.words_of(new.astype(np.int64))
+                unseen = self.pooling.unseen_rows(self._subwords.vectors_of(words))
+                ranks = np.searchsorted(new, batch.ids) + len(self.rows)
+                ids = np.where(batch.ids >= len(self.rows), ranks, batch.ids)
+                batch = Batch(batch.starts, ids.astype(np.uint32))
+        return batch, unseen
+
+    def _pooled(
+        self, numbered: tuple[Batch, NDArray[np.float32]]
+    ) -> tuple[NDArray[np.float32], int]:
+        batch, unseen = numbered
+        table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
+        known = batch.ids < len(table)
+        kept = np.zeros(len(batch.ids) + 1, dtype=np.int64)
+        np.cumsum(known, out=kept[1:])
+        starts = kept[batch.starts]
+        lengths = np.diff(starts)
+        shares = np.repeat((1 / np.maximum(lengths, 1)).astype(np.float32), lengths)
+        ids = batch.ids[known].astype(np.int64)
+        counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
+        return np.asarray(counts @ table), int((lengths == 0).sum())
+
+
+@parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
+class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Sentence vectors: the mean of the pooled rows of the words.
+
+    Parameters
+    ----------
+    vectors : path or Vectors
+        Word vectors with counts. A path is read by `fit`.
+    {options}
+    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
+        How sentences are split. Default: as the text that the vectors were trained on.
+    threads : int, optional
+        Default: the CPUs that this process may use. Results do not depend on it.
+
+    Attributes
+    ----------
+    n_features_out_ : int
+        Number of columns.
+
+    Notes
+    -----
+    With ``pooling="usif"``, `fit` finds the components that the given sentences share, and
+    `transform` removes them.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> words, rows = ["tea", "green", "car"], [[2, 0], [2, 1], [0, 2]]
+    >>> vectors = dw.Vectors(words, rows, counts=[5, 3, 2])
+    >>> dw.SentenceEncoder(vectors, pooling="mean").fit_transform(["green tea", "car", "?"])
+    array([[2. , 0.5],
+           [0. , 2. ],
+           [0. , 0. ]], dtype=float32)
+    """
+
+    def fit(self, X: Iterable[str | bytes], y: Any = None) -> SentenceEncoder:
+        """Read the vectors and make their rows; only uSIF learns from the sentences X.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes
+            Sentences.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            A parameter is not valid, or X has items that are not texts.
+        """
+        self._fitted(X)
+        return self
+
+    def fit_transform(self, X: Iterable[str | bytes], y: Any = None) -> NDArray[np.float32]:
+        """Fit, and return the vectors of the same sentences."""
+        rows = self._fitted(X)
+        return rows if self._components is None else self._components.removed_from(rows)
+
+    def transform(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+        """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
+        check_fitted(self, "n_features_out_")
+        rows = self._encoded(X)
+        return rows if self._components is None else self._components.removed_from(rows)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return names of the columns: ``sentence0``, ``sentence1`` and so on."""
+        check_fitted(self, "n_features_out_")
+        return np.array([f"sentence{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def _fitted(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+        if self.vectors is None:
+            raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
+        options = options_of(self)
+        loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
+        self._table = SentenceTable(loaded, options, _tokenizer(self.tokenize))
+        self.n_features_out_ = int(self._table.rows.shape[1])
+        self._components: Components | None = None
+        rows = self._encoded(X)
+        if options.pooling == "usif":
+            self._components = Components.of(rows)
+        return rows
+
+    def _encoded(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+        parts = [rows for rows, _ in self._table.encode(blocks_of(X), self.threads)]
+        nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
+        return np.concatenate([nothing, *parts])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_out_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        return tags
+
+
+def _tokenizer(tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
+    if tokenize is None:
+        return None
+    if isinstance(tokenize, TokenizerOptions):
+        return Tokenizer(tokenize)
+    return Tokenizer(TokenizerOptions(tokenize=tokenize))
+
+
+def blocks_of(texts: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Yield texts as lines, a block at a time; line ends inside of a text become spaces."""
+    if isinstance(texts, str | bytes):
+        raise ValueError("give an iterable of sentences, not one sentence")
+    if len(getattr(texts, "shape", (0,))) != 1:
+        raise ValueError("give sentences of one dimension, as one column of a DataFrame")
+    held: list[bytes] = []
+    size = 0
+    for number, text in enumerate(texts):
+        if isinstance(text, str):
+            text = text.encode("utf-8", "replace")
+        elif not isinstance(text, bytes):
+            kind = type(text).__name__
+            raise ValueError(f"sentence {number} is a {kind}; give str or bytes")
+        if b"\0" in text:
+            raise CorpusError(f"sentence {number} has a NUL character; give text")
+        held.append(text.replace(b"\n", b" ") + b"\n")
+        size += len(text)
+        if size >= _BLOCK_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)

@@ -1,0 +1,169 @@
+"""Pooling: from word vectors to rows whose mean over a sentence is the vector of the sentence.
+
+``static`` is Zipf whitening (Yokoi et al. 2024), rows of unit length, then SIF weights (Arora et
+al. 2017). All three are written into the rows, so that any program that averages rows gets them.
+``usif`` (Ethayarajh 2018) also removes components of the sentences that are compared, see
+`Components`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import UsageError
+
+POOLINGS = ("static", "usif", "mean", "idf")
+SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
+USIF_COMPONENTS = 5
+SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
+_BLOCK = 1 << 14  # rows at a time in double precision
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How the vector of a word becomes its row.
+
+    Attributes
+    ----------
+    mean : ndarray of float64, shape (d,), or None
+        Subtracted from the vector, which is then multiplied by `axes`.
+    axes : ndarray of float64, shape (d, k), or None
+    unit : bool
+        Whether rows are scaled to unit length.
+    weights : ndarray of float64, shape (n,), or None
+        Factor of the row of each word of the vocabulary.
+    unseen_weight : float
+        Factor of the row of a word of count 0, whose vector is made of subwords.
+    """
+
+    mean: NDArray[np.float64] | None = None
+    axes: NDArray[np.float64] | None = None
+    unit: bool = False
+    weights: NDArray[np.float64] | None = None
+    unseen_weight: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        vectors: NDArray[np.float32],
+        counts: NDArray[np.int64] | None,
+        dim: int | None = None,
+    ) -> Pooling:
+        """Find the pooling of a vocabulary.
+
+        Parameters
+        ----------
+        kind : {"static", "usif", "mean", "idf"}
+            ``idf`` weights a word by minus the logarithm of its share of the tokens.
+        vectors : ndarray of float32, shape (n, d)
+        counts : ndarray of int64, shape (n,), or None
+            Counts of the words; a count of 0 is taken as 1. Only ``mean`` does without.
+        dim : int, optional
+            Keep the directions of the most variance only; for ``static``.
+
+        Raises
+        ------
+        UsageError
+            The counts are not known, or `dim` does not fit.
+        """
+        if dim is not None and (kind != "static" or dim > vectors.shape[1]):
+            most = vectors.shape[1]
+            raise UsageError(f"dim={dim}: is for pooling=static, and at most {most}")
+        if kind == "mean":
+            return cls()
+        if counts is None:
+            raise UsageError(
+                f"pooling={kind}: the vectors come without the counts of the words; give vectors "
+                "with counts, as an .npy file beside its .vocab, or pooling=mean"
+            )
+        tokens = np.maximum(counts, 1).astype(np.float64)
+        total = tokens.sum()
+        p = tokens / total
+        if kind == "idf":
+            return cls(weights=-np.log(p), unseen_weight=float(np.log(total)))
+        if kind == "usif":
+            a = _usif_a(p)
+            return cls(unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
+        mean, axes = _whitening(vectors, p, dim)
+        return cls(mean, axes, unit=True, weights=SIF_A / (SIF_A + p))
+
+    def rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the rows of the words of the vocabulary, shape (n, k)."""
+        if self.weights is None:
+            return vectors
+        blocks = (slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK))
+        parts = [self._shaped(vectors[part]) * self.weights[part, None] for part in blocks]
+        return np.concatenate([part.astype(np.float32) for part in parts])
+
+    def unseen_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the rows of vectors of words that are not in the vocabulary."""
+        return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
+
+    def _shaped(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        shaped = vectors.astype(np.float64)
+        if self.mean is not None and self.axes is not None:
+            shaped = (shaped - self.mean) @ self.axes
+        if self.unit:
+            lengths = np.linalg.norm(shaped, axis=1, keepdims=True)
+            shaped = np.divide(shaped, lengths, out=np.zeros_like(shaped), where=lengths > 0)
+        return shaped
+
+
+def _usif_a(p: NDArray[np.float64]) -> float:
+    """Return the parameter a of uSIF (section 3.1 of the paper)."""
+    threshold = 1 - (1 - 1 / len(p)) ** SENTENCE_WORDS
+    alpha = np.clip(np.mean(p > threshold), 1 / (2 * len(p)), 1 - 1 / (2 * len(p)))
+    return float((1 - alpha) / (alpha * len(p) / 2))
+
+
+def _whitening(
+    vectors: NDArray[np.float32], p: NDArray[np.float64], dim: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and axes after which the covariance is 1 where a word counts by its share p.
+
+    The axes are in descending order of the variance along them; without variance they are 0.
+    """
+    blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
+    mean = np.sum([p[part] @ vectors[part].astype(np.float64) for part in blocks], axis=0)
+    covariance = np.zeros((vectors.shape[1], vectors.shape[1]))
+    for part in blocks:
+        centered = vectors[part] - mean
+        covariance += (centered * p[part, None]).T @ centered
+    variances, axes = np.linalg.eigh(covariance)
+    variances, axes = variances[::-1][:dim], axes[:, ::-1][:, :dim]
+    # The sign of an eigenvector is arbitrary: the largest entry of each becomes positive.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    some = variances > variances[0] * np.finfo(np.float32).eps
+    return mean, axes * np.where(some, 1 / np.sqrt(np.where(some, variances, 1)), 0)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Directions that the sentences of a set share, and how much of each is removed.
+
+    Attributes
+    ----------
+    axes : ndarray of float32, shape (m, d)
+        The first singular vectors of the sentences.
+    weights : ndarray of float32, shape (m,)
+        The share of each in the sum of the squared singular values.
+    """
+
+    axes: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, sentences: NDArray[np.float32], most: int = USIF_COMPONENTS) -> Components:
+        """Find the components of sentence vectors, shape (n, d)."""
+        values, axes = np.linalg.eigh(sentences.T.astype(np.float64) @ sentences)
+        values, axes = np.maximum(values[::-1][:most], 0), axes[:, ::-1][:, :most]
+        weights = values / max(values.sum(), np.finfo(np.float64).tiny)
+        return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
+
+    def removed_from(self, sentences: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the sentence vectors without their weighted projections on the components."""
+        return np.asarray(sentences - (sentences @ self.axes.T * self.weights) @ self.axes)

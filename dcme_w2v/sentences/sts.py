@@ -1,0 +1,137 @@
+"""Evaluate sentence vectors on rated pairs of sentences, as the STS tasks of SemEval have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dcme_w2v.errors import FormatError
+from dcme_w2v.files.opening import read_lines
+from dcme_w2v.formats.corpus import expand
+from dcme_w2v.sentences.encoder import SentenceEncoder
+from dcme_w2v.text.tokenizer import TokenizerOptions
+from dcme_w2v.words.vectors import Vectors
+
+
+@dataclass(frozen=True)
+class StsSet:
+    """The correlations of one file."""
+
+    name: str
+    pearson: float
+    spearman: float
+    pairs: int
+    zero_rows: int
+
+
+@dataclass(frozen=True)
+class StsScore:
+    """The result of `eval_sts`.
+
+    Attributes
+    ----------
+    sets : tuple of StsSet
+        One for each file.
+    skipped_lines : int
+        Lines that are not "score TAB sentence TAB sentence", such as pairs without a score.
+    """
+
+    sets: tuple[StsSet, ...]
+    skipped_lines: int
+
+    @property
+    def pearson(self) -> float:
+        """Mean of the files."""
+        return float(np.mean([one.pearson for one in self.sets]))
+
+    @property
+    def spearman(self) -> float:
+        """Mean of the files."""
+        return float(np.mean([one.spearman for one in self.sets]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name, for JSON."""
+        return {
+            "pearson": self.pearson,
+            "spearman": self.spearman,
+            "skipped_lines": self.skipped_lines,
+            "sets": [asdict(one) for one in self.sets],
+        }
+
+
+def eval_sts(
+    vectors: str | os.PathLike[str] | Vectors,
+    pairs: str | Sequence[str],
+    *,
+    pooling: str = "static",
+    tokenize: str | TokenizerOptions | None = None,
+) -> StsScore:
+    """Compare the cosines of sentence vectors with the ratings of people.
+
+    Parameters
+    ----------
+    vectors : path or Vectors
+        With counts, except for the pooling ``mean``.
+    pairs : path or sequence of paths
+        Files, and folders of files, with lines "score TAB sentence TAB sentence".
+    pooling, tokenize
+        See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are found on each file.
+
+    Returns
+    -------
+    StsScore
+        Pearson's and Spearman's correlation for each file.
+
+    Raises
+    ------
+    FormatError
+        A file has fewer than two rated pairs.
+    """
+    loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
+    encoder = SentenceEncoder(loaded, pooling=pooling, tokenize=tokenize)
+    sets, skipped = [], 0
+    for path in expand([pairs] if isinstance(pairs, str) else pairs):
+        scores, sentences, others = _read(path)
+        rows = encoder.fit_transform(sentences)
+        cosines = _cosines(rows[::2], rows[1::2])
+        zeros = int((~rows.any(axis=1)).sum())
+        pearson = float(stats.pearsonr(scores, cosines)[0]) if np.ptp(cosines) > 0 else 0.0
+        spearman = float(stats.spearmanr(scores, cosines)[0]) if np.ptp(cosines) > 0 else 0.0
+        sets.append(StsSet(path, pearson, spearman, len(scores), zeros))
+        skipped += others
+    return StsScore(tuple(sets), skipped)
+
+
+def _read(path: str) -> tuple[NDArray[np.float64], list[bytes], int]:
+    """Return the scores, the sentences of all pairs one behind the other, and the skipped lines."""
+    scores, sentences, skipped = [], [], 0
+    for line in read_lines(path):
+        score, *texts = line.rstrip(b"\r\n").split(b"\t")
+        try:
+            scores.append(float(score) if len(texts) >= 2 else float("nan"))
+        except ValueError:
+            scores.append(float("nan"))
+        if np.isfinite(scores[-1]):
+            sentences += texts[:2]
+        else:
+            scores.pop()
+            skipped += 1
+    if len(scores) < 2 or len(set(scores)) < 2:
+        raise FormatError(
+            f"{path}: has no two pairs of different scores; give lines of a score and two "
+            "sentences, separated by tabs"
+        )
+    return np.array(scores), sentences, skipped
+
+
+def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the cosine of each pair of rows; 0 where a row is zero."""
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    products = np.einsum("ij,ij->i", left, right, dtype=np.float64)
+    return np.asarray(np.divide(products, lengths, out=np.zeros(len(left)), where=lengths > 0))
