@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dcme_w2v.plots.jobs import plot as plot
     from dcme_w2v.scdv.estimator import SCDV as SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder as SentenceEncoder
+    from dcme_w2v.sentences.jobs import encode_files as encode_files
+    from dcme_w2v.sentences.sts import eval_sts as eval_sts
     from dcme_w2v.text.encode import count_words as count_words
     from dcme_w2v.text.phrases import phrases as phrases
     from dcme_w2v.words.check import check_vectors as check_vectors
@@ -44,10 +46,12 @@ _MODULES = {
     "check_vectors": "dcme_w2v.words.check",
     "count_words": "dcme_w2v.text.encode",
     "describe": "dcme_w2v.explore.info",
+    "encode_files": "dcme_w2v.sentences.jobs",
     "errors": "dcme_w2v.errors",
     "eval_analogies": "dcme_w2v.words.evaluate",
     "eval_likelihood": "dcme_w2v.words.language_model",
     "eval_similarity": "dcme_w2v.words.evaluate",
+    "eval_sts": "dcme_w2v.sentences.sts",
     "explore_page": "dcme_w2v.explore.jobs",
     "merge": "dcme_w2v.merging",
     "phrases": "dcme_w2v.text.phrases",
@@ -69,10 +73,12 @@ __all__ = [
     "check_vectors",
     "count_words",
     "describe",
+    "encode_files",
     "errors",
     "eval_analogies",
     "eval_likelihood",
     "eval_similarity",
+    "eval_sts",
     "explore_page",
     "merge",
     "phrases",

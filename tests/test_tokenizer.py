@@ -37,7 +37,7 @@ SCRIPTS = (
 )  # fmt: skip
 CHOICES = {
     "normalize": ("nfc", "nfkc", "none"),
-    "lowercase": (True, False),
+    "keep_case": (False, True),
     "strip_accents": (False, True),
     "digits": ("keep", "zero", "drop"),
     "punctuation": ("drop", "keep"),
@@ -108,7 +108,7 @@ def test_any_text_has_the_tokens_of_the_exported_tokenizer(rule):
 @pytest.mark.parametrize("form", ["nfc", "nfkc"])
 def test_normalisation_is_unicodedata_s(form):
     ours = Tokenizer(
-        TokenizerOptions(tokenize="words", normalize=form, lowercase=False, punctuation="keep")
+        TokenizerOptions(tokenize="words", normalize=form, keep_case=True, punctuation="keep")
     )
 
     @given(st.text(st.one_of(st.sampled_from(OLD), st.sampled_from(MARKS))))
@@ -146,7 +146,7 @@ def test_bytes_that_are_not_utf8_stay_in_their_token(raw, tokens, bad):
 def test_a_long_run_of_marks_in_the_wrong_order_is_sorted():
     """A megabyte of marks takes seconds at most, and no stack."""
     text = "a" + "\u0301\u0316" * 100_000
-    (token,) = tokenizer(lowercase=False).tokens(text)
+    (token,) = tokenizer(keep_case=True).tokens(text)
     assert token == unicodedata.normalize("NFC", text)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dcme_w2v.cli.encode import chosen_tokenizer
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
-from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.options import collect, json_option, options_of
 from dcme_w2v.options import ANALOGY_METHODS
+from dcme_w2v.sentences.encoder import EncodeOptions
+from dcme_w2v.text.tokenizer import TokenizerOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore
@@ -81,6 +84,34 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     score = eval_similarity(vectors, pairs, restrict=restrict)
     click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
     _report_skipped(pairs, score.skipped_lines)
+
+
+@evaluate.command("sts", example="dcme-w2v eval sts vectors.npy sts-test.tsv --tokenize words")
+@click.argument("vectors")
+@click.argument("pairs", nargs=-1, required=True, metavar="PAIRS...")
+@options_of(EncodeOptions, TokenizerOptions)
+@json_option
+def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
+    """Evaluate sentence vectors made of VECTORS on rated pairs of sentences.
+
+    PAIRS: files, and folders of files, with lines "score TAB sentence TAB sentence". Prints
+    Pearson's and Spearman's correlation of the scores with the cosines, by file and their mean.
+    """
+    from dcme_w2v import eval_sts
+
+    options, rule = collect(EncodeOptions, values), chosen_tokenizer(values)
+    score = eval_sts(vectors, pairs, pooling=options.pooling, dim=options.dim, tokenize=rule)
+    if as_json:
+        click.echo(json.dumps(score.as_dict(), indent=2))
+        return
+    click.echo(f"pearson  spearman    pairs  file\n{_correlations(score.pearson, score.spearman)}")
+    for one in score.sets:
+        click.echo(f"{_correlations(one.pearson, one.spearman)}  {one.pairs:7,}  {one.name}")
+    _report_skipped(" ".join(pairs), score.skipped_lines)
+
+
+def _correlations(pearson: float, spearman: float) -> str:
+    return f"{pearson:7.4f}  {spearman:8.4f}"
 
 
 evaluate.add_command(likelihood)

@@ -37,6 +37,7 @@ COMMANDS = {
     "check": "dcme_w2v.cli.check:check",
     "info": "dcme_w2v.cli.info:info",
     "plot": "dcme_w2v.cli.plot:plot",
+    "encode": "dcme_w2v.cli.encode:encode",
     "explore": "dcme_w2v.cli.explore:explore",
     "classify": "dcme_w2v.cli.classify:classify",
     "fuse": "dcme_w2v.cli.fuse:fuse",

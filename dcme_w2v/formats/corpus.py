@@ -26,6 +26,7 @@ from dcme_w2v.files.paths import as_paths
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 4096  # of a file in a folder, looked at first
+NEWLINE = ord("\n")
 SEPARATORS = b" \t\n\r\v\f"
 
 
@@ -242,7 +243,7 @@ class Corpus:
         rest = bytes(mark[: _fill(file, memoryview(mark))])
         begin = self.spans[number].begin
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
-        rest, offset = rest[skipped:], begin + skipped
+        rest, offset, last = rest[skipped:], begin + skipped, NEWLINE
         while True:
             # A remainder longer than a block is part of one word: double the buffer to move it
             # rarely.
@@ -250,8 +251,8 @@ class Corpus:
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
-            if ended:
-                buffer[filled] = ord("\n")
+            if ended and (buffer[filled - 1] if filled else last) != NEWLINE:
+                buffer[filled] = NEWLINE
                 filled += 1
             cut = filled if ended else _end_of_words(buffer, filled)
             if not cut and filled > LINE_BYTES:
@@ -267,6 +268,7 @@ class Corpus:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])
             offset += cut
+            last = buffer[cut - 1] if cut else last
 
 
 def _fill(file: CorpusFile, view: memoryview) -> int:

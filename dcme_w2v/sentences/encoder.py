@@ -29,7 +29,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class EncodeOptions(Checked):
+class EncodeOptions(Checked, group="Sentence vectors"):
     """How word vectors become sentence vectors."""
 
     pooling: str = option(
@@ -72,15 +72,13 @@ class SentenceTable:
 
     def encode(
         self, blocks: Iterable[bytes], threads: int | None = None
-    ) -> Iterator[tuple[NDArray[np.float32], int]]:
+    ) -> Iterator[NDArray[np.float32]]:
         """Encode blocks of lines, each line with its line feed.
 
         Yields
         ------
-        rows : ndarray of float32, shape (lines, k)
-            A sentence without a known word is a row of zeros.
-        zeros : int
-            How many such rows there are.
+        ndarray of float32, shape (lines of the block, k)
+            A sentence without any known word is a row of zeros.
         """
         batches = (self._batch(block) for block in blocks)
         yield from ordered_map(self._pooled, batches, threads)
@@ -102,9 +100,8 @@ class SentenceTable:
                 batch = Batch(batch.starts, ids.astype(np.uint32))
         return batch, unseen
 
-    def _pooled(
-        self, numbered: tuple[Batch, NDArray[np.float32]]
-    ) -> tuple[NDArray[np.float32], int]:
+    def _pooled(self, numbered: tuple[Batch, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the mean of the rows of the known words of each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
         known = batch.ids < len(table)
@@ -115,7 +112,7 @@ class SentenceTable:
         shares = np.repeat((1 / np.maximum(lengths, 1)).astype(np.float32), lengths)
         ids = batch.ids[known].astype(np.int64)
         counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
-        return np.asarray(counts @ table), int((lengths == 0).sum())
+        return np.asarray(counts @ table)
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
@@ -196,11 +193,11 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._components: Components | None = None
         rows = self._encoded(X)
         if options.pooling == "usif":
-            self._components = Components.of(rows)
+            self._components = Components.of_products(rows.T.astype(np.float64) @ rows)
         return rows
 
     def _encoded(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
-        parts = [rows for rows, _ in self._table.encode(blocks_of(X), self.threads)]
+        parts = self._table.encode(blocks_of(X), self.threads)
         nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
         return np.concatenate([nothing, *parts])
 

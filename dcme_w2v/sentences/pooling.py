@@ -157,9 +157,10 @@ class Components:
     weights: NDArray[np.float32]
 
     @classmethod
-    def of(cls, sentences: NDArray[np.float32], most: int = USIF_COMPONENTS) -> Components:
-        """Find the components of sentence vectors, shape (n, d)."""
-        values, axes = np.linalg.eigh(sentences.T.astype(np.float64) @ sentences)
+    def of_products(cls, products: NDArray[np.float64]) -> Components:
+        """Find the components from the sum of x xT over the sentence vectors x, shape (d, d)."""
+        values, axes = np.linalg.eigh(products)
+        most = USIF_COMPONENTS
         values, axes = np.maximum(values[::-1][:most], 0), axes[:, ::-1][:, :most]
         weights = values / max(values.sum(), np.finfo(np.float64).tiny)
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))

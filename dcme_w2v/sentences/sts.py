@@ -70,6 +70,7 @@ def eval_sts(
     pairs: str | Sequence[str],
     *,
     pooling: str = "static",
+    dim: int | None = None,
     tokenize: str | TokenizerOptions | None = None,
 ) -> StsScore:
     """Compare the cosines of sentence vectors with the ratings of people.
@@ -80,7 +81,7 @@ def eval_sts(
         With counts, except for the pooling ``mean``.
     pairs : path or sequence of paths
         Files, and folders of files, with lines "score TAB sentence TAB sentence".
-    pooling, tokenize
+    pooling, dim, tokenize
         See `dcme_w2v.SentenceEncoder`; the components of ``usif`` are found on each file.
 
     Returns
@@ -94,7 +95,7 @@ def eval_sts(
         A file has fewer than two rated pairs.
     """
     loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
-    encoder = SentenceEncoder(loaded, pooling=pooling, tokenize=tokenize)
+    encoder = SentenceEncoder(loaded, pooling=pooling, dim=dim, tokenize=tokenize)
     sets, skipped = [], 0
     for path in expand([pairs] if isinstance(pairs, str) else pairs):
         scores, sentences, others = _read(path)

@@ -25,7 +25,7 @@ _WORDS = {"tokenize": ("words",)}
 
 
 @dataclass(frozen=True)
-class TokenizerOptions(Checked):
+class TokenizerOptions(Checked, group="Text"):
     """How text is split into tokens."""
 
     tokenize: str = option(
@@ -35,21 +35,29 @@ class TokenizerOptions(Checked):
         choices=("whitespace", "words"),
     )
     normalize: str = option(
-        "nfc", "Unicode normal form of the text", choices=("nfc", "nfkc", "none"), only=_WORDS
+        "nfc",
+        "Unicode normal form of the text",
+        choices=("nfc", "nfkc", "none"),
+        only=_WORDS,
+        advanced=True,
     )
-    lowercase: bool = option(True, "convert to lower case", only=_WORDS)
-    strip_accents: bool = option(False, "remove accents and other marks", only=_WORDS)
+    keep_case: bool = option(False, "do not convert to lower case", only=_WORDS, advanced=True)
+    strip_accents: bool = option(
+        False, "remove accents and other marks", only=_WORDS, advanced=True
+    )
     digits: str = option(
         "keep",
         "digits as they are, as 0 (1984 is 0000), or dropped as punctuation is",
         choices=("keep", "zero", "drop"),
         only=_WORDS,
+        advanced=True,
     )
     punctuation: str = option(
         "drop",
         "drop punctuation and symbols, or keep each as a token",
         choices=("drop", "keep"),
         only=_WORDS,
+        advanced=True,
     )
 
 
@@ -95,7 +103,7 @@ class Tokenizer:
         if core is None:
             o = self.options
             form = "" if o.normalize == "none" else o.normalize.upper()
-            tables = unicode_tables(form, o.lowercase, o.strip_accents, o.digits, o.punctuation)
+            tables = unicode_tables(form, not o.keep_case, o.strip_accents, o.digits, o.punctuation)
             core = self._local.core = CoreTokenizer(tables)
         return core.tokenize(text)
 
@@ -140,7 +148,7 @@ class Tokenizer:
             steps += [_replace(r"\p{Mn}", "")]
             form = form and "NFC"
         steps += [{"type": form}] if form else []
-        steps += [{"type": "Lowercase"}] if o.lowercase else []
+        steps += [{"type": "Lowercase"}] if not o.keep_case else []
         steps += [_replace(r"\p{Nd}", "0")] if o.digits == "zero" else []
         return {"type": "Sequence", "normalizers": steps} if steps else None
 

@@ -1,0 +1,68 @@
+"""`dcme-w2v encode`: write the vectors of sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import (
+    collect,
+    given_options,
+    option_of,
+    options_of,
+    output_option,
+    threads_option,
+)
+from dcme_w2v.declarations import options_in
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.sentences.encoder import EncodeOptions
+from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+
+
+def chosen_tokenizer(values: dict[str, Any]) -> TokenizerOptions | None:
+    """Take the options of the tokeniser from a command's values; None if none was given."""
+    rule = collect(TokenizerOptions, values)
+    given = {*given_options()} & {item.name for item in options_in(TokenizerOptions)}
+    return rule if given else None
+
+
+@click.command(
+    cls=Command, example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy"
+)
+@click.argument("vectors")
+@click.argument("texts", nargs=-1, required=True, metavar="TEXTS...")
+@output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
+@options_of(EncodeOptions, TokenizerOptions)
+@option_of(VocabularyOptions, "encoding_errors")
+@threads_option
+def encode(
+    vectors: str,
+    texts: tuple[str, ...],
+    output: str,
+    encoding_errors: str,
+    threads: int | None,
+    **values: Any,
+) -> None:
+    """Encode sentences as vectors: the mean of the pooled rows of their words.
+
+    VECTORS: word vectors with counts, as an .npy file with its .vocab file. TEXTS: files, folders
+    or -, also compressed; a line is a sentence. Sentences are split into tokens as the text that
+    VECTORS was trained on, unless --tokenize is given. A sentence without any known word is a row
+    of zeros.
+    """
+    from dcme_w2v.sentences.jobs import encode_files
+
+    rule = chosen_tokenizer(values)
+    facts = encode_files(
+        vectors,
+        texts,
+        output,
+        collect(EncodeOptions, values),
+        tokenizer=None if rule is None else Tokenizer(rule),
+        encoding_errors=encoding_errors,
+        threads=threads,
+    )
+    zeros = f", {facts['zero_rows']:,} without any known word" if facts["zero_rows"] else ""
+    click.echo(f"{facts['rows']:,} sentences{zeros}: {facts['columns']} columns", err=True)

@@ -1,0 +1,171 @@
+"""From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
+from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.corpus import Block, Corpus
+from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.sentences.encoder import EncodeOptions, SentenceTable
+from dcme_w2v.sentences.pooling import Components
+from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.sidecars import read_with
+from dcme_w2v.words.vectors import Vectors
+
+_NPY_HEADER = 128  # bytes, with room for any number of rows
+
+
+def encode_files(
+    vectors: str,
+    texts: Sequence[str],
+    output: str,
+    options: EncodeOptions | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
+    encoding_errors: str = "strict",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Write the vectors of sentences, one a line of text, in a bounded part of the memory.
+
+    Parameters
+    ----------
+    vectors : path
+        Word vectors, with counts except for the pooling ``mean``.
+    texts : sequence of str
+        Files, folders, ``-``, URLs, also compressed; a line is a sentence.
+    output : str
+        X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
+    options : EncodeOptions, optional
+    tokenizer : Tokenizer, optional
+        Default: as the text that the vectors were trained on.
+    encoding_errors : {"strict", "replace", "skip"}
+        What becomes of tokens that are not UTF-8: an error, U+FFFD, or nothing. The latter two are
+        the same here: such tokens are not in the vocabulary.
+    threads : int, optional
+
+    Returns
+    -------
+    dict
+        `rows`, `zero_rows` (sentences without any known word) and `columns`.
+
+    Raises
+    ------
+    UsageError
+        The name of `output` has no known suffix, or paths clash.
+    CorpusError
+        A text is not UTF-8.
+    """
+    options = options or EncodeOptions()
+    kind = _kind_of(output)
+    paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors)).reads("TEXTS", *texts)
+    paths.writes("--output", output).check()
+    table = SentenceTable(Vectors.load(vectors), options, tokenizer)
+    columns = int(table.rows.shape[1])
+    corpus = Corpus(list(texts), block_bytes=1 << 20)
+    blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
+    parts = table.encode(blocks, threads)
+    if options.pooling == "usif":
+        parts = _without_components(parts, columns)
+    rows = zeros = 0
+    with _writing(output, kind, columns) as write:
+        for part in parts:
+            write(part)
+            rows += len(part)
+            zeros += int((~part.any(axis=1)).sum())
+    return {"rows": rows, "zero_rows": zeros, "columns": columns}
+
+
+def _kind_of(output: str) -> str:
+    """Return the format of an output by its suffix, or raise."""
+    if output == STANDARD:
+        return ".tsv"
+    suffix = uncompressed_name(output).suffix if output.endswith(".gz") else Path(output).suffix
+    if suffix not in (".npy", ".npz", ".tsv"):
+        raise UsageError(f"{output}: give a file that ends in .npy, .npz or .tsv, or -")
+    return suffix
+
+
+def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
+    """Return the text of a block as UTF-8 without NUL, or raise."""
+    text = bytes(block.text)
+    if b"\0" in text:
+        where = f"{paths[block.file]}: byte {block.offset + text.index(0)}"
+        raise CorpusError(f"{where} is NUL: looks binary or UTF-16; give UTF-8 text")
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        if encoding_errors == "strict":
+            raise CorpusError(
+                f"{paths[block.file]}: byte {block.offset + error.start} is not UTF-8; convert the "
+                "file, or use --encoding-errors=replace or skip"
+            ) from None
+        return text.decode(errors="replace").encode()
+    return text
+
+
+def _without_components(
+    parts: Iterable[NDArray[np.float32]], columns: int
+) -> Iterator[NDArray[np.float32]]:
+    """Yield sentence vectors without their common components, by way of a temporary file."""
+    products = np.zeros((columns, columns))
+    with tempfile.TemporaryFile() as spool:
+        lengths = []
+        with write_errors(tempfile.gettempdir()):
+            for part in parts:
+                products += part.T.astype(np.float64) @ part
+                lengths.append(len(part))
+                spool.write(part.data)
+        components = Components.of_products(products)
+        spool.seek(0)
+        for length in lengths:
+            stored = np.frombuffer(spool.read(4 * columns * length), dtype=np.float32)
+            yield components.removed_from(stored.reshape(length, columns))
+
+
+@contextlib.contextmanager
+def _writing(
+    output: str, kind: str, columns: int
+) -> Iterator[Callable[[NDArray[np.float32]], object]]:
+    """Open the output for an atomic write, and give the function that writes rows."""
+    if kind == ".npz":
+        with writing_rows(output, columns) as writer:
+            yield lambda rows: writer.add(csr_matrix(rows), [()] * len(rows))
+        return
+    with atomic_write(output) as file:
+        if kind == ".tsv":
+            yield lambda rows: file.writelines(
+                b"\t".join(b"%.7g" % number for number in row) + b"\n" for row in rows.tolist()
+            )
+            return
+        count = 0
+        file.write(bytes(_NPY_HEADER))  # the number of rows is known at the end
+
+        def write(rows: NDArray[np.float32]) -> None:
+            nonlocal count
+            count += len(rows)
+            file.write(rows.astype("<f4", copy=False).tobytes())
+
+        yield write
+        file.seek(0)
+        file.write(_npy_header((count, columns)))
+
+
+def _npy_header(shape: tuple[int, int]) -> bytes:
+    """Return the header of an npy file of float32, version 1.0, padded to `_NPY_HEADER` bytes."""
+    about = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    size = _NPY_HEADER - 10
+    return (
+        b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + about.ljust(size - 1).encode() + b"\n"
+    )
