@@ -26,7 +26,6 @@ from dcme_w2v.files.paths import as_paths
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 4096  # of a file in a folder, looked at first
-NEWLINE = ord("\n")
 SEPARATORS = b" \t\n\r\v\f"
 
 
@@ -154,12 +153,15 @@ class Block:
         The bytes; the last block of a file ends its last line.
     bytes_read : int
         Stored bytes of all files read so far.
+    is_last : bool
+        Whether the file ends here; `text` ends with a line feed that the file does not have.
     """
 
     file: int
     offset: int
     text: memoryview
     bytes_read: int
+    is_last: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ class Corpus:
         rest = bytes(mark[: _fill(file, memoryview(mark))])
         begin = self.spans[number].begin
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
-        rest, offset, last = rest[skipped:], begin + skipped, NEWLINE
+        rest, offset = rest[skipped:], begin + skipped
         while True:
             # A remainder longer than a block is part of one word: double the buffer to move it
             # rarely.
@@ -251,8 +253,8 @@ class Corpus:
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
-            if ended and (buffer[filled - 1] if filled else last) != NEWLINE:
-                buffer[filled] = NEWLINE
+            if ended:
+                buffer[filled] = ord("\n")
                 filled += 1
             cut = filled if ended else _end_of_words(buffer, filled)
             if not cut and filled > LINE_BYTES:
@@ -263,12 +265,11 @@ class Corpus:
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
             if cut:
                 text = memoryview(buffer)[:cut].toreadonly()
-                yield Block(number, offset, text, behind + file.bytes_read)
+                yield Block(number, offset, text, behind + file.bytes_read, ended)
             if ended:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])
             offset += cut
-            last = buffer[cut - 1] if cut else last
 
 
 def _fill(file: CorpusFile, view: memoryview) -> int:

@@ -98,8 +98,10 @@ def _kind_of(output: str) -> str:
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
-    """Return the text of a block as UTF-8 without NUL, or raise."""
+    """Return the lines of a block as UTF-8 without NUL, or raise."""
     text = bytes(block.text)
+    if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
+        text = text[:-1]  # the last line had a line feed of its own
     if b"\0" in text:
         where = f"{paths[block.file]}: byte {block.offset + text.index(0)}"
         raise CorpusError(f"{where} is NUL: looks binary or UTF-16; give UTF-8 text")

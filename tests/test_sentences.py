@@ -1,0 +1,189 @@
+"""Sentence vectors: pooling by its definition, the estimator, the command and its files."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import load_npz
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import CorpusError, FormatError, UsageError
+from dcme_w2v.sentences.pooling import Components, Pooling
+from dcme_w2v.text.tokenizer import TokenizerOptions
+from dcme_w2v.words.subwords import Subwords
+
+WORDS = ["the", "king", "queen", "tea", "café", "car"]
+COUNTS = np.array([50, 20, 10, 8, 5, 2])
+
+
+@pytest.fixture
+def vectors():
+    rows = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+    return dw.Vectors(WORDS, rows, counts=COUNTS)
+
+
+def weighted_covariance(rows, p):
+    centered = rows - p @ rows
+    return p @ rows, (centered * p[:, None]).T @ centered
+
+
+def test_whitening_makes_the_weighted_covariance_the_identity(vectors):
+    """Yokoi et al. 2024: where a word counts by its share of the tokens."""
+    pooling = Pooling.of("static", vectors.vectors, vectors.counts)
+    p = COUNTS / COUNTS.sum()
+    mean, covariance = weighted_covariance((vectors.vectors - pooling.mean) @ pooling.axes, p)
+    assert_allclose(mean, 0, atol=1e-6)
+    assert_allclose(covariance, np.eye(4), atol=1e-5)
+
+
+def test_static_rows_have_the_length_of_their_sif_weight(vectors):
+    rows = Pooling.of("static", vectors.vectors, vectors.counts).rows(vectors.vectors)
+    p = COUNTS / COUNTS.sum()
+    assert_allclose(np.linalg.norm(rows, axis=1), 1e-3 / (1e-3 + p), rtol=1e-5)
+
+
+def test_dim_keeps_the_first_columns_of_the_whitening(vectors):
+    whole = Pooling.of("static", vectors.vectors, vectors.counts)
+    cut = Pooling.of("static", vectors.vectors, vectors.counts, dim=2)
+    assert_allclose(cut.axes, whole.axes[:, :2])
+
+
+def test_a_direction_without_variance_becomes_zero():
+    rows = np.array([[1, 0], [2, 0], [4, 0]], np.float32)
+    pooled = Pooling.of("static", rows, np.array([3, 2, 1])).rows(rows)
+    assert np.isfinite(pooled).all() and not pooled[:, 1].any() and pooled[:, 0].any()
+
+
+def test_components_are_weighted_by_their_share_of_the_squared_singular_values():
+    """Ethayarajh 2018, section 3.2, by numpy's singular value decomposition."""
+    sentences = np.random.default_rng(2).normal(size=(20, 8)).astype(np.float32)
+    _, values, axes = np.linalg.svd(sentences, full_matrices=False)
+    shares = values[:5] ** 2 / (values[:5] ** 2).sum()
+    expected = sentences - (sentences @ axes[:5].T * shares) @ axes[:5]
+    found = Components.of_products(sentences.T.astype(float) @ sentences)
+    assert_allclose(found.removed_from(sentences), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["static", "usif", "idf"])
+def test_pooling_needs_counts(vectors, pooling):
+    with pytest.raises(UsageError, match="counts"):
+        Pooling.of(pooling, vectors.vectors, None)
+
+
+@pytest.mark.parametrize("options", [{"pooling": "mean", "dim": 2}, {"dim": 5}])
+def test_dim_that_does_not_fit_is_an_error(vectors, options):
+    with pytest.raises(ValueError, match=f"dim={options['dim']}"):
+        dw.SentenceEncoder(vectors, **options).fit(["king"])
+
+
+def test_a_sentence_is_the_mean_of_its_known_words(vectors):
+    encoder = dw.SentenceEncoder(vectors, pooling="mean")
+    rows = encoder.fit_transform(["the king ? king", "", "?", "tea"])
+    the, king, tea = vectors[["the", "king", "tea"]]
+    assert_allclose(rows, [(the + 2 * king) / 3, the * 0, the * 0, tea], rtol=1e-6)
+
+
+def test_raw_text_is_tokenised(vectors):
+    encoder = dw.SentenceEncoder(vectors, pooling="mean", tokenize="words")
+    raw, plain = encoder.fit_transform(["The KING's Cafe\u0301!", "the king café"])
+    assert_allclose(raw, plain)
+
+
+def test_the_tokeniser_of_the_manifest_is_the_default(vectors):
+    record = {"tokenizer": {"tokenize": "words"}}
+    told = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)
+    (row,) = dw.SentenceEncoder(told, pooling="mean").fit_transform(["KING"])
+    assert_allclose(row, vectors["king"])
+
+
+def test_unknown_words_have_the_vectors_of_their_ngrams(vectors):
+    ngrams = np.random.default_rng(3).normal(size=(50, 4)).astype(np.float32)
+    subwords = Subwords(3, 4, ngrams)
+    known = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, subwords=subwords)
+    rows = dw.SentenceEncoder(known, pooling="mean").fit_transform(["kings king", "kings"])
+    assert_allclose(rows[1], subwords.vector_of("kings"), rtol=1e-5)
+    assert_allclose(rows[0], (rows[1] + vectors["king"]) / 2, rtol=1e-5)
+
+
+def test_threads_and_blocks_do_not_change_the_rows(vectors):
+    texts = [f"{WORDS[i % 6]} {WORDS[i % 5]} x{i}" for i in range(150_000)]
+    one = dw.SentenceEncoder(vectors, threads=1).fit_transform(texts)
+    assert np.array_equal(one, dw.SentenceEncoder(vectors, threads=3).fit_transform(texts))
+    assert_allclose(
+        one[100_000:100_003], dw.SentenceEncoder(vectors).fit_transform(texts[100_000:100_003])
+    )
+
+
+@pytest.mark.parametrize("texts", ["a text", [1, 2], np.array([["a"]])])
+def test_what_is_no_list_of_sentences_is_an_error(vectors, texts):
+    with pytest.raises(ValueError, match="sentence"):
+        dw.SentenceEncoder(vectors).fit(texts)
+
+
+@pytest.fixture
+def files(tmp_path, vectors, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors.save("v.npy")
+    (tmp_path / "s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("pooling", ["static", "usif", "mean", "idf"])
+@pytest.mark.parametrize("output", ["o.npy", "o.npz", "o.tsv", "-"])
+def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, capfd):
+    rule = TokenizerOptions(tokenize="words")
+    expected = dw.SentenceEncoder(vectors, pooling=pooling, tokenize=rule).fit_transform(
+        ["the king", "", "Tea Café, TEA!", "?"]
+    )
+    line = f"encode v.npy s.txt --pooling {pooling} --tokenize words -o {output}"
+    assert run(line.split()) == 0
+    out, err = capfd.readouterr()
+    assert "4 sentences, 2 without any known word" in err
+    read = {
+        "o.npy": np.load,
+        "o.npz": lambda path: load_npz(path).toarray(),
+        "o.tsv": lambda path: np.loadtxt(path, delimiter="\t"),
+        "-": lambda _: np.loadtxt(out.splitlines(), delimiter="\t"),
+    }[output]
+    assert_allclose(read(output), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"king\xff", "s.txt: byte 4 is not UTF-8"),
+        (b"ki\0ng", "s.txt: byte 2 is NUL"),
+    ],
+)
+def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, line, capsys):
+    (files / "s.txt").write_bytes(text)
+    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy"]) == CorpusError.exit_code
+    assert line in capsys.readouterr().err
+    assert not (files / "o.npy").exists()
+
+
+@pytest.mark.parametrize("output", ["o", "o.txt", "o.bin"])
+def test_an_output_of_another_name_is_an_error(files, output, capsys):
+    assert run(["encode", "v.npy", "s.txt", "-o", output]) == UsageError.exit_code
+    assert ".npy, .npz or .tsv" in capsys.readouterr().err
+
+
+def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, capsys):
+    pairs = ["5\tking\tking queen", "1.5\ttea\tcar", "\tno\tscore", "0\tthe\tcafé"]
+    (files / "sts.tsv").write_text("\n".join(pairs) + "\n")
+    score = dw.eval_sts(vectors, "sts.tsv", pooling="mean")
+    v = vectors
+    sentences = [(v["king"], v["king"] + v["queen"]), (v["tea"], v["car"]), (v["the"], v["café"])]
+    cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in sentences]
+    assert score.pearson == pytest.approx(np.corrcoef([5, 1.5, 0], cosines)[0, 1], abs=1e-6)
+    assert (score.sets[0].pairs, score.skipped_lines) == (3, 1)
+    assert run(["eval", "sts", "v.npy", "sts.tsv", "--pooling", "mean", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pearson"] == score.pearson
+
+
+def test_sts_without_two_scores_is_an_error(files):
+    (files / "sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
+    with pytest.raises(FormatError, match="two pairs of different scores"):
+        dw.eval_sts("v.npy", "sts.tsv")
