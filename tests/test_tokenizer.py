@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+from dcme_w2v.text.options import TokenizerOptions
+from dcme_w2v.text.tokenizer import Tokenizer
 
 # The first words of the Universal Declaration of Human Rights, or a greeting, in 22 scripts, each
 # also with marks that a text in another normal form has.

@@ -17,8 +17,8 @@ from dcme_w2v.cli.options import (
 )
 from dcme_w2v.declarations import options_in
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.sentences.encoder import EncodeOptions
-from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.text.options import TokenizerOptions
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> TokenizerOptions | None:
@@ -53,6 +53,7 @@ def encode(
     of zeros.
     """
     from dcme_w2v.sentences.jobs import encode_files
+    from dcme_w2v.text.tokenizer import Tokenizer
 
     rule = chosen_tokenizer(values)
     facts = encode_files(

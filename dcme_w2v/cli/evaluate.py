@@ -13,8 +13,8 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
 from dcme_w2v.cli.options import collect, json_option, options_of
 from dcme_w2v.options import ANALOGY_METHODS
-from dcme_w2v.sentences.encoder import EncodeOptions
-from dcme_w2v.text.tokenizer import TokenizerOptions
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.text.options import TokenizerOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore

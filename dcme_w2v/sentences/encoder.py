@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.declarations import Checked, option
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sklearn_base import (
@@ -20,27 +18,14 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.sentences.pooling import POOLINGS, Components, Pooling
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.sentences.pooling import Components, Pooling
+from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.text.token_ids import Batch, Numbering
-from dcme_w2v.text.tokenizer import Tokenizer, TokenizerOptions
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.vectors import Vectors
 
 _BLOCK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class EncodeOptions(Checked, group="Sentence vectors"):
-    """How word vectors become sentence vectors."""
-
-    pooling: str = option(
-        "static",
-        "whitened unit rows with SIF weights, which needs no other sentences; uSIF, which removes "
-        "what the given sentences have in common; the plain mean; the mean weighted by idf",
-        choices=POOLINGS,
-    )
-    dim: int | None = option(
-        None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
-    )
 
 
 class SentenceTable:

@@ -18,7 +18,8 @@ from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
-from dcme_w2v.sentences.encoder import EncodeOptions, SentenceTable
+from dcme_w2v.sentences.encoder import SentenceTable
+from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Components
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.sidecars import read_with
@@ -37,7 +38,7 @@ def encode_files(
     encoding_errors: str = "strict",
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Write the vectors of sentences, one a line of text, in a bounded part of the memory.
+    r"""Write the vectors of sentences, one a line of text, in a bounded part of the memory.
 
     Parameters
     ----------
@@ -66,6 +67,14 @@ def encode_files(
         The name of `output` has no known suffix, or paths clash.
     CorpusError
         A text is not UTF-8.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.npy")
+    >>> _ = open("sentences.txt", "w").write("tea\ncar tea\n")
+    >>> dw.encode_files("v.npy", ["sentences.txt"], "sentences.npy")
+    {'rows': 2, 'zero_rows': 0, 'columns': 2}
     """
     options = options or EncodeOptions()
     kind = _kind_of(output)

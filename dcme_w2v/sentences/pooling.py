@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 
-POOLINGS = ("static", "usif", "mean", "idf")
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
 SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF

@@ -15,7 +15,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.sentences.encoder import SentenceEncoder
-from dcme_w2v.text.tokenizer import TokenizerOptions
+from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -73,7 +73,7 @@ def eval_sts(
     dim: int | None = None,
     tokenize: str | TokenizerOptions | None = None,
 ) -> StsScore:
-    """Compare the cosines of sentence vectors with the ratings of people.
+    r"""Compare the cosines of sentence vectors with the ratings of people.
 
     Parameters
     ----------
@@ -92,7 +92,15 @@ def eval_sts(
     Raises
     ------
     FormatError
-        A file has fewer than two rated pairs.
+        A file has no two pairs of different scores.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> vectors = dw.Vectors(["tea", "coffee", "car"], [[2, 0], [2, 1], [0, 2]])
+    >>> _ = open("pairs.tsv", "w").write("4.5\ttea\tcoffee\n0.5\ttea\tcar\n")
+    >>> dw.eval_sts(vectors, "pairs.tsv", pooling="mean").sets[0].pairs
+    2
     """
     loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
     encoder = SentenceEncoder(loaded, pooling=pooling, dim=dim, tokenize=tokenize)

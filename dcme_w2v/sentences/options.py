@@ -1,0 +1,24 @@
+"""The options of sentence vectors; see `dcme_w2v.declarations`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dcme_w2v.declarations import Checked, option
+
+POOLINGS = ("static", "usif", "mean", "idf")
+
+
+@dataclass(frozen=True)
+class EncodeOptions(Checked, group="Sentence vectors"):
+    """How word vectors become sentence vectors."""
+
+    pooling: str = option(
+        "static",
+        "whitened unit rows with SIF weights, which needs no other sentences; uSIF, which removes "
+        "what the given sentences have in common; the plain mean; the mean weighted by idf",
+        choices=POOLINGS,
+    )
+    dim: int | None = option(
+        None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
+    )
