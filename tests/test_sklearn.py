@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
+from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier, SentenceEncoder
 from dcme_w2v.classify import estimator as classify_estimator
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.declarations import Checked, option
@@ -113,7 +113,7 @@ def test_scikit_learns_checks(estimator, check):
 def test_scdv_of_texts_needs_the_adapter_for_the_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
-        marked = parametrize_with_checks([SCDV(word_vectors())])
+        marked = parametrize_with_checks([SCDV(word_vectors()), SentenceEncoder(word_vectors())])
     for estimator, check in marked.args[1]:
         check(estimator)
     tags = get_tags(SCDV())
