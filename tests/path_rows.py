@@ -211,7 +211,8 @@ def made(tmp_path_factory):
         texts = {
             "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
             "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
-            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n", "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
+            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
+            "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
         texts["lv.txt"] = "x\ny\nz\n" * 3
