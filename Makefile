@@ -52,11 +52,11 @@ test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
 	@$(BIN)/python tests/mutants/run.py
 
-torture: $(VENV)/.dev $(VENV)/.built ## kill training and fail its writes, for a minute
+torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, attacks on files; a minute and a half
 	@$(BIN)/python scripts/torture.py
 
 torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; takes an hour
-	@$(BIN)/python scripts/torture.py kills writes soak --kills 300 --faults 0
+	@$(BIN)/python scripts/torture.py kills writes renames readers planted soak --kills 300 --faults 0 --renames 200 --loads 2000 --attacks 0
 
 # C tests, fuzzers and sanitizers are in tests/Makefile.
 IN_TESTS := @$(MAKE) --no-print-directory -f tests/Makefile

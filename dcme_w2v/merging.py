@@ -22,7 +22,7 @@ from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
-from dcme_w2v.formats.model_folder import kind_of_model
+from dcme_w2v.formats.model_folder import kind_of_model, replaces
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -78,7 +78,7 @@ def merge(sources: Sequence[str], output: str) -> str:
         manifest = Sidecar(f"{output}{MANIFEST}", is_manifest)
         paths.writes("--output", output, [*written_with(output, None), manifest])
     else:
-        paths.model("--output", output, kind)
+        paths.model("--output", output, replaces(kind))
     paths.check()
     return _MERGES[kind](sources, output)
 

@@ -3,10 +3,15 @@
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
              must end with the bytes of an uninterrupted run; of `train` and of `classify train`
     writes   every writing call fails once (no space, I/O error, read-only), or writes only half
+    renames  kills at each rename that replaces vectors, their vocabulary and manifest, or a model:
+             the next load must find the old or the new result, whole
+    readers  vectors and models are loaded while others replace them: no load may mix two versions
+    planted  links, pipes, locks and folders under the names that we use: nothing outside is
+             touched, and nothing hangs
     soak     one long run, whose resident memory must stay flat
 
-`make torture` runs the first two in a short form, `make torture-long` all at length. Prints counts,
-one line a part; with --json an object a part. Needs Linux and a C compiler.
+`make torture` runs all but the last in a short form, `make torture-long` all at length. Prints
+counts, one line a part; with --json an object a part. Needs Linux and a C compiler.
 """
 
 from __future__ import annotations
@@ -112,7 +117,7 @@ class Run:
         for name, data in self.straight.items():
             if found.get(name) != data:
                 return f"{name} differs from the uninterrupted run"
-        left = [path.name for path in self.folder.rglob("*.part")]
+        left = [path.name for path in self.folder.rglob(".*dcme-w2v*")]
         return f"{left} were left" if left else None
 
 
@@ -218,9 +223,9 @@ def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
 
 def phase_of(run: Run) -> str:
     """Return the stage of a killed run, from its files."""
-    if list(run.folder.glob("k/.*.part")):
+    if list(run.folder.glob("k/.*dcme-w2v*")):
         return "checkpointing"
-    if list(run.folder.glob(".*.part")):
+    if list(run.folder.glob(".*dcme-w2v*")):
         return "writing"
     with contextlib.suppress(OSError, IndexError, ValueError):
         lines = (run.folder / "log").read_text().splitlines()
@@ -293,13 +298,204 @@ def after_fault(run: Run, code: int) -> str | None:
         return f"exit code {code}: {said!r}"
     if code and (not said.startswith("error: ") or said.count("\n") != 1):
         return f"it says {said!r}"
-    if left := list(run.folder.rglob("*.part")):
+    if left := list(run.folder.rglob(".*dcme-w2v*")):
         return f"it leaves {left}"
     if problem := run.problem():
         return problem
     if code and end(start(run, "1")) != 0:
         return f"it could not go on: {(run.folder / 'err').read_text()!r}"
     return run.unfinished()
+
+
+def version_of(path: Path) -> int:
+    """Return the version of vectors or of a model; raise if its parts are of several."""
+    from dcme_w2v.formats.model_folder import load_model
+    from dcme_w2v.words.manifest import read_manifest
+    from dcme_w2v.words.vectors import Vectors
+
+    if path.suffix:
+        manifest = read_manifest(str(path))
+        found = Vectors.load(path)
+        versions = {int(word.partition("-")[0]) for word in found.words}
+        versions |= {int(number) for number in found.vectors.ravel()}
+        if not isinstance(manifest.get("options"), dict):
+            raise ValueError(f"{path}: has no manifest")
+    else:
+        model = load_model(path, "torture", 1)
+        versions = {int(one[0]) for one in model.arrays.values()} | {model.description["n"]}
+    if len(versions) != 1:
+        raise ValueError(f"{path}: mixes versions {sorted(versions)}")
+    return versions.pop()
+
+
+def put(path: Path, version: int) -> None:
+    """Write vectors or a model of which every part has a version number."""
+    import numpy as np
+
+    from dcme_w2v.formats.model_folder import save_model
+    from dcme_w2v.formats.word_list import Words
+    from dcme_w2v.words.vectors import Vectors
+
+    if path.suffix:
+        words = Words.from_words([f"{version}-{i}" for i in range(40)])
+        manifest = {"version": "1", "options": {"seed": version}}
+        Vectors(words, np.full((40, 8), version, np.float32), manifest=manifest).save(path)
+    else:
+        arrays = {name: np.full(9, version) for name in "abcdef"}
+        save_model(path, "torture", 1, arrays, {"n": version})
+
+
+RESULTS = ("v.npy", "v.bin", "model")
+
+
+def put_and_die(path: Path, version: int, at: int) -> bool:
+    """Write a version in a child that is killed before rename `at`; return whether it was."""
+    child = os.fork()
+    if not child:
+        count = 0
+
+        def counting(event: str, _: object) -> None:
+            nonlocal count
+            count += event in ("os.rename", "torture.exchange")
+            if count >= at and event in ("os.rename", "torture.exchange"):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        from dcme_w2v.files import folders
+
+        exchange = folders._exchange
+
+        def exchanging(first: Path, second: Path) -> bool:
+            sys.audit("torture.exchange")
+            return exchange(first, second)
+
+        folders._exchange = exchanging
+        sys.addaudithook(counting)
+        with contextlib.suppress(Exception):
+            put(path, version)
+        os._exit(0)
+    return end(child) == -signal.SIGKILL
+
+
+def renames(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Kill writers at a random rename, `count` times."""
+    killed, done, version = 0, 0, 0
+    failures: list[str] = []
+    found: collections.Counter[str] = collections.Counter()
+    paths = [place / name for name in RESULTS]
+    for path in paths:
+        put(path, 0)
+    before = dict.fromkeys(paths, 0)
+    while killed < count:
+        version += 1
+        path = chance.choice(paths)
+        if not put_and_die(path, version, chance.randint(1, 4)):
+            done += 1
+            before[path] = version
+            continue
+        killed += 1
+        try:
+            now = version_of(path)
+        except Exception as error:
+            failures.append(f"{path.name}: {error}")
+            put(path, version)
+            now = version
+        if now not in (before[path], version):
+            failures.append(f"{path.name}: has version {now}, not {before[path]} or {version}")
+        found["new" if now == version else "old"] += 1
+        before[path] = now
+    for path in paths:
+        put(path, version)
+    failures += [f"{one.name} was left" for one in place.glob(".*dcme-w2v*")]
+    return {"part": "renames", "killed": killed, **found, "not killed": done, "failures": failures}
+
+
+def readers(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Load vectors and models `count` times each while two processes replace them."""
+    paths = [place / name for name in RESULTS]
+    for path in paths:
+        put(path, 0)
+    children = []
+    for number in range(2):
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                for version in range(number + 1, 1 << 40, 2):
+                    for path in paths:
+                        put(path, version % (1 << 20))
+            os._exit(1)
+        children.append(child)
+    failures: list[str] = []
+    seen: collections.Counter[str] = collections.Counter()
+    last: dict[Path, int] = {}
+    for _ in range(count):
+        for path in paths:
+            try:
+                now = version_of(path)
+            except Exception as error:
+                failures.append(f"{path.name}: {error}")
+                continue
+            seen[f"versions of {path.name}"] += now != last.get(path)
+            last[path] = now
+    for child in children:
+        died = os.waitpid(child, os.WNOHANG)[0]
+        if died:
+            failures.append("a writer failed")
+        else:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    found = {"loads": count * len(paths), **seen, "mixed": len(failures)}
+    return {"part": "readers", **found, "failures": failures}
+
+
+# A shell command that plants something in an empty folder, and one of ours to run in it.
+PLANTED = (
+    ("ln -s victim .v.npy.dcme-w2v-0a1b2c3d.part", "convert w.txt v.npy"),
+    ("ln -s victim .v.npy.dcme-w2v-placing", "convert w.txt v.npy"),
+    ("ln -s victim .v.npy.pair; ln -s victim/letter .v.npy.lock", "convert w.txt v.npy"),
+    ("mkdir .v.npy.dcme-w2v-placing; echo x > .v.npy.dcme-w2v-placing/../x", "convert w.txt v.npy"),
+    ("ln -s victim .m.dcme-w2v-0a1b2c3d.part; ln -s victim .m.dcme-w2v-0a1b2c3d.old", "CLASSIFY m"),
+    ("mkdir k; ln -s ../victim k/.000001.dcme-w2v-0a1b2c3d.part; ln -s ../victim k/.x.part",
+     "TRAIN v.bin --checkpoint k"),
+    ("mkdir k; ln -s ../victim k/000001", "TRAIN v.bin --checkpoint k"),
+    ("mkdir -p k/20240101; cp victim/letter k/20240101", "TRAIN k/v.npy --checkpoint k"),
+    ("mkfifo v.npy.json", "convert w.txt v.npy"),
+    ("mkfifo w.npy.json; cp w.txt w.npy", "info w.npy"),
+    ("mkdir -p k/000001; mkfifo k/000001/checkpoint.json", "TRAIN v.bin --resume k"),
+    ("mkdir m; mkfifo m/model.json", "CLASSIFY m"),
+)  # fmt: skip
+
+
+def planted(count: int | None, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Run commands in folders where someone has planted links, pipes and folders."""
+    failures: list[str] = []
+    codes: collections.Counter[str] = collections.Counter()
+    long = {
+        "TRAIN": "train ../corpus.txt --dim 8 --epochs 1 --threads 1 --checkpoint-every 1 --output",
+        "CLASSIFY": "classify train ../docs.tsv --epochs 1 --threads 1 --output",
+    }
+    todo = PLANTED if count is None else chance.sample(PLANTED, min(count, len(PLANTED)))
+    for number, (plant, command) in enumerate(todo):
+        folder = place / f"planted{number}"
+        (folder / "victim").mkdir(parents=True)
+        (folder / "victim" / "letter").write_text("dear")
+        (folder / "w.txt").write_text("a 1 2\nb 3 4\n")
+        subprocess.run(["sh", "-c", plant], cwd=folder, check=True)
+        line = [sys.executable, "-m", "dcme_w2v", *long.get(command.split()[0], "").split()]
+        line += command.split()[1:] if command.split()[0] in long else command.split()
+        try:
+            code = subprocess.run(
+                line, cwd=folder, capture_output=True, timeout=PATIENCE, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            failures.append(f"{plant}: {command} hangs")
+            continue
+        codes[f"exit code {code}"] += 1
+        files = [one.name for one in (folder / "victim").iterdir()]
+        if files != ["letter"] or (folder / "victim" / "letter").read_text() != "dear":
+            failures.append(f"{plant}: {command} touched the victim: {files}")
+        if code not in (0, 1, 2):
+            failures.append(f"{plant}: {command} ended with {code}")
+    return {"part": "planted", "attacks": len(todo), **codes, "failures": failures}
 
 
 def soak(minutes: float, corpus: Path, place: Path) -> dict[str, Any]:
@@ -345,9 +541,13 @@ def with_shim() -> None:
 def main() -> None:
     """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("parts", nargs="*", default=["kills", "writes"], help="kills writes soak")
+    parts = ["kills", "writes", "renames", "readers", "planted"]
+    parser.add_argument("parts", nargs="*", default=parts, help=f"{' '.join(parts)} soak")
     parser.add_argument("--kills", type=int, default=60, help="how many")
     parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
+    parser.add_argument("--renames", type=int, default=20, help="how many kills at a rename")
+    parser.add_argument("--loads", type=int, default=100, help="how many of each kind of result")
+    parser.add_argument("--attacks", type=int, default=6, help="how many planted things; 0: all")
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="of the soak")
     parser.add_argument("--seed", type=int, default=1)
@@ -359,12 +559,17 @@ def main() -> None:
     for part in wanted.parts:
         began = time.monotonic()
         with workplace(wanted.seed) as place:
-            if part == "kills":
-                found = kills(wanted.kills, random.Random(wanted.seed), place)
-            elif part == "writes":
-                found = writes(wanted.faults or None, random.Random(wanted.seed), place)
-            else:
+            if part == "soak":
                 found = soak(wanted.minutes, wanted.corpus, place)
+            else:
+                run, number = {
+                    "kills": (kills, wanted.kills),
+                    "writes": (writes, wanted.faults or None),
+                    "renames": (renames, wanted.renames),
+                    "readers": (readers, wanted.loads),
+                    "planted": (planted, wanted.attacks or None),
+                }[part]
+                found = run(number, random.Random(wanted.seed), place)
         found["seconds"] = round(time.monotonic() - began, 1)
         failed |= bool(found["failures"])
         if wanted.json:

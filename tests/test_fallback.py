@@ -124,7 +124,7 @@ def test_files_that_can_be_kept_nowhere_are_reported(work, capsys, failing):
     failing[0][:] = ["/o.bin"]
     assert run(COMMANDS["train"].split()) == 1
     err = capsys.readouterr().err
-    assert "to/o.bin cannot be kept elsewhere" in err and "nothing is lost" not in err
+    assert "to/o.bin cannot be written elsewhere either" in err and "nothing is lost" not in err
     assert not list((work / "to").iterdir()) and not list((work / "temporary").iterdir())
 
 
@@ -253,7 +253,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: to/o.bin: cannot be written: File too large")
-    assert "cannot be kept elsewhere" in done.stderr
+    assert "cannot be written elsewhere either" in done.stderr
     assert not list((work / "to").iterdir())
 
 

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 from pathlib import Path
 
@@ -165,6 +166,28 @@ def test_a_stray_folder_is_no_checkpoint(here, capsys, name):
     Path("run", name).mkdir(parents=True)
     code = run(f"train c.txt --output v.bin --resume run {SMALL}".split())
     assert "run: has no checkpoint; give --resume a folder with one" in refused(capsys, code)
+
+
+@pytest.mark.parametrize("output", [".", "./", "../new/"])
+def test_the_current_folder_is_not_replaced(here, monkeypatch, capsys, output):
+    """The shell would be left in a folder that is no more."""
+    Path("new").mkdir()
+    monkeypatch.chdir(here / "new")
+    Path("../../d.txt").write_text("x\ta b\ny\tc d\n")
+    code = run(f"classify train ../../d.txt --output {output} --epochs 1".split())
+    assert "is the current folder or above it" in refused(capsys, code)
+    monkeypatch.chdir(here)
+    assert run("classify train ../d.txt --output new/ --epochs 1 --quiet".split()) == 0
+    assert Path("new", "model.json").exists()
+
+
+@pytest.mark.parametrize("name", ["c.tgz", "c.tar", "c.txt"])
+def test_a_tar_archive_is_named_as_such(here, capsys, name):
+    """Whatever its name and compression; not as binary text."""
+    with tarfile.open(f"made-{name}", "w:gz" if name == "c.tgz" else "w") as archive:
+        archive.add("c.txt")
+    code = run(f"train made-{name} --output v.bin {SMALL}".split())
+    assert "is a tar archive; unpack it, give its files" in refused(capsys, code)
 
 
 # ---- mounts ----

@@ -48,7 +48,7 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import disk_plan, require_disk
 from dcme_w2v.files.fallback import Result, write_with_fallback
-from dcme_w2v.files.paths import PARTIAL, Paths
+from dcme_w2v.files.paths import Paths, partial_folder
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
@@ -88,7 +88,7 @@ class TrainJob(DocumentsJob):
 
 def paths_of(job: TrainJob) -> Paths:
     """Return the inputs and outputs of a training run."""
-    paths = job.paths(KIND, job.holdout.file, [job.output + PARTIAL])
+    paths = job.paths(KIND, job.holdout.file, [partial_folder(job.output)])
     return paths_in(paths, job.checkpoints)
 
 
@@ -277,7 +277,7 @@ class _Fit(Fit):
         """Save the classifier so far beside the output."""
         if not self.records and self._remote is not None:
             return None  # the weights are still on the workers
-        result = Result(self._job.output + PARTIAL, "model", self.partial().save)
+        result = Result(partial_folder(self._job.output), "model", self.partial().save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
 

@@ -220,13 +220,14 @@ def shrink(
 
     MODEL is one of classify train or fuse. Nothing is learnt again.
     """
+    from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.small_models.job import shrink_file
     from dcme_w2v.small_models.shrink import KIND
     from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
     paths = Paths().reads("MODEL", model).reads("--holdout", *holdout).reads("--labels", labels)
-    paths.model("--output", output, KIND).check()
+    paths.model("--output", output, replaces(KIND)).check()
     with reporting(quiet, None) as reporter:
         found = shrink_file(model, output, options, holdout, labels, threads, reporter)
     if as_json:

@@ -74,6 +74,7 @@ def fit(
     from dcme_w2v.files.disk import disk_plan, require_disk
     from dcme_w2v.files.fallback import Result, write_with_fallback
     from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.scdv.fit import fit_documents, needs, reason_against
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
@@ -81,7 +82,7 @@ def fit(
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
-    paths.model("--output", output, KIND).check()
+    paths.model("--output", output, replaces(KIND)).check()
 
     def report(number: int, likelihood: float) -> None:
         if not quiet:

@@ -37,6 +37,7 @@ from dcme_w2v.few_labels.statistics import Statistics, check_values
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.options import HoldoutOptions
@@ -86,7 +87,7 @@ def paths_of(job: FitJob) -> Paths:
     paths = Paths().reads("LABELLED", *job.labelled).reads("--unlabelled", *job.unlabelled)
     paths.reads("--labels", job.labels).reads("--reference", job.reference)
     paths.reads("--resume-statistics", *job.resume_statistics)
-    paths.model("--output", job.output, KIND).writes("--statistics", job.statistics)
+    paths.model("--output", job.output, replaces(KIND)).writes("--statistics", job.statistics)
     return paths.log("--log-json", job.log_json)
 
 

@@ -89,7 +89,7 @@ def _write_fallbacks(results: Sequence[Result]) -> str:
     found = [place for place in places.values() if place is not None]
     if not lost:
         return f"nothing is lost: written to {' and '.join(found)} instead"
-    messages = f"{' and '.join(lost)} cannot be kept elsewhere"
+    messages = f"{' and '.join(lost)} cannot be written elsewhere either"
     return f"{messages}, only {' and '.join(found)}" if found else messages
 
 

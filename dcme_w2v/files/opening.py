@@ -74,7 +74,8 @@ METHODS = (
     _Method("zstd", ZSTD, _Zstandard),
 )
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
-HEAD_BYTES = max(len(magic) for method in METHODS for magic in method.magic)
+TAR, TAR_AT = b"ustar", 257
+HEAD_BYTES = TAR_AT + len(TAR)
 
 
 class CorpusFile(io.RawIOBase):
@@ -121,7 +122,7 @@ class CorpusFile(io.RawIOBase):
         self._raw = _open_raw(path)
         try:
             self._head = self._take(HEAD_BYTES)
-            self._refuse_archive()
+            self._refuse_archive(self._head)
             method = self._detected_method()
             self.packed = method is not None
             self.compression = method.name if method else None
@@ -195,10 +196,11 @@ class CorpusFile(io.RawIOBase):
             filled += n
         return bytes(buffer[:filled])
 
-    def _refuse_archive(self) -> None:
-        for magic, name in ARCHIVES.items():
-            if self._head.startswith(magic):
-                raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
+    def _refuse_archive(self, head: bytes) -> None:
+        found = [name for magic, name in ARCHIVES.items() if head.startswith(magic)]
+        if found or head[TAR_AT:HEAD_BYTES] == TAR:
+            name = found[0] if found else "tar"
+            raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
 
     def _detected_method(self) -> _Method | None:
         return next((p for p in METHODS if self._head.startswith(p.magic)), None)
@@ -207,7 +209,7 @@ class CorpusFile(io.RawIOBase):
         """Decompress all members; zeros between and after them are padding."""
         method = self._detected_method()
         assert method
-        data = self._head
+        data, started = self._head, False
         while data:
             member = self._new_member(method)
             while not member.eof:
@@ -216,6 +218,9 @@ class CorpusFile(io.RawIOBase):
                     data = self._take(PACKED_BYTES)
                 piece = self._decompress(method, member, data)
                 if piece:
+                    if not started:
+                        self._refuse_archive(piece)
+                    started = True
                     yield piece
                 elif wanting and not data and not member.eof:
                     self.truncated = (

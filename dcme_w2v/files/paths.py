@@ -6,9 +6,7 @@ calls `check` before anything is opened for writing::
     Paths().reads("CORPUS", *corpus).writes("--output", output).check()
 
 A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
-target as a `Sidecar`. After the check, `dcme_w2v.files.atomic` and
-`dcme_w2v.formats.model_folder` write; no other module opens a file for
-writing. Tests check both: a new command needs a row in tests/path_rows.py.
+target as a `Sidecar`. Tests check it: a new command needs a row in tests/path_rows.py.
 """
 
 from __future__ import annotations
@@ -38,6 +36,13 @@ from dcme_w2v.files.atomic import (
 Identity = tuple[int | str, ...]
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
+
+
+def partial_folder(path: str) -> str:
+    """Return the folder for the result of an interrupted training, beside a folder such as `.`."""
+    folder = path.rstrip("/")
+    named = os.path.basename(folder) not in ("", ".", "..")  # noqa: PTH119 Path drops the dot
+    return f"{folder if named else os.path.realpath(path)}{PARTIAL}"
 
 
 def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -155,22 +160,31 @@ class Paths:
             self._add(flag, path, lambda: check_log(path))
         return self
 
-    def model(self, flag: str, path: str | None, kind: str, sidecars: Iterable[str] = ()) -> Paths:
-        """Declare a model's folder, which is replaced as a whole if it is a model of this kind.
+    def model(
+        self,
+        flag: str,
+        path: str | None,
+        check: Callable[[str], None],
+        sidecars: Iterable[str] = (),
+    ) -> Paths:
+        """Declare a model's folder, and `sidecars` of the same kind, replaced as a whole.
 
-        So are others `sidecars`.
+        Parameters
+        ----------
+        flag : str
+        path : str or None
+        check : callable
+            Raises if a folder is not one that may be replaced; see
+            `dcme_w2v.formats.model_folder.replaces`.
+        sidecars : iterable of str
         """
-        from dcme_w2v.formats.model_folder import (
-            check_model_target,  # imports numpy, slow for --help
-        )
-
         if path is not None:
-            self._add(flag, path, lambda: check_model_target(path, kind), lambda name: True)
+            self._add(flag, path, lambda: check(path), lambda name: True)
             for one in sidecars:
                 shown = f"{one} (beside {_shown(flag, path)})"
-                check = partial(_check_model_sidecar, one, kind, shown)
+                test = partial(_check_model_sidecar, one, check, shown)
                 self._written.append(
-                    _File(one, shown, _identity(one, ""), True, check, lambda name: True)
+                    _File(one, shown, _identity(one, ""), True, test, lambda name: True)
                 )
         return self
 
@@ -204,7 +218,6 @@ class Paths:
                 _check_two_outputs(target, other)
             for source in self._read:
                 _check_output(target, source)
-        self._check_links()
         for target in self._written:
             target.check()
 
@@ -215,14 +228,6 @@ class Paths:
         self._written.append(
             _File(path, f"{flag} {path}", identity, owns is not _none, check, owns)
         )
-
-    def _check_links(self) -> None:
-        """Raise if a file in an input folder is a link to an output."""
-        targets = {one.identity: one for one in self._written if Path(one.path).is_file()}
-        for folder in self._read if targets else ():
-            for identity in _files_in(folder):
-                if identity in targets:
-                    raise _is_inside(targets[identity], folder)
 
 
 def _shown(flag: str, path: str) -> str:
@@ -317,18 +322,6 @@ def _name_inside(inner: _File, outer: _File) -> str | None:
     return None
 
 
-def _files_in(folder: _File) -> Iterator[Identity | None]:
-    """Yield the identities of the files in a folder and its subfolders, except hidden ones.
-
-    Hidden files are not read: see `dcme_w2v.formats.corpus.expand`.
-    """
-    for parent, folders, names in os.walk(folder.path if folder.is_folder else os.devnull):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if not name.startswith("."):
-                yield _identity(str(Path(parent, name)), "")
-
-
 # ---- targets ----
 
 
@@ -344,11 +337,9 @@ def _checking(one: Sidecar, shown: str) -> Callable[[], None]:
     return check
 
 
-def _check_model_sidecar(path: str, kind: str, shown: str) -> None:
-    from dcme_w2v.formats.model_folder import check_model_target
-
+def _check_model_sidecar(path: str, check: Callable[[str], None], shown: str) -> None:
     try:
-        check_model_target(path, kind)
+        check(path)
     except UsageError as error:
         raise UsageError(
             f"{shown}: is other content that would be replaced; move it, or name another output"

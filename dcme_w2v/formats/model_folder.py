@@ -198,6 +198,11 @@ def _no_model(path: Path) -> FormatError:
     return FormatError(f"{path}: is not a model (it has no {MODEL_FILE}); give the folder of one")
 
 
+def replaces(kind: str) -> Callable[[str], None]:
+    """Return the check of `dcme_w2v.files.paths.Paths.model` for a model of a kind."""
+    return lambda path: check_model_target(path, kind)
+
+
 def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
     name = os.fspath(path)
@@ -209,6 +214,10 @@ def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
             _check_replaceable(name, target, kind)
         elif target.exists():
             raise UsageError(f"{name}: is a file; a model is a folder, choose a new one")
+        if Path(os.path.realpath(".")).is_relative_to(target):
+            raise UsageError(
+                f"{name}: is the current folder or above it, and would be replaced; name another"
+            )
         if is_mount_point(target):
             raise UsageError(
                 f"{name}: is a mount point, which cannot be replaced; name a folder in it"

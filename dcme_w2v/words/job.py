@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from dcme_w2v.declarations import Checked, check_conflicts, options_in, renamed, warn_of_options
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
+from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -164,7 +165,7 @@ def paths_of(job: TrainJob) -> Paths:
         elif (counts := counts_path(job)) is not None:
             sidecars.append(Sidecar(counts, is_vocabulary))
         paths.writes(flag, path, sidecars)
-    paths.model("--output-tables", job.output_tables, KIND)
+    paths.model("--output-tables", job.output_tables, replaces(KIND))
     if job.output_fasttext is not None:
         check_model_name(job.output_fasttext)
         partial = Sidecar(job.output_fasttext + PARTIAL, lambda old: starts_with(old, FASTTEXT))
