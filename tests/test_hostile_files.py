@@ -177,7 +177,9 @@ def test_the_current_folder_is_not_replaced(here, monkeypatch, capsys, output):
     code = run(f"classify train ../../d.txt --output {output} --epochs 1".split())
     assert "is the current folder or above it" in refused(capsys, code)
     monkeypatch.chdir(here)
-    assert run("classify train ../d.txt --output new/ --epochs 1 --quiet".split()) == 0
+    assert (
+        run(["classify", "train", "../d.txt", "--output", "new/", "--epochs", "1", "--quiet"]) == 0
+    )
     assert Path("new", "model.json").exists()
 
 
