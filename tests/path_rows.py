@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import stat
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -296,20 +297,20 @@ def state(folder):
 
 
 def names_of(name, exists=True):
-    """Other names of a file or folder in the workspace, links included."""
-    yield name
-    yield f"./{name}"
-    yield f"sub/../{name}"
-    yield f"here/{name}"
-    yield str(Path(name).absolute())
+    """Two of the names of a file or folder, links included; other tests take other ones.
+
+    Which ones follows from the test's name, so that every kind of name meets every command.
+    """
     link = Path("sub", f"link{Path(name).suffix}")
-    link.symlink_to(Path("..", name))
+    plain = [name, f"./{name}", f"sub/../{name}", f"here/{name}", str(Path(name).absolute())]
+    linking = [lambda: link.symlink_to(Path("..", name))]
+    if exists and Path(name).is_file():
+        linking.append(lambda: os.link(name, link))
+    turn = zlib.crc32(f"{os.environ['PYTEST_CURRENT_TEST']} {name}".encode())
+    yield plain[turn % len(plain)]
+    linking[turn % len(linking)]()
     yield str(link)
     link.unlink()
-    if exists and Path(name).is_file():
-        os.link(name, link)
-        yield str(link)
-        link.unlink()
 
 
 def refused(work, capsys, row, **paths):

@@ -177,9 +177,8 @@ def test_the_current_folder_is_not_replaced(here, monkeypatch, capsys, output):
     code = run(f"classify train ../../d.txt --output {output} --epochs 1".split())
     assert "is the current folder or above it" in refused(capsys, code)
     monkeypatch.chdir(here)
-    assert (
-        run(["classify", "train", "../d.txt", "--output", "new/", "--epochs", "1", "--quiet"]) == 0
-    )
+    fit = ["classify", "train", "../d.txt", "--epochs", "1", "--quiet"]
+    assert run([*fit, "--output", "new/"]) == 0
     assert Path("new", "model.json").exists()
 
 
@@ -375,6 +374,19 @@ def test_no_secrets_of_other_programs_are_recorded(here, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["notebook", "--token", "hunter2"])
     dw.train("c.txt", dim=4, epochs=1, threads=1, output="s.bin")
     assert "hunter2" not in Path("s.bin.json").read_text()
+
+
+def test_a_file_that_is_not_on_the_disk_replaces_nothing(here, monkeypatch):
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    for write in (lambda: atomic_write("c.txt"), lambda: atomic.atomic_files("c.txt", "d.txt")):
+        with pytest.raises(ResourceError, match="No space left"), write():
+            pass
+    with pytest.raises(ResourceError, match="No space left"):
+        save_model("m", "thing", 1, {"x": np.ones(1)}, {})
+    assert sorted(one.name for one in here.iterdir()) == ["c.txt", "v.npy", "v.vocab"]
 
 
 def test_a_failed_write_leaves_nothing(here):
