@@ -277,8 +277,7 @@ def declared(monkeypatch):
     check = Paths.check
 
     def recording(paths):
-        if not found:  # by the command only: the functions that it calls declare theirs again
-            found.extend(paths._written)
+        found.extend(paths._written)
         check(paths)
 
     monkeypatch.setattr(Paths, "check", recording)
