@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from dcme_w2v.cli.main import run
@@ -88,29 +87,15 @@ def test_neighbors_go_to_stdout_and_missing_words_to_stderr(vectors, capsys):
     assert run(["neighbors", vectors, "rome", "atlantis", "king", "-k", "2"]) == 0
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
-    assert [row[0] for row in rows] == ["rome", "rome", "king", "king"]
-    expected = Vectors.load(vectors).most_similar("rome", topn=2)
-    assert [row[1] for row in rows[:2]] == [near.word for near in expected]
-    np.testing.assert_allclose(
-        [float(row[2]) for row in rows[:2]], [near.similarity for near in expected], atol=1e-6
-    )
+    v = Vectors.load(vectors)
+    expected = [[word, *near] for word in ("rome", "king") for near in v.most_similar(word, topn=2)]
+    assert [row[:2] for row in rows] == [row[:2] for row in expected]
+    assert [float(row[2]) for row in rows] == pytest.approx([row[2] for row in expected], abs=1e-6)
     assert "no vector for atlantis; skipped" in err
-
-
-def test_neighbors_as_json(vectors, capsys):
     assert run(["neighbors", vectors, "rome", "atlantis", "-k1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["missing"] == ["atlantis"]
     assert [near["word"] for near in result["neighbors"]["rome"]] == ["paris"]
-
-
-def test_no_known_word_is_an_error(vectors, capsys):
-    assert run(["neighbors", vectors, "atlantis", "Rome"]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("error: ")
-    assert "atlantis, Rome" in err
-    assert err.count("\n") == 1
 
 
 def test_a_closed_pipe_is_no_error(vectors):
@@ -122,20 +107,10 @@ def test_a_closed_pipe_is_no_error(vectors):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_analogy(vectors, capsys):
-    assert run(["analogy", vectors, "man", "woman", "king", "-k", "1"]) == 0
-    assert capsys.readouterr().out.split("\t")[0] == "queen"
-    assert run(["analogy", vectors, "paris", "france", "rome", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answers"][0]["word"] == "italy"
-    assert run(["analogy", vectors, "man", "atlantis", "king"]) == 1
-    assert "atlantis" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         ["neighbors", "{vectors}", "king", "-k", "0"],
-        ["neighbors", "{vectors}", "king", "-k", "many"],
         ["eval", "analogies", "{vectors}", "{questions}", "--method", "cosine"],
         ["eval", "analogies", "{vectors}", "{questions}", "--restrict", "0"],
         ["eval", "analogies", "{vectors}", "{questions}", "--restricted", "5"],

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,44 @@ def test_public_names_are_listed_and_found_once():
         assert dw.__dict__[name] is found
     with pytest.raises(AttributeError, match="has no attribute 'Vektors'"):
         dw.Vektors  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda v: dw.predict_word(v, "a _", k=0), "k=0: must be at least 1"),
+        (lambda v: dw.word_classes(v, 0), "classes=0: must be at least 1"),
+        (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
+        (lambda v: dw.eval_likelihood(v, ["a b"]), "context vectors are required"),
+        (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
+        (lambda v: dw.count_words(["a b"], mincount=1), "did you mean min_count?"),
+        (lambda v: dw.eval_analogies(v, "q", method="x"), "method=x: must be one of"),
+        (lambda v: v["B" * 100_000], "is not among the 2 words"),
+        (lambda v: dw.train(), "no corpus"),
+    ],
+)
+def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):
+    with pytest.raises(dw.errors.DcmeError, match=re.escape(message)) as caught:
+        call(dw.Vectors(["a", "b"], [[1, 0], [0, 1]]))
+    assert "\n" not in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_functions_take_paths_and_what_train_returned(tmp_path):
+    lines = [["new", "york", word] for word in "abcd"] * 20
+    v = dw.train(lines, dim=4, threads=1, output=tmp_path / "v.npy", min_count=1)
+    dw.explore_page(tmp_path / "v.npy", tmp_path / "page.html", method="pca")
+    table = dw.phrases(lines, tmp_path / "o", min_count=1, threshold=1).table
+    again = dw.phrases(["of new york"], tmp_path / "again", read_table=table)
+    assert (again.joined, (tmp_path / "again").read_text()) == (1, "of new_york\n")
+    scored = [list(dw.score(v, form)) for form in (lines[:2], [" ".join(x) for x in lines[:2]])]
+    (tmp_path / "t").write_text("new york a\nnew york b\n")
+    for form in (scored[1], list(dw.score(v, tmp_path / "t"))):
+        assert [x.log_probability for x in form] == [x.log_probability for x in scored[0]]
+    assert dw.predict_word(v, ["new", "_", "a"], k=1) == dw.predict_word(v, "new _ a nobody", k=1)
+    with pytest.raises(dw.errors.UsageError, match="one gap"):
+        dw.predict_word(v, "new york")
+    both = [dw.eval_likelihood(v, form) for form in (lines[:2], tmp_path / "t")]
+    assert both[0] == both[1] and both[0]["words"] == 6
 
 
 def test_type_checkers_find_the_same_names():

@@ -143,6 +143,8 @@ def test_similarity_and_the_odd_one_out(path, capsys):
         ("similarity {} king nobody", 1, "no vector for nobody; check spelling and case"),
         ("odd-one-out {} king queen", 2, "2 words; give at least 3 words"),
         ("odd-one-out {} king queen nobody", 1, "no vector for nobody"),
+        ("neighbors {} nobody Kign", 1, "no vector for nobody, Kign; check spelling and case"),
+        ("neighbors {} nobody kign", 1, "no vector for nobody, kign (did you mean king?)"),
         ("analogy {} king queen", 2, "2 words; give A B C"),
         ("analogy {} king queen nobody", 1, "no vector for nobody"),
         ("neighbors -", 2, "VECTORS is standard input; give the words as arguments"),

@@ -66,7 +66,8 @@ def test_a_slice_has_the_vectors_of_its_rows(key):
 
 @pytest.mark.parametrize(
     ("asked", "found"),
-    [("King", "king"), ("MAN", "man"), ("New York", "New_York"), (" man", "man"),
+    [("King", "king"), ("MAN", "man"), ("New York", "New_York"), (" man", "man"), ("qeen", "queen"),
+     ("amn", "man"), ("queeen", "queen"),
      (unicodedata.normalize("NFD", "żółć"), "żółć"), ("nothing", None), (3, None)],
 )  # fmt: skip
 def test_an_unknown_word_is_a_key_error_with_the_known_spelling(asked, found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from dcme_w2v.errors import UsageError
@@ -18,8 +19,8 @@ MAX_FILES = 2
 
 
 def explore_page(
-    files: str | Sequence[str],
-    output: str,
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
     *,
     labels: str | None = None,
     color: int = 1,
@@ -60,20 +61,21 @@ def explore_page(
     >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
     >>> dw.explore_page("v.npy", "page.html", method="pca")
     """
-    files = [files] if isinstance(files, str) else files
+    listed = [files] if isinstance(files, str | os.PathLike) else files
+    sources, output = [os.fspath(path) for path in listed], os.fspath(output)
     paths = Paths()
-    for path in files:
+    for path in sources:
         paths.reads("VECTORS", path, sidecars=read_with(path))
     paths.reads("--labels", labels).writes("--output", output).check()
     check_method(method)
-    if not 1 <= len(files) <= MAX_FILES:
-        raise UsageError(f"{len(files)} files; give one, or two to compare")
+    if not 1 <= len(sources) <= MAX_FILES:
+        raise UsageError(f"{len(sources)} files; give one, or two to compare")
     reporter = reporter or Quiet()
     suffix = uncompressed_name(output).suffix.lower()
     if suffix not in ("", ".html", ".htm"):
         raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
-    every, layouts = [read_items(path, labels, color, limit, seed) for path in files], []
-    for path, items in zip(files, every, strict=True):
+    every, layouts = [read_items(path, labels, color, limit, seed) for path in sources], []
+    for path, items in zip(sources, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
         layouts.append(layout_of(items, method, seed, reporter.advance))
     size = write_page(output, every, layouts, seed)

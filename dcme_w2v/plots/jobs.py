@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,8 @@ class Kind:
 
 
 def plot(
-    files: str | Sequence[str],
-    output: str,
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
     *,
     fields: Sequence[str] | None = None,
     words: str | None = None,
@@ -68,7 +69,8 @@ def plot(
     >>> v = dw.train("corpus.txt", dim=8, epochs=2, threads=1, log_json="train.log")
     >>> dw.plot("train.log", "curves.svg")
     """
-    paths = [files] if isinstance(files, str) else list(files)
+    listed = [files] if isinstance(files, str | os.PathLike) else files
+    paths, output = [os.fspath(path) for path in listed], os.fspath(output)
     Paths().reads("FILES", *paths).writes("--output", output).check()
     picture_format(output)
     kind = kind_of(paths)

@@ -64,6 +64,8 @@ def word_classes(
     """
     if isinstance(vectors, Vectors):
         vectors = vectors.vectors
+    if classes < 1:
+        raise UsageError(f"--classes={classes}: must be at least 1")
     check_classes(classes, len(vectors))
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all():

@@ -14,6 +14,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.nearest import Found, nearest_rows
 
+_MAX_SPELLED = 64  # letters of a word that is corrected
 _SPELLINGS = 2000  # words whose letters a spelling is corrected with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
@@ -130,10 +131,12 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
         if other in words:
             return other
+    if not 1 < len(word) <= _MAX_SPELLED:
+        return None
     letters = sorted({letter for known in words[:_SPELLINGS] for letter in known} | {*word})
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     edits = {a + b[1:] for a, b in cuts if b} | {a + b[1::-1] + b[2:] for a, b in cuts if b[1:]}
-    for letter in letters if len(word) > 1 else ():
+    for letter in letters:
         edits |= {a + letter + b for a, b in cuts} | {a + letter + b[1:] for a, b in cuts}
     known = [words.index(edit) for edit in edits - {word, ""} if edit in words]
     return words[min(known)] if known else None

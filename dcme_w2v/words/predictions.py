@@ -183,6 +183,8 @@ def predict_word(
     >>> len(dw.predict_word(v, "the king _ the queen", k=3))
     3
     """
+    if k < 1:
+        raise UsageError(f"-k={k}: must be at least 1")
     line = text.split() if isinstance(text, str) else list(text)
     [answer] = Predictor(LanguageModel.load(model, context, read_vocab), k).gaps([line])
     if answer.problem:
