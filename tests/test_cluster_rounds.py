@@ -116,8 +116,8 @@ def test_a_shard_that_kills_every_worker(cluster, tmp_path):
 def test_results_of_a_lost_worker_are_recomputed(cluster, straight, tmp_path):
     def kill(record, tables):
         if record.round == 2:
-            for handle in tables.handles[:1]:
-                port = handle.worker.rpartition(":")[2]
+            for future in tables.futures[:1]:
+                port = future.worker.rpartition(":")[2]
                 pids = cluster._client.run(os.getpid)
                 os.kill(next(pid for name, pid in pids.items() if name.endswith(port)), 9)
 

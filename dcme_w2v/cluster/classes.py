@@ -1,7 +1,7 @@
-"""Shards of labelled documents: what a worker learns of one, and how the rows of all are mixed.
+"""Training of a classifier on one shard of the documents, and the rules that mix all shards.
 
-The methods of Mann et al. (2009), with a mixture weighted by row: a feature counts in a shard by
-the documents that have it there. Called by `dcme_w2v.cluster.distribute`.
+The methods are those of Mann et al. (2009), with a mixture weighted by row: the weights of a
+feature are averaged by the number of documents that have the feature in each shard.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 TABLE = "weights"
-SLOPE = 1.0  # of the loss in the direction of a document, fitted; 1 to 4 do, 0.25 does not
+SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25 fails
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The documents of a shard, as a task gets them."""
+    """The labelled documents of a shard."""
 
     data: Labelled
-    counts: NDArray[np.float64]  # of documents by feature, and of all
-    square: float  # mean of the squared values that are not zero
+    counts: NDArray[np.float64]  # documents with each feature, and all documents
+    square: float  # mean square of the values that are not zero
 
     @classmethod
     def of(cls, data: Labelled, chosen: NDArray[np.int64]) -> Shard:
@@ -52,13 +52,13 @@ class Shard:
         return cls(Labelled(matrix, labels, weights), counts, square)
 
     def rows(self, block: Block) -> NDArray[np.int64]:
-        """Return the rows of a block that the shard has documents of, from its first."""
+        """Return the rows of a block whose features occur in the shard."""
         return np.flatnonzero(self.counts[block.rows])
 
 
 @dataclass(frozen=True)
 class Sparse:
-    """Rows of a block that a shard has learned; the others are zero and count nothing."""
+    """The rows of a block that a shard has learned; other rows are unchanged and have count 0."""
 
     at: NDArray[np.int64]
     rows: NDArray[Any]
@@ -67,12 +67,12 @@ class Sparse:
 
     @classmethod
     def of(cls, shard: Shard, block: Block, table: NDArray[Any]) -> Sparse:
-        """Pick what a shard has of a block."""
+        """Select the rows of a block whose features occur in the shard."""
         at = shard.rows(block)
         return cls(at, table[block.rows][at], shard.counts[block.rows][at], shard.square)
 
     def __sizeof__(self) -> int:
-        """Return the bytes of all arrays, which the engine counts as sent."""
+        """Return the bytes of all arrays, which Dask counts as sent."""
         return self.at.nbytes + self.rows.nbytes + self.counts.nbytes
 
     def dense(self, start: NDArray[Any]) -> NDArray[Any]:
@@ -90,11 +90,11 @@ class Sparse:
 
 @dataclass(frozen=True)
 class Mixture(Work):
-    """Shards trained apart, whose rows are averaged by their counts.
+    """Trains shards separately and averages rows by their counts.
 
     With `iterate`, every epoch starts from the mixed weights: iterative mixing (McDonald et al.
-    2010). Their mean has only 1 / p of what p shards have learned about a rare feature; see
-    `dcme_w2v.cluster.mixing.in_turn`.
+    2010). The mean over p shards has only 1 / p of the change that a single shard makes to the
+    weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
     """
 
     shards: int
@@ -111,7 +111,7 @@ class Mixture(Work):
         return np.zeros((block.rows.stop - block.rows.start, self.classes), dtype=np.float32)
 
     def learn(self, number: int, shard: int, data: Shard, tables: dict[str, Any]) -> Learned:
-        """Train on a shard: all epochs, or with `iterate` the one of this number."""
+        """Train on a shard: all epochs, or with `iterate` the epoch of this number."""
         options = dataclasses.replace(self.options, seed=seed_of(self.options.seed, shard))
         if self.iterate:
             weights, loss = self._one_epoch(number, data, tables[TABLE], options)
@@ -158,7 +158,7 @@ class Mixture(Work):
 
 @dataclass(frozen=True)
 class Gradient(Mixture):
-    """The loss and its gradient, summed over the shards in their order, in double precision."""
+    """Sums the loss and its gradient over the shards, in order and in double precision."""
 
     def learn(self, number: int, shard: int, data: Shard, tables: dict[str, Any]) -> Learned:
         """Return the gradient of a shard at a point."""

@@ -1,8 +1,7 @@
 """Training of a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
 
-Documents are dealt out by a hash of their number, since shards of unlike documents mix badly. They
-are sent to the workers, which need no files. Called by `dcme_w2v.classify.pipeline` and
-`dcme_w2v.classify.estimator`.
+A hash of the number of a document selects its shard, because shards of different kinds of documents
+mix badly. The program sends documents to the workers, which need no files.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import interrupted
 
-FACTORS = (0.25, 8.0)  # of the scores, between which the best one is searched
+FACTORS = (0.25, 8.0)  # range of the factor of the scores
 
 
 def shards_of(documents: int, shards: int, seed: int) -> NDArray[np.int64]:
@@ -60,12 +59,12 @@ class Distributed:
     Parameters
     ----------
     distribute : DistributeOptions
-        With an address.
+        The address must be given.
 
     Attributes
     ----------
     record : dict
-        After training: `shards`, `rounds`, the method, and the figures of the cluster.
+        After training: the method, `shards`, and the figures of the executor.
     """
 
     def __init__(self, distribute: DistributeOptions) -> None:
@@ -141,10 +140,10 @@ class Distributed:
         return self.record
 
     def _deal(self, executor: Executor, task: Fit, count: int) -> list[Future]:
-        """Send each shard its documents, in the arguments of a task that can run again."""
+        """Send the documents of each shard as arguments of a task, which can be repeated."""
         data = task.data
         dealt = shards_of(len(data.labels), count, task.resolved.seed)
-        handles = []
+        futures = []
         for k in range(count):
             chosen = np.flatnonzero(dealt == k) if count > 1 else np.arange(len(dealt))
             if not len(chosen):
@@ -153,9 +152,9 @@ class Distributed:
                     "give fewer"
                 )
             shard = Shard.of(data, chosen)
-            handles.append(executor.submit(_given, shard, label=f"shard {k + 1}", worker_hint=k))
-        executor.wait(handles)
-        return handles
+            futures.append(executor.submit(_given, shard, label=f"shard {k + 1}", worker_hint=k))
+        executor.wait(futures)
+        return futures
 
     def _mixture(
         self,
@@ -243,9 +242,9 @@ class Distributed:
 
 
 def scale_scores(weights: Weights, holdout: Labelled) -> float:
-    """Multiply all scores by the one factor that makes held-out labels most probable; return it.
+    """Return the factor that maximises the likelihood of held-out labels, and scale all scores.
 
-    Averaged weights are too small: where shards disagree, they cancel.
+    Averaged weights are too small, because the weights of shards that disagree cancel.
     """
     documents = core_documents(holdout.matrix)
     known = [(i, n) for i, labels in enumerate(holdout.labels) for n in labels if n >= 0]

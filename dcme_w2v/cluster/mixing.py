@@ -1,9 +1,9 @@
-"""Rules that make one table of those that p shards have learned from the same start.
+"""Rules that mix the tables that p shards have learned from the same start.
 
-Sums are in double precision and in the order of the shards: the result does not depend on who
-learned them. A sum of changes is then turned in the precision of the tables. Matrices are
-multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts): the result does not depend
-on the number of blocks either.
+Sums are in double precision and in the order of the shards: the result does not depend on which
+worker learned which shard. `curvature` rotates the sum of the changes in the precision of the
+tables. Matrices are multiplied grain by grain (`GRAINS` ranges of rows, which no block cuts): the
+result does not depend on the number of blocks either.
 
 Legend: U row at the start of the round, W_k row that shard k has learned, Delta_k = W_k - U, c_k
 count of the row in shard k; E, lambda eigenvectors and eigenvalues of a table's matrix.
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
-GRAINS = 64  # of a table; blocks consist of whole grains
-TERMS_MAX = 32  # of a sum of powers, which takes less time than two exponentials up to there
+GRAINS = 64  # number of grains of a table; blocks consist of whole grains
+TERMS_MAX = 32  # up to here, a sum of powers takes less time than two exponentials
 
 Rows = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -51,7 +51,7 @@ def mean(learned: Sequence[Rows]) -> Rows:
     Parameters
     ----------
     learned : sequence of ndarray of float32, shape (n, d)
-        The rows of each shard.
+        The rows after the training of each shard.
     """
     return _rows(_sum(learned) / len(learned))
 
@@ -75,7 +75,7 @@ def in_turn(
     learned : sequence of ndarray of float32, shape (n, d)
     counts : sequence of ndarray, shape (n,)
     reach : float
-        Of a document, at least 0.
+        The reach of one document, at least 0.
     """
     weights = np.asarray(counts, dtype=np.float64)
     total = weights.sum(axis=0)
@@ -95,7 +95,7 @@ class Directions:
     values : ndarray of float64, shape (d,)
         lambda, ascending, at least 0.
     vectors : ndarray of float64, shape (d, d)
-        E, a direction to a column.
+        E, one direction in each column.
     """
 
     values: Numbers
@@ -103,16 +103,16 @@ class Directions:
 
 
 def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) -> Numbers:
-    """Return the weighted sums over a block that `directions` needs of all blocks.
+    """Return the weighted sums over a block, which `directions` adds over all blocks.
 
     Parameters
     ----------
     rows : int
-        Of the whole table.
+        Number of rows of the whole table.
     block : slice
         One of `blocks`.
     learned : sequence of ndarray of float32, shape (n, d)
-        The block's rows of each shard; their mean is taken, the rows after the round.
+        The rows of the block after the training of each shard; their mean is used.
     weights : ndarray of float64, shape (n,)
 
     Returns
@@ -137,12 +137,12 @@ def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) 
 def directions(parts: Sequence[Numbers], context: float) -> Directions:
     """Return the eigenvectors of mu mu^T + (S - mu mu^T) / context.
 
-    It is the second moment of a mean of `context` rows of mean mu and second moment S.
+    This is the second moment of the mean of `context` rows that have mean mu and second moment S.
 
     Parameters
     ----------
     parts : sequence of ndarray
-        What `moments` returned for each block of the other table, in order.
+        The result of `moments` for each block of the other table, in order.
     context : float
         At least 1.
     """
@@ -159,13 +159,13 @@ def directions(parts: Sequence[Numbers], context: float) -> Directions:
 
 
 def share(x: NDArray[Any], shards: int) -> NDArray[Any]:
-    """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))): what is kept of the sum of p changes.
+    """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))), the factor of the sum of p changes.
 
-    A shard goes the share 1 - e^(-x) of the way to the optimum, p shards one after the other
-    1 - e^(-p x). From 1, the sum, where little was learned, to 1 / p, the mean.
+    One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
+    would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
     if shards > TERMS_MAX:
-        x = np.maximum(x, 1e-12)  # where the quotient is 0 / 0, and its limit 1
+        x = np.maximum(x, 1e-12)  # at 0, the quotient is 0 / 0 and its limit 1
         return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
     left: NDArray[Any] = np.exp(-x)  # g is the mean of its first p powers, from 0
     found = np.ones_like(left)
@@ -184,15 +184,15 @@ def curvature(
     Parameters
     ----------
     rows : int
-        Of the whole table.
+        Number of rows of the whole table.
     block : slice
         One of `blocks`.
     start : ndarray of float32, shape (n, d)
         The block's rows before the round.
     learned : sequence of ndarray of float32, shape (n, d)
-        The block's rows of each shard; those of a single shard are the result.
+        The rows of the block after the training of each shard; a single shard is the result.
     steps : ndarray of float64, shape (n,)
-        How far a shard has gone with each row in a direction of eigenvalue 1.
+        x of each row in a direction of eigenvalue 1; see `Plan.steps`.
     found : Directions
     """
     shards = len(learned)

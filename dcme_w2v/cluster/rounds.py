@@ -1,9 +1,10 @@
-"""Rounds: p shards learn apart from the same tables, whose rows are then mixed, block by block.
+"""Rounds of distributed training: all shards learn from the same tables, then rows are mixed.
 
-A round is p tasks that learn, p * B that pick the rows of one block out of what a shard has learned
-(where that is, so that only the picked rows are sent), and B that mix. Each block stays on one
-worker: there its rows of the last round are, and those of one shard. What is learned and how it
-is mixed is a `Work`: this module has no knowledge of words and classes.
+The tables are divided into B blocks of rows. A round of p shards runs p tasks that learn; p * B
+tasks that pick the rows of one block from the result of one shard, on the worker that has the
+result, so that only these rows are sent; and B tasks that mix. Each block is mixed by the same
+worker in every round, because this worker has the rows before the round. A `Work` defines what a
+shard learns and how rows are mixed: this module does not depend on words or classes.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ def blocks_of(shapes: Mapping[str, tuple[int, int]], workers: int) -> tuple[Bloc
 
 @dataclass
 class Learned:
-    """What a shard has learned in a round.
+    """The result of a shard in a round.
 
     Attributes
     ----------
     pieces : list
-        One for each block of the work, in their order: what `Work.mix` takes.
+        The rows of each block, in the order of the blocks, in a form that `Work.mix` takes.
     note : dict
-        A few numbers about it, in terms of JSON.
+        Figures of the shard, which can be stored as JSON.
     """
 
     pieces: list[Any]
@@ -67,23 +68,23 @@ class Learned:
 
 
 class Work(ABC):
-    """What a training brings to its rounds; its methods run on the workers.
+    """A training that is divided into rounds; the methods run on the workers.
 
-    A work is sent with each task: it has paths and options, and no tables. All methods are pure:
-    the seed, the round and the shard decide every random number.
+    A work is sent with each task: it holds paths and options, and no tables. All methods are pure:
+    the seed, the round and the shard determine every random number.
 
     Attributes
     ----------
     shards : int
     blocks : tuple of Block
-        Of all tables, in order; they cover each table.
+        The blocks of all tables, in order; they cover each table.
     has_parts : bool
         Whether `part` and `join` are called before `mix`.
     begins_anywhere : bool
-        Whether each worker calls `begin` for itself, because that costs less than receiving the
-        rows: zeros, for example.
+        Whether each worker calls `begin` for itself, because computing the first rows (zeros, for
+        example) takes less time than receiving them.
     writes_tables : bool
-        Whether `learn` changes the tables that it gets, which are copied for it then.
+        Whether `learn` changes the tables that it receives; they are copied for it then.
     """
 
     shards: int
@@ -97,22 +98,22 @@ class Work(ABC):
         """Return the rows of a block at the start of the first round."""
 
     def load(self, shard: int, shared: Any) -> Any:
-        """Return the data of a shard, which stays on its worker through all rounds.
+        """Return the data of a shard, which stays on a worker through all rounds.
 
-        `shared` is the value that `run_rounds` got for all shards.
+        `shared` is a value that all shards need; see `shards_of`.
         """
         return None
 
     @abstractmethod
     def learn(self, number: int, shard: int, data: Any, tables: dict[str, NDArray[Any]]) -> Learned:
-        """Learn a shard in the round `number`, from 0; see `writes_tables`."""
+        """Train the tables on a shard in the round `number`, from 0; see `writes_tables`."""
 
     def part(self, number: int, block: Block, start: NDArray[Any], pieces: list[Any]) -> Any:
-        """Return what `join` needs to know of a block; the arguments are those of `mix`."""
+        """Return the contribution of a block to `join`; for the arguments see `mix`."""
         return None
 
     def join(self, number: int, parts: list[Any]) -> Any:
-        """Return what all calls of `mix` need, from the parts in the order of the blocks."""
+        """Return a value for all calls of `mix`, from the parts in the order of the blocks."""
         return None
 
     @abstractmethod
@@ -124,18 +125,18 @@ class Work(ABC):
         Parameters
         ----------
         number : int
-            Of the round.
+            The number of the round, from 0.
         block : Block
         start : ndarray
             The rows before the round.
         pieces : list
-            What each shard has learned of them, in the order of the shards.
+            The pieces of this block, in the order of the shards; see `Learned`.
         joined : object
-            What `join` has returned, if there are parts.
+            The result of `join` if `has_parts`.
         """
 
     def label(self, shard: int) -> str:
-        """Return the name of a shard's data for messages, or ""."""
+        """Return the name of the data of a shard for messages, or ""."""
         return ""
 
 
@@ -146,15 +147,15 @@ class RoundRecord:
     Attributes
     ----------
     round : int
-        From 1.
+        The number of the round, from 1.
     seconds : float
-        Of the whole round.
+        Duration of the round.
     slowest, median : float
-        Seconds of the shards.
+        Seconds of the slowest and of the median shard.
     bytes : int
-        Sent so far, see `Executor.figures`.
+        Bytes sent since the start, see `Executor.figures`.
     notes : list of dict
-        Those of the shards, in order.
+        The notes of the shards, in order; see `Learned`.
     """
 
     round: int
@@ -165,14 +166,14 @@ class RoundRecord:
     notes: list[dict[str, Any]]
 
 
-Rows = Sequence[Future | None]  # of each block; None is what `Work.begin` returns
+Rows = Sequence[Future | None]  # a future for each block; None stands for `Work.begin`
 
 
 class Tables:
-    """Tables that are on the workers, block by block."""
+    """Tables whose blocks are on the workers."""
 
-    def __init__(self, executor: Executor, blocks: Sequence[Block], handles: Rows) -> None:
-        self._executor, self._blocks, self.handles = executor, blocks, handles
+    def __init__(self, executor: Executor, blocks: Sequence[Block], futures: Rows) -> None:
+        self._executor, self._blocks, self.futures = executor, blocks, futures
 
     def get(self, name: str) -> NDArray[Any]:
         """Fetch a table, one block at a time."""
@@ -180,9 +181,9 @@ class Tables:
         rows = max(self._blocks[i].rows.stop for i in chosen)
         table: NDArray[Any] | None = None
         for i in chosen:
-            handle = self.handles[i]
-            assert handle is not None
-            fetched = self._executor.result(handle)
+            future = self.futures[i]
+            assert future is not None
+            fetched = self._executor.result(future)
             if table is None:
                 table = np.empty((rows, *fetched.shape[1:]), dtype=fetched.dtype)
             table[self._blocks[i].rows] = fetched
@@ -245,7 +246,7 @@ def run_rounds(
 
 
 def shards_of(executor: Executor, work: Work, shared: Future | None = None) -> list[Future]:
-    """Load the data of all shards, and wait for them: errors of the input come before a round."""
+    """Load the data of all shards and wait: errors in the input precede the first round."""
     found = [
         executor.submit(work.load, k, shared, label=_label(work, k), worker_hint=k)
         for k in range(work.shards)
@@ -255,7 +256,7 @@ def shards_of(executor: Executor, work: Work, shared: Future | None = None) -> l
 
 
 def notes_of(executor: Executor, learned: Sequence[Future]) -> list[dict[str, Any]]:
-    """Return the notes of what the shards have learned, with its `seconds`."""
+    """Return the notes of the shards, with the `seconds` of each."""
     noted = [executor.submit(_pick, one, None, worker_hint=one) for one in learned]
     return [dict(executor.result(one)) for one in noted]
 
@@ -263,7 +264,7 @@ def notes_of(executor: Executor, learned: Sequence[Future]) -> list[dict[str, An
 def learn(
     executor: Executor, work: Work, number: int, data: Sequence[Future], tables: Rows
 ) -> list[Future]:
-    """Let all shards learn, and wait for the last: nothing is mixed where one has failed."""
+    """Train all shards and wait for the last one: if a shard fails, nothing is mixed."""
     learned = [
         executor.submit(
             _learn, work, number, k, one, tables, label=_label(work, k, number), worker_hint=k
@@ -281,7 +282,7 @@ def mix(
     start: Rows,
     learned: Sequence[Future],
 ) -> Rows:
-    """Mix what the shards have learned; return a handle for each block, and wait for them."""
+    """Mix the results of the shards, wait, and return a future for each block."""
     picks = [
         [executor.submit(_pick, one, b, worker_hint=one) for one in learned]
         for b in range(len(work.blocks))
@@ -306,7 +307,7 @@ def mix(
 
 
 def begun(executor: Executor, work: Work) -> Rows:
-    """Return the tables before the first round."""
+    """Return the blocks before the first round."""
     if work.begins_anywhere:
         return [None] * len(work.blocks)
     found = [
@@ -333,7 +334,7 @@ def _learn(
     since, whole = time.monotonic(), {}
     for name in dict.fromkeys(block.table for block in work.blocks):
         of = [_start(work, b, t) for b, t in enumerate(tables) if work.blocks[b].table == name]
-        # a copy where it is written to: other tasks read what is given
+        # other tasks read the same arrays: copy before writing
         whole[name] = np.concatenate(of) if work.writes_tables or len(of) > 1 else of[0]
     found = work.learn(number, shard, data, whole)
     seconds = round(time.monotonic() - since, 3)
@@ -341,10 +342,10 @@ def _learn(
 
 
 def _pick(learned: tuple[list[Any], dict[str, Any]], block: int | None) -> Any:
-    """Return the rows of a block, or the note.
+    """Return the rows of a block, or the note if `block` is None.
 
-    The notes are picked first: then Dask has seen how short these tasks are. Tasks of unknown
-    duration move to idle workers, with all that they pick from.
+    Notes are picked first, so that Dask measures how short these tasks are: Dask moves tasks of
+    unknown duration to idle workers, together with all the data that they read.
     """
     return dict(learned[1]) if block is None else learned[0][block]
 

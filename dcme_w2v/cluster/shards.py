@@ -1,8 +1,7 @@
-"""The text of a corpus in parts: consecutive ranges of files, for the workers of a cluster.
+"""Divides a corpus into shards, which are consecutive ranges of files, and counts their words.
 
-Plain files are divided at line ends, compressed files and URLs are not. The words of the parts are
-counted apart and added up in the order of the parts, pair by pair, so that the vocabulary is that
-of one machine.
+Plain files are divided at line ends; compressed files and URLs are not divided. The counts of the
+shards are added in order, pair by pair: the vocabulary equals the vocabulary of one machine.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from dcme_w2v.training.executor import Executor, Future
 
 STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
-PACKED = 4  # bytes of text in a byte of a compressed file, about
+PACKED = 4  # approximate bytes of text in a byte of a compressed file
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a corpus.
+    """A consecutive part of a corpus.
 
     Attributes
     ----------
     spans : tuple of Span
         Files or ranges of them, in order.
     sizes : tuple of (int or None)
-        Their stored sizes where the program runs; None where unknown.
+        Stored sizes of the files on the machine of the program; None if unknown.
     """
 
     spans: tuple[Span, ...]
@@ -47,19 +46,19 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the shard in messages."""
         first = self.spans[0]
         where = f" from byte {first.begin:,}" if first.begin else ""
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
         return f"{first.path}{where}{more}"
 
     def corpus(self, options: VocabularyOptions) -> Corpus:
-        """Open it, on a worker.
+        """Open the text of the shard, on a worker.
 
         Raises
         ------
         CorpusError
-            A file is not there, or is another.
+            A file is missing, or has another size than on the machine of the program.
         """
         remedy = "give a path that all workers have"
         for span, size in zip(self.spans, self.sizes, strict=True):
@@ -79,9 +78,9 @@ class Shard:
 
 @dataclass
 class Counted(CountedCorpus):
-    """The counts of a whole corpus; `handle` is of its vocabulary, on a worker."""
+    """The counts of a whole corpus, and the future of the vocabulary on a worker."""
 
-    handle: Future
+    future: Future
 
 
 def check_files(address: str, corpus: Sequence[str]) -> None:
@@ -92,12 +91,12 @@ def check_files(address: str, corpus: Sequence[str]) -> None:
 
 
 def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
-    """Divide a corpus into consecutive parts of about equal size.
+    """Divide a corpus into consecutive shards of about equal size.
 
     Raises
     ------
     UsageError
-        There are not as many lines, or compressed files.
+        There are fewer lines, or fewer compressed files, than shards.
     """
     paths = expand(corpus, options.strict, options.allow_binary)
     if shards == 1:
@@ -125,7 +124,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 @dataclass(frozen=True)
 class _File:
-    """A file with its approximate bytes of text; a packed one is not divided."""
+    """A file and its approximate bytes of text; a packed file is not divided."""
 
     path: str
     text_bytes: int
@@ -142,7 +141,7 @@ class _File:
 
 
 def _places(files: Sequence[_File], shards: int) -> list[tuple[int, int]]:
-    """Return where all parts but the first begin: the number of a file and a byte in it."""
+    """Return where all shards but the first begin: the number of a file and a byte in the file."""
     ends = np.cumsum([file.text_bytes for file in files])
     found = []
     for k in range(1, shards):
@@ -164,7 +163,7 @@ def _places(files: Sequence[_File], shards: int) -> list[tuple[int, int]]:
 
 
 def _next_line(file: _File, byte: int) -> int:
-    """Return where the first line begins at a byte of a plain file or after it."""
+    """Return where the first line begins at or after a byte of a plain file."""
     if byte == 0:
         return 0
     with Path(file.path).open("rb") as opened:
@@ -185,7 +184,7 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> Counted:
-    """Count the words of all parts; the result is that of `dcme_w2v.text.encode.count`.
+    """Count the words of all shards; the result equals that of `dcme_w2v.text.encode.count`.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ def count(
     shards : sequence of Shard
     options : VocabularyOptions
     given : Vocabulary, optional
-        The vocabulary; then `out_of_vocabulary` is 0, since only encoding shows it.
+        The vocabulary. `out_of_vocabulary` is 0 then: only encoding counts these tokens.
 
     Raises
     ------
@@ -211,28 +210,28 @@ def count(
     while len(tallies) > 1:
         pairs = [tallies[i : i + 2] for i in range(0, len(tallies), 2)]
         tallies = [executor.submit(_added, pair) if pair[1:] else pair[0] for pair in pairs]
-    handle = executor.submit(_vocabulary, tallies[0], options, given)
-    vocabulary = executor.result(handle)
+    future = executor.submit(_vocabulary, tallies[0], options, given)
+    vocabulary = executor.result(future)
     figures = executor.result(executor.submit(_figures, tallies[0]))
     kept = int(vocabulary.counts.sum()) if given is None else figures["tokens"]
     seconds = time.perf_counter() - started
     return Counted(
         vocabulary=vocabulary, out_of_vocabulary=figures["tokens"] - kept, seconds=seconds,
-        handle=handle, **figures,
+        future=future, **figures,
     )  # fmt: skip
 
 
 def count_on(
     where: ClusterOptions, corpus: Sequence[str], options: VocabularyOptions
 ) -> CountedCorpus:
-    """Open a cluster and count the words of a corpus there; see `count`.
+    """Open a cluster and count the words of a corpus on its workers; see `count`.
 
     Parameters
     ----------
     where : ClusterOptions
-        With an address.
+        The address must be given.
     corpus : sequence of str
-        Files and folders that all workers have.
+        Files and folders that all workers can read.
     options : VocabularyOptions
     """
     assert where.cluster is not None
@@ -245,7 +244,7 @@ def count_on(
 def encoded(
     shard: Shard, vocabulary: Vocabulary, options: VocabularyOptions, cache_dir: str | None
 ) -> EncodedCorpus:
-    """Encode a part with the vocabulary of the whole corpus, on a worker."""
+    """Encode a shard with the vocabulary of the whole corpus, on a worker."""
     return encode(shard.corpus(options), options, vocabulary=vocabulary, cache_dir=cache_dir)
 
 
@@ -262,6 +261,6 @@ def _vocabulary(found: Tally, options: VocabularyOptions, given: Vocabulary | No
 
 
 def _figures(found: Tally) -> dict[str, Any]:
-    """Return what is known of a corpus except its words."""
+    """Return the figures of a corpus without the words."""
     names = ("tokens", "types", "replaced", "skipped", "truncated", "files")
     return {name: getattr(found, name) for name in names}

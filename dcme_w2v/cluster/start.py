@@ -21,7 +21,7 @@ from dcme_w2v.words.start import load_initial, start_from
 
 @dataclass
 class _Tables:
-    """What `start_from` writes to."""
+    """The tables that `start_from` fills."""
 
     options: TrainOptions
     input: NDArray[np.float32]
@@ -31,7 +31,7 @@ class _Tables:
 
 
 def check_init(job: TrainJob) -> None:
-    """Raise where workers cannot read the vectors to start from, or words are taken from them."""
+    """Raise UsageError if the initial vectors are not in files, or their words are to be kept."""
     for name in ("init", "init_context"):
         if getattr(job, name) is not None and not isinstance(getattr(job, name), str):
             raise UsageError(f"{name}: workers read it from a file with --cluster; give a path")
@@ -44,7 +44,7 @@ def check_init(job: TrainJob) -> None:
 def rows_of(
     block: Block, options: TrainOptions, init: str, context: str | None, vocabulary: Vocabulary
 ) -> Rows:
-    """Return the rows of a block: those of the given vectors, and random ones of other words."""
+    """Return the rows of a block: the given vectors, and random rows for other words."""
     whole = slice(0, len(vocabulary))
     input, output = (initial_rows(one, whole, options) for one in TABLES)
     tables = _Tables(options, input, output)

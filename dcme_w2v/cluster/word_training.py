@@ -65,20 +65,20 @@ from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors import Vectors
 
 KIND = "words on a cluster"
-FETCH_SECONDS = 20  # after a signal, for the tables so far
+FETCH_SECONDS = 20  # to fetch the tables after a signal
 WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
 
 
 @dataclass
 class Trained:
-    """Tables that were learned, as `dcme_w2v.words.run` saves them."""
+    """The tables after training, in the form that `dcme_w2v.words.run` saves."""
 
     options: TrainOptions
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     kernels: str
     subwords: Subwords | None = None
-    neighbours: Neighbours | None = None  # never: word order is not supported
+    neighbours: Neighbours | None = None  # word order is not supported
     classes: NeighbourClasses | None = None
 
 
@@ -91,13 +91,14 @@ def train(
 ) -> Vectors:
     """Train word vectors on a cluster and write them; see `dcme_w2v.words.run.train`.
 
-    `job.cluster` and `job.rounds` say where and how. The number of workers does not change the
-    vectors; with one shard, a round an epoch and one thread they are those of one machine.
+    The number of workers does not change the vectors. With one shard, one round an epoch and one
+    thread, the vectors equal the vectors of one machine.
 
     Raises
     ------
     ClusterError
-        The cluster cannot be reached, or a task ended its workers.
+        The cluster cannot be reached, its scheduler or all workers are lost, or a task ended its
+        workers.
     """
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, KIND)
@@ -155,7 +156,7 @@ def dry_run(
 def _checked(
     job: TrainJob, options: TrainOptions, found: Checkpoint | None
 ) -> tuple[TrainJob, TrainOptions]:
-    """Check files and options before anything is started."""
+    """Check files and options, and return them as a resumed run needs them."""
     assert job.cluster.cluster is not None
     check_files(job.cluster.cluster, job.corpus)
     paths_of(job).check()
@@ -181,7 +182,7 @@ def _checked(
 
 
 class _Session:
-    """One run: what has been read and done so far."""
+    """The state of one run."""
 
     def __init__(
         self,
@@ -198,21 +199,21 @@ class _Session:
         self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
         self.record: dict[str, Any] = {}  # of a checkpoint, as far as it is the same in all rounds
         self.tables: Tables | None = None  # of the last round
-        self.deadline = 0.0  # before which signals are not handled
+        self.deadline = 0.0  # signals before this time are ignored
         self.corpus: EncodedCorpus
         self.plan: Plan
 
     # ---- signals ----
 
     def check_signals(self) -> None:
-        """Raise `Interrupted` if a signal has come."""
+        """Raise `Interrupted` if a signal has arrived."""
         number = self.received.number
         if number is not None and time.monotonic() > self.deadline:
             raise Interrupted("", number)
 
     def interrupted(self, code: int) -> Interrupted:
-        """Save what there is and return the error of a signal."""
-        self.deadline = time.monotonic() + FETCH_SECONDS  # the cluster is used once more
+        """Save the vectors so far if there is no checkpoint; return the error of a signal."""
+        self.deadline = time.monotonic() + FETCH_SECONDS  # the tables are fetched from the workers
         said = f"stopped by {self.received.name} in round {self.round + 1}: "
         if self.folder is not None and self.folder.generations():
             said += f"the state is in {self.folder.path}; resume with --resume={self.folder.path}"
@@ -252,14 +253,14 @@ class _Session:
             vocabulary=self.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
             words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
         )  # fmt: skip
-        data = shards_of(executor, work, counted.handle)
+        data = shards_of(executor, work, counted.future)
         fingerprint = self._read(executor, counted, data)
         self._prepare(work, fingerprint)
         self.reporter.stage("training", counted.tokens * options.epochs, "words")
         try:
             self.tables = run_rounds(
                 executor, work, rounds, first=self.round, data=data, end_round=self._end_round,
-                start=self._start(executor, work, counted.handle),
+                start=self._start(executor, work, counted.future),
             )  # fmt: skip
         except DivergedError as error:
             raise DivergedError(f"{error.message}{self._last_state()}") from error
@@ -270,7 +271,7 @@ class _Session:
         return self._trained()
 
     def _read(self, executor: Executor, counted: CountedCorpus, data: list[Future]) -> Fingerprint:
-        """Let the shards be encoded; return what distinguishes the text."""
+        """Collect the figures of the encoded shards; return the fingerprint of the text."""
         given = self.job.read_vocab is not None
         figures = [executor.submit(figures_of, one, given, worker_hint=one) for one in data]
         executor.wait(figures)
@@ -367,7 +368,7 @@ class _Session:
         ]
 
     def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add up what the shards have done in a round."""
+        """Add the figures of the shards in a round."""
         for name in DONE:
             self.done[name] += sum(note[name] for note in notes)
         some = [note for note in notes if note["loss"] is not None]
@@ -416,7 +417,7 @@ class _Session:
         return f"; the last good state is {generations[-1]}" if generations else ""
 
     def progress(self) -> Progress:
-        """Return what was done in all rounds."""
+        """Return the progress over all rounds."""
         rate = rate_at(self.plan.options, self.round / self.plan.rounds)
         loss = float("nan") if self.done["loss"] is None else self.done["loss"]
         counts = {name: self.done[name] for name in DONE}

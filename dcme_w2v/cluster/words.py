@@ -1,6 +1,6 @@
-"""Word vectors on a cluster: how a shard learns in one round, and how far its rows have gone.
+"""Word vectors on a cluster: training of a shard in one round, and the steps that mixing needs.
 
-Legend: p shards; N words; m_i steps of a row in a shard and round; C size of a context.
+Legend: p shards; m_i steps of row i in a shard and round; C mean size of a context.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.trainer import Trainer
 
-SLOPE = 0.3  # of the logistic function, fitted; from 0.15 to 0.5 results are the same
+SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted; 0.15 to 0.5 give the same results
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
-DONE = ("trained", "subsampled", "without_context")  # what becomes of a token
-RAISED = 1.5  # times the learning rate of one machine, where there are several shards
-# With as many rounds vectors are as good as those of one machine (docs/results/cluster.md):
-# ROUNDS_A_SHARD for each shard, but not more than ROUNDS_ENOUGH.
+DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
+RAISED = 1.5  # factor of the learning rate if there are several shards
+# Rounds for vectors as good as on one machine (docs/results/cluster.md): ROUNDS_A_SHARD for each
+# shard, at most ROUNDS_ENOUGH.
 ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
-TOKENS_A_ROUND = 10_000_000  # by default, of a shard, at most
+TOKENS_A_ROUND = 10_000_000  # default maximum of a shard
 TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all words, which a block of rows does not have.
+    """Sums over all words; a task that mixes a block has only the words of the block.
 
     Attributes
     ----------
     tokens, kept, noise : float
-        Counts; counts after subsampling; counts to the power of the noise distribution.
+        Sums of the counts, of the counts after subsampling, and of the counts to the power of the
+        noise distribution.
     """
 
     tokens: float
@@ -55,14 +56,14 @@ class Totals:
 
 @dataclass(frozen=True)
 class Plan:
-    """How p shards are trained in rounds.
+    """The options, the number of shards and the number of rounds of a run.
 
     Attributes
     ----------
     options : TrainOptions
-        Of the whole run, resolved.
+        Options of the whole run, resolved.
     shards, rounds : int
-        `rounds` is a multiple of the epochs, or a divisor.
+        `rounds` is a multiple or a divisor of the number of epochs.
     """
 
     options: TrainOptions
@@ -86,11 +87,11 @@ class Plan:
         counts: NDArray[np.int64],
         tables: Sequence[Rows],
     ) -> tuple[list[Rows], dict[str, Any]]:
-        """Train the tables on a shard's share of a round, and return them with what was done.
+        """Train the tables on the text of a shard in a round; return the tables and figures.
 
-        A round is one or more epochs, or a part of one. The learning rate and the random numbers
-        follow from the numbers of the round and the shard. Shard 0 has the seed of the run: a run
-        of one shard, one round an epoch, is the run of one machine.
+        A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
+        determine learning rate and random numbers. Shard 0 has the seed of the run: one shard with
+        one round an epoch gives the same vectors as one machine.
 
         Parameters
         ----------
@@ -127,25 +128,26 @@ class Plan:
     def steps(
         self, number: int, counts: NDArray[np.int64], totals: Totals
     ) -> dict[str, tuple[Numbers, Numbers]]:
-        """Return for each table m_i and how far its rows go in a direction of eigenvalue 1.
+        """Return the steps of the rows of each table in one shard, which `mixing` needs.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
-        way to the optimum. An output row makes m_i steps, as target and as noise; its curvature is
-        the slope of the logistic function s times the second moment of h. An input row is 1 / C of
-        h in C contexts for each of its tokens, and learns from 1 + `negative` output rows in each.
+        way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
+        the slope of the logistic function s times the second moment of the context vector h. An
+        input row is 1 / C of h in C contexts for each token of the word, and learns from
+        1 + `negative` output rows in each context.
 
         Parameters
         ----------
         number : int
-            The round, from 0.
+            The number of the round, from 0.
         counts : ndarray of int64, shape (n,)
-            Of some words, in all shards together.
+            Counts of some words in all shards together.
         totals : Totals
 
         Returns
         -------
         dict of (ndarray of float64, shape (n,), ndarray of float64, shape (n,))
-            m_i, or for the input table the tokens that are kept, in one shard; lr * kappa * m_i.
+            m_i (for the input table: the tokens after subsampling), and lr * kappa * m_i.
         """
         options, size = self.options, context_size(self.options)
         assert options.negative is not None and options.input_rate is not None
@@ -185,7 +187,7 @@ def initial_rows(table: str, rows: slice, options: TrainOptions) -> Rows:
 
 
 def check_mixed(options: TrainOptions) -> None:
-    """Raise where the tables of shards cannot be mixed."""
+    """Raise UsageError for a training whose shards cannot be mixed."""
     if options.objective not in MIXED:
         raise UsageError(
             f"--objective={options.objective}: is not supported with --cluster; give "
@@ -196,14 +198,14 @@ def check_mixed(options: TrainOptions) -> None:
 
 
 def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
-    """Return the number of rounds: that given, or the default.
+    """Return the given number of rounds, or the default.
 
     Parameters
     ----------
     rounds : int, optional
     epochs : int
     tokens : int
-        Of the corpus.
+        Number of tokens of the corpus.
     shards : int
     """
     if rounds is not None:
@@ -223,7 +225,7 @@ def rounds_needed(shards: int) -> int:
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
-    """Return a warning about fewer rounds than the shards need, whatever their length."""
+    """Return a warning if there are fewer rounds than the shards need."""
     if shards == 1 or rounds >= rounds_needed(shards):
         return None
     return (
@@ -233,7 +235,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
 
 
 def resolved_for(options: TrainOptions, words: int, shards: int) -> TrainOptions:
-    """Return the options with nothing left open; several shards have a higher learning rate."""
+    """Return the options with all defaults; with several shards, the learning rate is higher."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr
         assert rate is not None
@@ -242,7 +244,7 @@ def resolved_for(options: TrainOptions, words: int, shards: int) -> TrainOptions
 
 
 def seed_of(seed: int, shard: int) -> int:
-    """Return the seed of a shard: that of the run for the first, and hashes for the others."""
+    """Return the seed of a shard: the seed of the run for shard 0, a hash for others."""
     if shard == 0:
         return seed
     found = hashlib.sha256(f"{seed} {shard}".encode()).digest()
@@ -272,7 +274,7 @@ def context_size(options: TrainOptions) -> float:
 
 
 def keep_shares(counts: NDArray[np.int64], tokens: float, sample: float) -> Numbers:
-    """Return the share of each word's tokens that subsampling keeps, as csrc/train has it."""
+    """Return the share of the tokens of each word that subsampling keeps, as in csrc/train."""
     if not sample:
         return np.ones(len(counts))
     ratio = sample * tokens / np.maximum(counts, 1)
@@ -280,6 +282,6 @@ def keep_shares(counts: NDArray[np.int64], tokens: float, sample: float) -> Numb
 
 
 def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
-    """Return the learning rate when a share of the training is done."""
+    """Return the learning rate after a share `done` of the training."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)

@@ -1,4 +1,4 @@
-"""Word vectors as a `Work` of `dcme_w2v.cluster.rounds`: what the workers do."""
+"""`WordsWork`: training of word vectors as a `Work` of `dcme_w2v.cluster.rounds`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,17 @@ from dcme_w2v.training.task import hash_of
 
 @dataclass
 class Data:
-    """The text of a shard on its worker."""
+    """The encoded text of a shard."""
 
     ids: NDArray[np.uint32]
-    counts: NDArray[np.int64]  # of all shards
-    own: NDArray[np.int64]  # of this one
+    counts: NDArray[np.int64]  # in all shards
+    own: NDArray[np.int64]  # in this shard
     lines: int
 
 
 @dataclass(frozen=True)
 class WordsWork(Work):
-    """Word vectors, to `dcme_w2v.cluster.rounds`.
-
-    The pieces of the first shard have the counts of their rows, too.
-    """
+    """Training of word vectors; the pieces of shard 0 also hold the counts of the rows."""
 
     plan: Plan
     totals: Totals
@@ -102,6 +99,6 @@ class WordsWork(Work):
 
 
 def figures_of(data: Data, counts: bool) -> dict[str, Any]:
-    """Return what the program needs to know of a shard's text."""
+    """Return the figures of a shard that the program adds up, and a hash of the text."""
     own = data.own if counts else None
     return {"ids": len(data.ids), "lines": data.lines, "hash": hash_of([data.ids]), "counts": own}
