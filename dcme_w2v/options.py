@@ -272,7 +272,7 @@ class TrainOptions(Checked, group="Model"):
 
 @dataclass(frozen=True)
 class SubwordOptions(Checked, group="Model"):
-    """Character n-grams that words are made of; see `dcme_w2v.words.subwords`."""
+    """Character n-grams that words are made of; see `dcme_w2v.formats.vectors.subwords`."""
 
     subwords: str | None = option(
         None,
@@ -550,18 +550,15 @@ class OutputOptions(Checked, group="Output"):
     )
 
 
-POSTPROCESSES = ("none", "centre", "damp")
-
-
 @dataclass(frozen=True)
 class PostprocessOptions(Checked, group="Output"):
     """How `convert` changes the vectors."""
 
     postprocess: str = option(
         "none",
-        "centre: subtract the mean vector; damp: also scale down the 5 directions of most variance "
-        "(better for relatedness, worse for strict similarity)",
-        choices=POSTPROCESSES,
+        "center: subtract the mean vector",
+        choices=("none", "center"),
+        former_values={"centre": "center"},
     )
     limit: int | None = option(
         None, "write the first N rows only, the most frequent words", minimum=1

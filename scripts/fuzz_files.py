@@ -31,6 +31,7 @@ from scipy import sparse
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError
+from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import encode
@@ -47,7 +48,6 @@ from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.run import WordsTask
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import save_vectors
 
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9

@@ -310,7 +310,7 @@ def after_fault(run: Run, code: int) -> str | None:
 def version_of(path: Path) -> int:
     """Return the version of vectors or of a model; raise if its parts are of several."""
     from dcme_w2v.formats.model_folder import load_model
-    from dcme_w2v.words.manifest import read_manifest
+    from dcme_w2v.formats.vectors.manifest import read_manifest
     from dcme_w2v.words.vectors import Vectors
 
     if path.suffix:

@@ -16,6 +16,7 @@ import zstandard
 from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions
@@ -25,7 +26,6 @@ from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import save_vectors
 
 # ---- options of training ----
 

@@ -6,10 +6,10 @@ from helpers import refused, save
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
+from dcme_w2v.formats.vectors.vectors_io import FORMATS, save_vectors
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import FORMATS, save_vectors
 
 ONE = b" \0\0\x80\x3f"
 

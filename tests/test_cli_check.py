@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES
 from dcme_w2v.words.check import ROW_COUNT, TRAILING, UNREADABLE
-from dcme_w2v.words.vectors_reader import FAULT_NAMES
 
 
 def test_a_file_without_faults_is_ok(tmp_path, capsys):

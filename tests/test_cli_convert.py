@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import save_vectors
 
 NAMES = {"text": "v.txt", "binary": "v.bin", "npy": "v.npy"}
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError, DcmeWarning, FormatError
+from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.words.fasttext import open_model
 from dcme_w2v.words.vectors import Vectors
 
 NEW = "theological"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v import __version__
-from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
-from dcme_w2v.words.manifest import (
+from dcme_w2v.formats.vectors.manifest import (
     Seconds,
     TokenCounts,
     audit_line,
@@ -18,6 +17,7 @@ from dcme_w2v.words.manifest import (
     peak_memory_bytes,
     writing_with,
 )
+from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
 
 
 def make_manifest(trained=60, epochs=2, **more):
@@ -96,6 +96,6 @@ def test_peak_memory_is_not_that_of_the_parent_process():
     held = (
         b"x" * size
     )  # a new process starts as a copy of its parent, and ru_maxrss with the parent's peak
-    code = "from dcme_w2v.words.manifest import peak_memory_bytes as peak; print(peak())"
+    code = "from dcme_w2v.formats.vectors.manifest import peak_memory_bytes as peak; print(peak())"
     done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
     assert int(done.stdout) < size == len(held)

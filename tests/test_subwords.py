@@ -15,10 +15,10 @@ import dcme_w2v as dw
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.vectors.fasttext import open_model
+from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.options import SubwordOptions, TrainOptions
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.fasttext import open_model
-from dcme_w2v.words.subwords import WordNgrams
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 

@@ -7,8 +7,8 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
+from dcme_w2v.formats.vectors.combined import CombinedRows, combined
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.words.combined import CombinedRows, combined
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.tables import combine_in_place
 

@@ -14,6 +14,7 @@ from helpers import write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
+from dcme_w2v.formats.vectors.vectors_io import load_vectors
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
@@ -27,7 +28,6 @@ from dcme_w2v.options import (
 )
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 from dcme_w2v.words.presets import PRESETS, PresetOptions
-from dcme_w2v.words.vectors_io import load_vectors
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 
@@ -139,7 +139,7 @@ def test_a_preset_changes_the_defaults(corpus, preset):
         ({"dim": "8"}, ValueError, "dim='8': must be an integer"),
         ({"min_lr": 0.5, "lr": 0.1}, ValueError, "min_lr=0.5: must be at most lr=0.1"),
         ({"objective": "h"}, ValueError, "objective=h: must be one of ns, nce, dcme, hs"),
-        ({"preset": "x"}, ValueError, "preset=x: must be one of word2vec, vectors, likelihood"),
+        ({"preset": "x"}, ValueError, "preset=x: must be one of word2vec, similarity, likelihood"),
         ({"holdout": 1.5}, ValueError, "holdout=1.5: "),
         ({"checkpoint_every": -1}, ValueError, "checkpoint_every=-1: "),
         ({"progress": 1}, ValueError, "progress=1: must be True, False or a function"),

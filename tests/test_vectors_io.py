@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.formats.vectors.vectors_io import FORMATS, save_vectors
+from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import FORMATS, save_vectors
-from dcme_w2v.words.vectors_reader import BLOCK
 
 SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy"}
 QUICK = settings(

@@ -8,8 +8,8 @@ import pytest
 from helpers import save
 
 from dcme_w2v.errors import FormatError
+from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_reader import BLOCK
 
 CORRUPT = {
     "empty": (b"", "empty"),

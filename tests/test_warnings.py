@@ -26,8 +26,8 @@ SMALL = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}
         ({"clusters": 20}, "clusters has no effect"),
         ({"checkpoint_every": 2}, "checkpoint_every has no effect without checkpoint or resume"),
         (
-            {"preset": "vectors", "objective": "ns"},
-            "preset=vectors is for objective=dcme; only part",
+            {"preset": "similarity", "objective": "ns"},
+            "preset=similarity is for objective=dcme; only part",
         ),
         ({"model": "skipgram", "gradient": "exact"}, "gradient has no effect"),
         ({"lr": 1.5}, "lr=1.5 is unusual: 1e-05 to 1 is the sensible range"),
@@ -40,7 +40,7 @@ def test_train_warns_of_what_has_no_effect(options, message):
 
 
 def test_options_with_an_effect_cause_no_warning(tmp_path):
-    dw.train(SENTENCES, **SMALL, preset="vectors", clusters=3, gradient="exact")
+    dw.train(SENTENCES, **SMALL, preset="similarity", clusters=3, gradient="exact")
     dw.train(SENTENCES, **SMALL, checkpoint=str(tmp_path / "k"), checkpoint_every=1, lr=0.1)
 
 
@@ -54,8 +54,8 @@ def test_options_with_an_effect_cause_no_warning(tmp_path):
             "--checkpoint-every has no effect with --cluster",
         ),
         (
-            ["--preset", "vectors", "--objective", "ns"],
-            "--preset vectors is for --objective dcme; only part",
+            ["--preset", "similarity", "--objective", "ns"],
+            "--preset similarity is for --objective dcme; only part",
         ),
         (["-cbow", "0", "--gradient", "exact"], "--gradient has no effect with --model skipgram"),
         (["--lr", "1e-06"], "--lr 1e-06 is unusual"),

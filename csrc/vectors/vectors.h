@@ -14,7 +14,7 @@
 /* Maximum bytes of a number in text, with its separator. */
 #define DCME_NUMBER_BYTES 20
 
-/* What can be wrong with a row; the names are in dcme_w2v/words/vectors_reader.py. */
+/* What can be wrong with a row; the names are in dcme_w2v/formats/vectors/vectors_reader.py. */
 typedef enum {
     DCME_FAULT_DIMENSION, /* not as many numbers as the file's dimension */
     DCME_FAULT_NUMBER,    /* something that is not a number */

@@ -39,8 +39,8 @@ def classes(
     that of the first word. The result does not depend on --threads.
     """
     from dcme_w2v import Vectors, word_classes
+    from dcme_w2v.formats.vectors.sidecars import read_with
     from dcme_w2v.words.classes import save_classes
-    from dcme_w2v.words.sidecars import read_with
 
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
     paths.writes("--output", output).check()

@@ -30,10 +30,10 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
+    from dcme_w2v.formats.vectors.sidecars import read_with, written_with
+    from dcme_w2v.formats.vectors.vectors_io import format_of
     from dcme_w2v.words.exports import KV, export, exported_with
     from dcme_w2v.words.postprocess import changed_by
-    from dcme_w2v.words.sidecars import read_with, written_with
-    from dcme_w2v.words.vectors_io import format_of
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)

@@ -75,10 +75,10 @@ def fit(
     from dcme_w2v.files.fallback import Result, write_with_fallback
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
+    from dcme_w2v.formats.vectors.sidecars import read_with
     from dcme_w2v.scdv.fit import fit_documents, needs, reason_against
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
-    from dcme_w2v.words.sidecars import read_with
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))

@@ -61,9 +61,9 @@ def train(
     from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.cluster.train import dry_run as plan_job
     from dcme_w2v.cluster.train import train_job
+    from dcme_w2v.formats.vectors.manifest import audit_line
     from dcme_w2v.training.progress import reporting
     from dcme_w2v.words.job import FIELDS, TrainJob, paths_of
-    from dcme_w2v.words.manifest import audit_line
 
     given = {name: values[name] for name in given_options() if name in FIELDS}
     job = TrainJob.of(corpus, given)

@@ -38,6 +38,8 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.formats.command_line import recorded_arguments
+from dcme_w2v.formats.vectors.manifest import Seconds
+from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
@@ -58,10 +60,8 @@ from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.likelihood import Neighbours
-from dcme_w2v.words.manifest import Seconds
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against
-from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.vectors import Vectors
 
 KIND = "words on a cluster"

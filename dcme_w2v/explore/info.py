@@ -22,16 +22,16 @@ from dcme_w2v.formats.model_folder import describe_model
 from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.run_log import is_log, read_log
 from dcme_w2v.formats.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
+from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
+from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.sidecars import is_manifest, read_with
+from dcme_w2v.formats.vectors.vectors_io import is_npy, load_vectors, vocabulary_path
+from dcme_w2v.formats.vectors.vectors_reader import open_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.training.checkpoint_record import RECORD, read_record
-from dcme_w2v.words.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
-from dcme_w2v.words.manifest import read_manifest
-from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
-from dcme_w2v.words.sidecars import is_manifest, read_with
-from dcme_w2v.words.vectors_io import is_npy, load_vectors, vocabulary_path
-from dcme_w2v.words.vectors_reader import open_rows
 
 Facts = dict[str, Any]
 

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import svds
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
-from dcme_w2v.words.manifest import read_manifest
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 

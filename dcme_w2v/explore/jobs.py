@@ -10,10 +10,10 @@ from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of, write_page
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.vectors.sidecars import read_with
 from dcme_w2v.plots.layout import ITERATIONS, check_method
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.quantize import agreement, as_int8
-from dcme_w2v.words.sidecars import read_with
 
 MAX_FILES = 2
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.arrays import all_finite
-from dcme_w2v.words.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

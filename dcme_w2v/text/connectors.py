@@ -12,7 +12,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_whole
 
-MOST = core.ROLE_SIDE - 1  # distinct connectors
+MAX_CONNECTORS = core.ROLE_SIDE - 1  # distinct connectors
 RUN = core.RUN_MAX  # connectors between two words
 
 LISTS = {
@@ -40,7 +40,7 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
     FormatError
         The file is not UTF-8 or has no words.
     UsageError
-        There are more than `MOST` words.
+        There are more than `MAX_CONNECTORS` words.
     """
     if given is None:
         return ()
@@ -58,9 +58,9 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
     words = tuple(dict.fromkeys(text.split()))
     if not words:
         raise FormatError(f"{given}: has no words; give connectors separated by whitespace")
-    if len(words) > MOST:
+    if len(words) > MAX_CONNECTORS:
         raise UsageError(
-            f"--connectors={given}: has {len(words):,} words; at most {MOST} are allowed"
+            f"--connectors={given}: has {len(words):,} words; at most {MAX_CONNECTORS} are allowed"
         )
     return words
 

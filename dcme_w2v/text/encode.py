@@ -30,9 +30,15 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words, check_lengths
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.kept import Given, frequent, id_of, kept_words, starting_table
 from dcme_w2v.text.raw_text import SAMPLE_BYTES, warn_of_raw_text
-from dcme_w2v.text.renumber import Segment, compact, held_out_counts
+from dcme_w2v.text.reindex import Segment, compact, held_out_counts
+from dcme_w2v.text.select_vocabulary import (
+    Given,
+    frequent,
+    id_of,
+    select_vocabulary,
+    starting_table,
+)
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
 
@@ -185,7 +191,7 @@ def count(
     reading.is_looked_at = True
     reading.run(reporter)
     total, _ = reading.merged(None)
-    found = kept_words(None, total, reading.counts(total), options)
+    found = select_vocabulary(None, total, reading.counts(total), options)
     if found is None:
         raise CorpusError(_empty_vocabulary(reading, total, options, None))
     check_lengths(found.vocabulary, source.paths[0])
@@ -312,7 +318,7 @@ def encode(
         total, maps = reading.merged(given)
         rare = None if unk is None else id_of(total, unk)
         reading.exclude_held_out(holdout, total, maps)
-        kept = kept_words(given, total, reading.counts(total), options, rare)
+        kept = select_vocabulary(given, total, reading.counts(total), options, rare)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, total, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])

@@ -24,7 +24,13 @@ from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import PhraseOptions, VocabularyOptions
 from dcme_w2v.text.cache import NUMBER, release_pages
-from dcme_w2v.text.connectors import MOST, connector_file, connector_words, numbers_of, run_of
+from dcme_w2v.text.connectors import (
+    MAX_CONNECTORS,
+    connector_file,
+    connector_words,
+    numbers_of,
+    run_of,
+)
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
@@ -254,9 +260,9 @@ class _Text:
     def join(self, phrases: Sequence[Phrase]) -> None:
         """Join these pairs in all later reads."""
         connectors = list(dict.fromkeys(word for one in phrases for word in one.between.split()))
-        if len(connectors) > MOST:
+        if len(connectors) > MAX_CONNECTORS:
             raise FormatError(
-                f"the table has {len(connectors)} connectors; at most {MOST} can be read"
+                f"the table has {len(connectors)} connectors; at most {MAX_CONNECTORS} can be read"
             )
         numbered = {word: number for number, word in enumerate(connectors, 1)}
         runs = [run_of([numbered[word] for word in one.between.split()]) for one in phrases]

@@ -15,10 +15,10 @@ from dcme_w2v.errors import warn
 SAMPLE_BYTES = 1 << 18
 MIN_LINES = 5  # of which a structure is seen
 MIN_TOKENS = 200  # of which raw text is seen
-MOST_LINES = 0.9  # share of the lines that have a structure
-MARKED_LINES = 0.2  # share of the lines with tags
-PUNCTUATED = 0.03  # share of the tokens that end with punctuation
-CAPITALS = 0.005  # share of the tokens that also occur without the capital letter
+MIN_STRUCTURED = 0.9  # share of the lines that have a structure
+MIN_MARKED = 0.2  # share of the lines with tags
+MIN_PUNCTUATED = 0.03  # share of the tokens that end with punctuation
+MIN_CAPITALS = 0.005  # share of the tokens that also occur without the capital letter
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
@@ -39,10 +39,10 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
-    if max(ends["{}"], ends["[]"]) >= MOST_LINES * len(lines):
+    if max(ends["{}"], ends["[]"]) >= MIN_STRUCTURED * len(lines):
         return "JSON lines, whose names and braces become words: write the text alone to a file"
     marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
-    if marked >= MARKED_LINES * len(lines):
+    if marked >= MIN_MARKED * len(lines):
         return "markup (HTML or XML), whose tags become words: extract the text first"
     for delimiter, spelled in _DELIMITERS.items():
         if delimiter not in lines[0]:
@@ -53,7 +53,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
             continue
         width, count = Counter(map(len, rows)).most_common(1)[0]
         clauses = sum(any(field[:1] == " " for field in row[1:]) for row in rows)  # of a sentence
-        if width > 1 and count >= MOST_LINES * len(rows) and clauses < len(rows) / 2:
+        if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
                 f"CSV: {width} columns separated by {spelled}, which become words: write the "
                 "column of text alone to a file"
@@ -68,8 +68,8 @@ def _raw(tokens: Sequence[str]) -> str | None:
     counts = Counter(tokens)
     punctuated = [word for word in counts if _WORD_WITH_PUNCTUATION.fullmatch(word)]
     twins = [word for word in counts if word[:1].isupper() and word.lower() in counts]
-    signs = sum(counts[word] for word in punctuated) >= PUNCTUATED * len(tokens)
-    capitals = sum(counts[word] for word in twins) >= CAPITALS * len(tokens)
+    signs = sum(counts[word] for word in punctuated) >= MIN_PUNCTUATED * len(tokens)
+    capitals = sum(counts[word] for word in twins) >= MIN_CAPITALS * len(tokens)
     examples = []
     if capitals:
         word = max(twins, key=counts.__getitem__)

@@ -1,6 +1,6 @@
 """Counts of all faults of a file of word vectors, with the first position of each kind.
 
-Called by cli/check.py. It reads a file as words/vectors_io.py does, but continues after a fault if
+Files are read as by `dcme_w2v.formats.vectors.vectors_io`, but reading continues after a fault if
 rows can still be separated.
 """
 
@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
-from dcme_w2v.words.neighbors import squared_lengths
-from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
-from dcme_w2v.words.vectors_io import (
+from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
+from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_pair,
     is_npy,
     load_pair,
     vocabulary_path,
 )
-from dcme_w2v.words.vectors_reader import (
+from dcme_w2v.formats.vectors.vectors_reader import (
     DUPLICATE,
     FAULT_NAMES,
     LENGTH,
@@ -36,6 +33,9 @@ from dcme_w2v.words.vectors_reader import (
     no_faults,
     open_rows,
 )
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.words.neighbors import squared_lengths
 
 UNREADABLE = "unreadable"
 ROW_COUNT = "wrong number of rows"

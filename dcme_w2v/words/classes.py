@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.vectors.manifest import writing_with
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.words.manifest import writing_with
 from dcme_w2v.words.vectors import Vectors
 
 

@@ -46,12 +46,12 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
 
 # For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
 # tokens would be dropped: then ten times the mean share of a word.
-LEAST_SAMPLE, MEAN_SHARES = 1e-4, 10
+MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # CBOW with ns: 0.06 is better than word2vec's 0.05 for the sum of both tables and equal for the
 # input vectors (docs/results/words.md); with many negative samples or few targets, a
 # higher rate is better.
-MANY_SAMPLES, FEW_TARGETS = 10, 1e-4  # --negative from here on, --sample up to here
+MIN_MANY_SAMPLES, MAX_SAMPLE_OF_FEW = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.06, 0.075
 
 # Vectors of neighbours move by four times the learning rate; at the usual ones they diverge.
@@ -62,7 +62,7 @@ PAPER_RATE = 0.001
 
 
 def _sample_for(words: int | None) -> float:
-    return min(1.0, max(LEAST_SAMPLE, MEAN_SHARES / words)) if words else LEAST_SAMPLE
+    return min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
 
 
 def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
             found[name] if getattr(options, name) is None else getattr(options, name)
             for name in ("negative", "sample")
         )
-        higher = negative >= MANY_SAMPLES or 0 < sample <= FEW_TARGETS
+        higher = negative >= MIN_MANY_SAMPLES or 0 < sample <= MAX_SAMPLE_OF_FEW
         found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
     if options.word_order:
         found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])

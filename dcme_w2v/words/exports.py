@@ -4,7 +4,7 @@ Called by `dcme-w2v convert --to`; only the latter are read back.
 
 The projector reads OUT, lines of numbers separated by tabs, and OUT without its suffix and with
 .metadata.tsv, a word a line: see https://projector.tensorflow.org. The other format is described in
-`dcme_w2v.words.safetensors`.
+`dcme_w2v.formats.vectors.safetensors`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import Sidecar
+from dcme_w2v.formats.vectors.safetensors import write_safetensors
+from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing
 from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
-from dcme_w2v.words.safetensors import write_safetensors
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import blocks_of, check_before_writing
 
 TARGETS = ("projector", "safetensors")
 KV = (

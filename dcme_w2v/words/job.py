@@ -12,6 +12,19 @@ from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.vectors.fasttext_writer import check_model_name
+from dcme_w2v.formats.vectors.sidecars import (
+    MANIFEST,
+    VOCABULARY,
+    first_line_is,
+    is_manifest,
+    is_vocabulary,
+    read_with,
+    starts_with,
+    written_with,
+)
+from dcme_w2v.formats.vectors.unsupported import FASTTEXT
+from dcme_w2v.formats.vectors.vectors_io import format_of
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -25,23 +38,10 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.training.checkpoint_folder import paths_in
-from dcme_w2v.words.fasttext_writer import check_model_name
-from dcme_w2v.words.foreign import FASTTEXT
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
 from dcme_w2v.words.presets import PresetOptions, preset_values
-from dcme_w2v.words.sidecars import (
-    MANIFEST,
-    VOCABULARY,
-    first_line_is,
-    is_manifest,
-    is_vocabulary,
-    read_with,
-    starts_with,
-    written_with,
-)
 from dcme_w2v.words.tables import KIND
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import format_of
 
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
            HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,

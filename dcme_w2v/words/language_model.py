@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.manifest import read_manifest
 from dcme_w2v.words.neighbour_classes import ClassScores, NeighbourClasses
 from dcme_w2v.words.tables import check_scoring_options, input_of, load_tables
 from dcme_w2v.words.vectors import Vectors

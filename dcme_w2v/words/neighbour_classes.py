@@ -36,7 +36,7 @@ STEP = WEIGHT / UNITS  # score of a unit
 PSEUDO_COUNTS = 60.0
 SMOOTHING = 2000.0  # pairs of the unigram distribution added to the counts of a class
 ROUNDS = 4  # of k-means; eight are no better
-MOST_PAIRS = 1 << 23  # that k-means looks at, evenly spaced in the text; odds are of all
+MAX_PAIRS = 1 << 23  # that k-means looks at, evenly spaced in the text; odds are of all
 TARGETS = 1 << 16  # most frequent words that k-means looks at
 CHUNK = 1 << 18  # tokens
 
@@ -162,7 +162,7 @@ def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:
 
     targets = min(words, TARGETS)
     kept = []
-    for near, target in _pairs(ids, side, -(-len(ids) // MOST_PAIRS)):
+    for near, target in _pairs(ids, side, -(-len(ids) // MAX_PAIRS)):
         some = (near >= 0) & (target < targets)
         kept.append(near[some] * targets + target[some])
     keys = np.concatenate(kept)

@@ -15,7 +15,7 @@ from dcme_w2v.declarations import Checked, option
 
 PRESETS: dict[str, dict[str, Any]] = {
     "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
-    "vectors": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
+    "similarity": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
     "likelihood": {
         "objective": "dcme",
         "window": 10,
@@ -58,8 +58,9 @@ class PresetOptions(Checked, group="Model"):
 
     preset: str | None = option(
         None,
-        "a set of defaults: word2vec: those of word2vec.c, also set by -train; vectors, "
-        "likelihood: for dcme; explicit options override it",
+        "a set of defaults: the defaults of word2vec.c (word2vec), or dcme for word vectors "
+        "(similarity) or for a language model (likelihood); explicit options override it",
         choices=tuple(PRESETS),
+        former_values={"vectors": "similarity"},
         sets=PRESETS,
     )

@@ -43,14 +43,6 @@ def as_int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.f
     return codes, scales
 
 
-def from_int8(codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the rows that codes and scales stand for."""
-    matrix = np.empty(codes.shape, dtype=np.float32)
-    for rows in blocks_of_rows(len(codes)):
-        np.multiply(codes[rows], scales[rows][:, None], out=matrix[rows])
-    return matrix
-
-
 def mean_cosine(matrix: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
     """Return the mean cosine between rows before and after; rows of zeros are left out."""
     total, count = 0.0, 0

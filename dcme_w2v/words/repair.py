@@ -2,7 +2,7 @@
 
 For `dcme-w2v convert --invalid`, of files where `dcme_w2v.words.check` finds faults: words with
 separators (GloVe 840B), headers that do not match, bytes that are not UTF-8, numbers that are NaN,
-duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.words.vectors_io`.
+duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.formats.vectors.vectors_io`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import CorpusFile, open_regular
+from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.vectors_io import is_npy, joined, map_npy, vocabulary_path
+from dcme_w2v.formats.vectors.vectors_reader import BLOCK, open_rows
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
-from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import is_npy, joined, map_npy, vocabulary_path
-from dcme_w2v.words.vectors_reader import BLOCK, open_rows
 
 POLICIES = ("skip", "replace")
 _PART = 4096  # rows that are stored together

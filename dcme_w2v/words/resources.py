@@ -9,14 +9,14 @@ from dcme_w2v._core.train import row_stride
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import file_limit, free_bytes
+from dcme_w2v.formats.vectors.subwords import WordNgrams
+from dcme_w2v.formats.vectors.vectors_io import format_of
 from dcme_w2v.numeric.memory import memory_limit
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import KEPT
 from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.neighbour_classes import MOST_PAIRS
-from dcme_w2v.words.subwords import WordNgrams
-from dcme_w2v.words.vectors_io import format_of
+from dcme_w2v.words.neighbour_classes import MAX_PAIRS
 
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
@@ -42,7 +42,7 @@ def needs(
     rows = (4 if options.word_order else 2) * words + buckets
     tables = rows * row_stride(words + buckets, options.dim) * 4
     near = 4 * (options.neighbor_classes + 1) * words if options.neighbor_classes else 0
-    counting = near * 6 + 20 * min(len(corpus.ids), MOST_PAIRS) if near else 0
+    counting = near * 6 + 20 * min(len(corpus.ids), MAX_PAIRS) if near else 0
     memory = max(tables, counting) + near + words * 40 + text + state + tree + lists
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}

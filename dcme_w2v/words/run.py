@@ -18,6 +18,16 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vectors.combined import CombinedRows
+from dcme_w2v.formats.vectors.fasttext_writer import save_model
+from dcme_w2v.formats.vectors.manifest import (
+    Seconds,
+    TokenCounts,
+    manifest_of,
+    sidecars_of,
+)
+from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
+from dcme_w2v.formats.vectors.vectors_io import Matrix, format_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     HoldoutOptions,
@@ -27,7 +37,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.text.encode import EncodedCorpus, encode
-from dcme_w2v.text.kept import Given
+from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
@@ -37,9 +47,7 @@ from dcme_w2v.training.run import interruptible, run_epochs
 from dcme_w2v.training.task import Fingerprint, Task, hash_of
 from dcme_w2v.training.trainer import Progress
 from dcme_w2v.words.classes import check_classes, save_classes, word_classes
-from dcme_w2v.words.combined import CombinedRows
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
-from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
 from dcme_w2v.words.job import (
     TrainJob,
@@ -47,21 +55,13 @@ from dcme_w2v.words.job import (
     paths_of,
 )
 from dcme_w2v.words.likelihood import Neighbours
-from dcme_w2v.words.manifest import (
-    Seconds,
-    TokenCounts,
-    manifest_of,
-    sidecars_of,
-)
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.options import ClassesOptions
 from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against, unk_line
 from dcme_w2v.words.start import Initial, load_initial, start_from
-from dcme_w2v.words.subwords import Subwords, WordNgrams
 from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
-from dcme_w2v.words.vectors_io import Matrix, format_of, save_vectors
 
 
 def train(
@@ -89,7 +89,7 @@ def train(
     Returns
     -------
     Vectors
-        With counts, context vectors and the manifest, see `dcme_w2v.words.manifest`.
+        With counts, context vectors and the manifest, see `dcme_w2v.formats.vectors.manifest`.
 
     Raises
     ------

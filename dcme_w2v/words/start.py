@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
+from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.text.kept import InitialWords, starting_table
+from dcme_w2v.text.select_vocabulary import InitialWords, starting_table
 from dcme_w2v.words.defaults import has_context
-from dcme_w2v.words.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
-from dcme_w2v.words.manifest import read_manifest
-from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.tables import input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
 

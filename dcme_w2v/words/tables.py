@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.vectors.combined import combined
+from dcme_w2v.formats.vectors.vectors_io import blocks_of
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import TrainOptions
-from dcme_w2v.words.combined import combined
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
-from dcme_w2v.words.vectors_io import blocks_of
 
 CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbours
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes

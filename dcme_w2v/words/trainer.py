@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
+from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
 from dcme_w2v.words.neighbour_classes import STEP, NeighbourClasses, neighbour_classes
-from dcme_w2v.words.subwords import Subwords, WordNgrams
 
 
 class Trainer(engine.Trainer):

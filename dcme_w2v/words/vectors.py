@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
+from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
+from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, written_with
+from dcme_w2v.formats.vectors.subwords import Subwords
+from dcme_w2v.formats.vectors.vectors_io import load_vectors, save_vectors
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import neighbors
-from dcme_w2v.words.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.words.habits import ARGUMENTS, ATTRIBUTES, attribute_advice
 from dcme_w2v.words.neighbors import Neighbor, Term
-from dcme_w2v.words.sidecars import MANIFEST, is_manifest, written_with
-from dcme_w2v.words.subwords import Subwords
 from dcme_w2v.words.tables import load_tables
-from dcme_w2v.words.vectors_io import load_vectors, save_vectors
 
 Default = TypeVar("Default")
 P = ParamSpec("P")

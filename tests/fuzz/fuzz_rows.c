@@ -1,4 +1,4 @@
-/* Rows of word2vec's text and binary files: cut, read, checked, as words/vectors_reader.py does. */
+/* Rows of word2vec's text and binary files: cut, read, checked, as formats/vectors/vectors_reader.py does. */
 #include "fuzz.h"
 #include "vectors/vectors.h"
 

@@ -69,7 +69,7 @@ FAULTS = [
     Fault("checkpoint: file is not flushed", "dcme_w2v/files/folders.py", "        os.fsync(file.fileno())\n", "", "checkpoints hostile_files"),
     Fault("temporary files of another user are removed", "dcme_w2v/files/temporary.py", " and found.st_uid == os.geteuid()", "", "hostile_files"),
     Fault("any name is a temporary file's", "dcme_w2v/files/temporary.py", "_TOKEN.fullmatch(name.rpartition(_MARK)[2]) is not None", "True", "hostile_files"),
-    Fault("words of another file of vectors", "dcme_w2v/words/vectors_io.py", "        matches = checksum in (None, zlib.crc32(data))\n", "        matches = True\n", "hostile_files"),
+    Fault("words of another file of vectors", "dcme_w2v/formats/vectors/vectors_io.py", "        matches = checksum in (None, zlib.crc32(data))\n", "        matches = True\n", "hostile_files"),
     Fault("a replacement is not finished", "dcme_w2v/files/atomic.py", "                _move(placing, number, path)\n", "                pass\n", "hostile_files"),
     Fault("pipes are opened as files", "dcme_w2v/files/opening.py", "        if not stat.S_ISREG(found.st_mode):\n", "        if False:\n", "hostile_files bad_models"),
     Fault("truncated archives are read without a word", "dcme_w2v/files", "raise CorpusError(f\"{self.truncated}; get the whole file{way_out}\")", "return", "corpus compression"),

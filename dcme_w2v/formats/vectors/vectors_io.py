@@ -26,13 +26,10 @@ from dcme_w2v.files import atomic as files
 from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.formats.npy import MAGIC, npy_header, open_npy, read_npy
-from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
-from dcme_w2v.formats.word_list import Words, check_lengths
-from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.words.combined import CombinedRows
-from dcme_w2v.words.manifest import writing_with
-from dcme_w2v.words.safetensors import is_safetensors, open_safetensors
-from dcme_w2v.words.vectors_reader import (
+from dcme_w2v.formats.vectors.combined import CombinedRows
+from dcme_w2v.formats.vectors.manifest import writing_with
+from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.vectors_reader import (
     COUNT,
     DUPLICATE,
     FAULT_NAMES,
@@ -41,6 +38,9 @@ from dcme_w2v.words.vectors_reader import (
     no_faults,
     open_rows,
 )
+from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
+from dcme_w2v.formats.word_list import Words, check_lengths
+from dcme_w2v.numeric.parallel import ordered_map
 
 FORMATS = ("text", "binary", "npy")
 MAX_VOCABULARY = 1 << 40  # bytes

@@ -1,6 +1,6 @@
 """Writes trained vectors with their character n-grams as a model of fastText; for the train job.
 
-The bytes are in `dcme_w2v.words.fasttext`.
+The bytes are in `dcme_w2v.formats.vectors.fasttext`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import compression_of
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import SubwordOptions, TrainOptions
-from dcme_w2v.words.fasttext import (
+from dcme_w2v.formats.vectors.fasttext import (
     ENTRY,
     HEAD,
     MATRIX,
@@ -25,8 +23,10 @@ from dcme_w2v.words.fasttext import (
     SIZES,
     VERSION,
 )
-from dcme_w2v.words.foreign import FASTTEXT
-from dcme_w2v.words.vectors_io import blocks_of
+from dcme_w2v.formats.vectors.unsupported import FASTTEXT
+from dcme_w2v.formats.vectors.vectors_io import blocks_of
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.options import SubwordOptions, TrainOptions
 
 _UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
 

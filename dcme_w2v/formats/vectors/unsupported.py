@@ -1,6 +1,6 @@
 """Files of other programs that are not read as word vectors, and what to do with them.
 
-`dcme_w2v.words.vectors_reader` looks at the magic bytes of each file.
+`dcme_w2v.formats.vectors.vectors_reader` looks at the magic bytes of each file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
 }
 
 
-def refuse_foreign(path: str, head: bytes) -> None:
+def refuse_unsupported(path: str, head: bytes) -> None:
     """Raise for the start of a file of another format.
 
     Raises

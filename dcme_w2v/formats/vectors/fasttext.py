@@ -12,7 +12,7 @@ All numbers are little-endian and packed. In this order::
     input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
     output    the same for the context vectors
 
-`dcme_w2v.words.vectors.Vectors.load` reads them; `dcme_w2v.words.fasttext_writer` writes them.
+`dcme_w2v.words.vectors.Vectors.load` reads such files, `fasttext_writer` writes them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, warn
 from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.vectors.subwords import Subwords
+from dcme_w2v.formats.vectors.unsupported import FASTTEXT
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.words.foreign import FASTTEXT
-from dcme_w2v.words.subwords import Subwords
-from dcme_w2v.words.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2

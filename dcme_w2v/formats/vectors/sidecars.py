@@ -13,8 +13,8 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import open_regular, read_regular
 from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.formats.npy import MAGIC
-from dcme_w2v.words.manifest import MANIFEST as MANIFEST
-from dcme_w2v.words.vectors_io import check_target, format_of, vocabulary_path
+from dcme_w2v.formats.vectors.manifest import MANIFEST as MANIFEST
+from dcme_w2v.formats.vectors.vectors_io import check_target, format_of, vocabulary_path
 
 VOCABULARY = ".vocab"
 

@@ -39,8 +39,7 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 class CombinedRows:
     """The word vectors that two tables make, computed for the rows that are asked for.
 
-    `dcme_w2v.words.vectors_io.save_vectors` writes it like a matrix, without a third table in
-    memory.
+    `save_vectors` writes them like a matrix, without a third table in memory.
     """
 
     input: NDArray[np.float32]

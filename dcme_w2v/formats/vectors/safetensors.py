@@ -8,7 +8,7 @@ scales   F32, n: row i is ``vectors[i] * scales[i]``
 words    U8: the words as UTF-8, each with a line end
 counts   I64, n, if they are known
 
-`dcme_w2v.words.exports` writes such files, `dcme_w2v.words.vectors_io` reads them.
+`dcme_w2v.words.exports` writes such files, `dcme_w2v.formats.vectors.vectors_io` reads them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.formats.vectors.unsupported import is_safetensors_head
+from dcme_w2v.formats.vectors.vectors_reader import MAX_DIM
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.words.foreign import is_safetensors_head
-from dcme_w2v.words.quantize import from_int8
-from dcme_w2v.words.vectors_reader import MAX_DIM
+from dcme_w2v.numeric.parallel import blocks_of_rows
 
 _DTYPES = {"F32": "<f4", "I8": "|i1", "U8": "|u1", "I64": "<i8"}
 _NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
@@ -59,6 +59,14 @@ class Tensors:
         if self.scales is None:
             return self.vectors[part]
         return from_int8(self.vectors[part], self.scales[part])
+
+
+def from_int8(codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows that codes and scales stand for."""
+    matrix = np.empty(codes.shape, dtype=np.float32)
+    for rows in blocks_of_rows(len(codes)):
+        np.multiply(codes[rows], scales[rows][:, None], out=matrix[rows])
+    return matrix
 
 
 # ---- writing ----

@@ -2,8 +2,8 @@
 
 `open_rows` detects the format from the content, and supports the variants of other programs: with
 and without a line end after binary vectors, a final line end, a header, trailing blanks.
-Allocations depend on the content, never only on the header. Used by words/vectors_io.py, which
-stops at the first fault, and words/check.py, which counts all.
+Allocations depend on the content, never only on the header. `vectors_io` stops at the first fault
+of a file, `dcme_w2v.words.check` counts all faults.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.opening import CorpusFile
 from dcme_w2v.formats.corpus import stored_size
+from dcme_w2v.formats.vectors.unsupported import refuse_unsupported
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.words.foreign import refuse_foreign
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
@@ -100,7 +100,7 @@ class RowReader:
         block = self._refill(np.empty(0, dtype=np.uint8))
         if not len(block):
             raise FormatError(f"{path}: the file is empty; write it again")
-        refuse_foreign(path, block[:64].tobytes())
+        refuse_unsupported(path, block[:64].tobytes())
         self._start = self._read_header(block)
         self._block = block[self._start :]
         if binary is None:

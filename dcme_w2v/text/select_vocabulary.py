@@ -77,7 +77,7 @@ def id_of(table: core.Table, word: str) -> int:
     return int(number[0])
 
 
-def kept_words(
+def select_vocabulary(
     given: Given,
     table: core.Table,
     counts: NDArray[np.int64],

@@ -1,0 +1,1 @@
+"""Files of word vectors: text, binary, npy, safetensors, fastText; their manifest."""
