@@ -26,7 +26,7 @@ LAYERS = [
     ["training"],
     ["text"],
     ["words", "classify"],
-    ["scdv", "few_labels", "small_models", "latent"],
+    ["sentences", "scdv", "few_labels", "small_models", "latent"],
     ["cluster"],
     ["plots", "explore", "merging"],
     ["cli"],
@@ -37,7 +37,6 @@ LAYERS = [
 KNOWN = {
     ("few_labels", "small_models"),
     ("files", "formats"),
-    ("formats", "words"),
     ("latent", "plots"),
 }
 
