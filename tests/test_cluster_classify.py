@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import pipeline
+from dcme_w2v.classify import estimator, pipeline
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import Classifier, load_classifier
@@ -227,6 +227,12 @@ def test_an_estimator_checks_its_cluster():
         MaxentClassifier(cluster="here").fit([[1.0], [0.0]], [0, 1])
     with pytest.raises(UsageError, match="distribute"):
         MaxentClassifier(distribute="all", cluster="local:0").fit([[1.0], [0.0]], [0, 1])
+
+
+def test_the_estimator_below_clusters_does_not_ignore_one():
+    """As in a model that an earlier version pickled."""
+    with pytest.raises(UsageError, match="import MaxentClassifier from dcme_w2v"):
+        estimator.MaxentClassifier(cluster="local:0").fit([[1.0], [0.0]], [0, 1])
 
 
 def test_sample_weights_are_used(docs):

@@ -163,7 +163,9 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _remote_training(self) -> RemoteTraining | None:
-        """Return the training on `cluster`, which `dcme_w2v.cluster.estimator` supports."""
+        """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
+        if self.cluster is not None:
+            raise UsageError(f"cluster={self.cluster}: import MaxentClassifier from dcme_w2v")
         return None
 
     def _take(self, weights: Weights, epochs: list[dict[str, Any]]) -> MaxentClassifier:
