@@ -161,7 +161,7 @@ def as_gensim(vectors):
 
 # ---- document vectors ----
 
-SMALL_SCDV = ScdvOptions(clusters=5, iterations=20)
+SMALL_SCDV = ScdvOptions(clusters=5, iterations=20, preset="paper")
 
 
 def word_vectors(dim=7, seed=1):

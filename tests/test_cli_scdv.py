@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from dcme_w2v.cli.main import run
 from dcme_w2v.scdv.model import DocumentModel
 
-FIT = ["--clusters", "5", "--iterations", "20", "--quiet"]
+FIT = ["--clusters", "5", "--iterations", "20", "--preset", "paper", "--quiet"]
 
 
 @pytest.fixture
@@ -40,10 +40,9 @@ def test_fit_reports(folder, capsys):
     figures = json.loads(out)
     assert figures["documents"] == 80
     assert figures["columns"] == 35
-    rounds = [line for line in err.splitlines() if line.startswith("iteration")]
-    assert [float(line.split()[-1]) for line in rounds] == pytest.approx(
-        figures["log_likelihoods"], abs=1e-5
-    )
+    likelihoods = figures["log_likelihoods"]
+    last = f"{len(likelihoods) - 1} iterations: log-likelihood {likelihoods[-1]:.5f}"
+    assert last in err.splitlines() and len(err.splitlines()) < 5
     for name in ("vectors.npy", "posterior_shares.npy"):
         assert (folder / "m" / name).read_bytes() == (folder / "m2" / name).read_bytes()
 

@@ -16,7 +16,11 @@ STRINGS = [text.decode() for text in make_texts()]
 
 
 def test_the_estimator_equals_the_model():
-    rows = SCDV(word_vectors(), clusters=5, iterations=20).fit(STRINGS).transform(STRINGS[:9])
+    rows = (
+        SCDV(word_vectors(), clusters=5, iterations=20, preset="paper")
+        .fit(STRINGS)
+        .transform(STRINGS[:9])
+    )
     wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
     assert (rows != wanted).nnz == 0
 
@@ -37,7 +41,7 @@ def test_in_a_pipeline_and_a_grid():
     grid = GridSearchCV(pipeline, {"scdv__clusters": [1, 3]}, cv=2).fit(documents, y)
     assert grid.score(documents, y) > 0.9
     names = pipeline[0].set_params(clusters=3).fit(documents).get_feature_names_out()
-    assert len(names) == 21
+    assert len(names) == 21 + 8
 
 
 def test_errors_are_one_line():
@@ -51,4 +55,4 @@ def test_errors_are_one_line():
         SCDV(word_vectors()).fit(["w1", 2])
     with pytest.raises(UsageError, match="features=x: must be one of"):
         SCDV(word_vectors(), features="x").fit(STRINGS)
-    assert SCDV(word_vectors(), clusters=2).fit(STRINGS).transform([]).shape == (0, 14)
+    assert SCDV(word_vectors(), clusters=2).fit(STRINGS).transform([]).shape == (0, 14 + 48)

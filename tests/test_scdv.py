@@ -11,7 +11,7 @@ from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import FEATURES, ScdvOptions
+from dcme_w2v.scdv.options import BETTER, FEATURES, PLAIN, ScdvOptions, resolved
 from dcme_w2v.text.token_ids import Numbering
 from dcme_w2v.words.vectors import Vectors
 
@@ -206,7 +206,7 @@ def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
     assert (transform(loaded, make_texts()) != transform(model, make_texts())).nnz == 0
-    assert loaded.options == options
+    assert loaded.options == resolved(options)
     assert loaded.facts == model.facts
     assert loaded.columns == model.columns == transform(model, make_texts()).shape[1]
 
@@ -269,3 +269,21 @@ def test_the_environment_chooses_the_kernels(monkeypatch):
     monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
     with pytest.raises(UsageError, match="mmx"):
         transform(model, make_texts())
+
+
+def test_the_better_options_are_the_default_and_the_papers_a_preset(tmp_path):
+    for options, wanted in (
+        (ScdvOptions(), BETTER),
+        (ScdvOptions(power=0.7), {**BETTER, "power": 0.7}),
+        (ScdvOptions(preset="paper"), PLAIN),
+        (ScdvOptions(preset="paper", tfidf=1.0), {**PLAIN, "tfidf": 1.0}),
+        *((ScdvOptions(features=name), PLAIN) for name in FEATURES[1:]),
+    ):
+        found = dataclasses.asdict(resolved(options))
+        assert {name: found[name] for name in wanted} == wanted, options
+    explicit = dataclasses.replace(SMALL_SCDV, preset=None, **BETTER)
+    default = fit_documents(
+        make_texts(), word_vectors(), dataclasses.replace(SMALL_SCDV, preset=None)
+    )
+    other = fit_documents(make_texts(), word_vectors(), explicit)
+    assert (transform(default, make_texts()) != transform(other, make_texts())).nnz == 0

@@ -1,5 +1,6 @@
 """`scdv fit --tune`: clusters and power that are chosen on held-out documents."""
 
+import dataclasses
 import json
 import shlex
 
@@ -14,7 +15,7 @@ from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv import tune
 from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.options import ScdvOptions, resolved
 from dcme_w2v.scdv.tune import tune_documents
 
 GROUPS, WORDS = 16, 6
@@ -43,8 +44,11 @@ def documents(count=300):
     return found
 
 
+SMALL = ScdvOptions(iterations=30, clusters=2)
+
+
 def chosen(options=None, fixed=(), seconds=600.0, **more):
-    options = options or ScdvOptions(iterations=30, clusters=2)
+    options = options or SMALL
     return tune_documents(documents(), vectors(), options, fixed, seconds, 1, **more)
 
 
@@ -63,16 +67,19 @@ def fit(*flags):
 
 
 def test_more_clusters_are_chosen_where_they_separate_classes(monkeypatch):
-    monkeypatch.setattr(tune, "CLUSTERS", (2, GROUPS))
-    options, tuned = chosen()
+    monkeypatch.setitem(tune.CANDIDATES, "clusters", (2, GROUPS))
+    monkeypatch.setitem(tune.CANDIDATES, "tfidf", (0.0,))
+    options, tuned, _ = chosen(dataclasses.replace(SMALL, tfidf=0.0), ("tfidf",))
     assert options.clusters == GROUPS and tuned.is_complete
-    by_clusters = {one["clusters"]: one["accuracy"] for one in tuned.trials}
+    own = [one for one in tuned.trials if "features" not in one]
+    by_clusters = {one["clusters"]: one["accuracy"] for one in own}
     assert by_clusters[GROUPS] > by_clusters[2] + 0.2
-    assert tuned.setting == {"clusters": options.clusters, "power": options.power}
+    names = ("power", "centre", "clusters")
+    assert tuned.setting == {name: getattr(options, name) for name in names}
 
 
 def test_the_chosen_options_give_the_same_model(corpus, monkeypatch):
-    monkeypatch.setattr(tune, "CLUSTERS", (3, 8))
+    monkeypatch.setitem(tune.CANDIDATES, "clusters", (3, 8))
     found = fit("--tune", "--output", "m")
     assert found.exit_code == 0, found.output
     record = json.loads(found.stdout)["tune"]
@@ -91,20 +98,22 @@ def test_given_options_are_held_fixed(corpus):
     assert found.exit_code == 0, found.output
     record = json.loads(found.stdout)["tune"]
     assert {one["clusters"] for one in record["trials"] if "clusters" in one} == set()
-    assert {one["power"] for one in record["trials"]} == set(tune.POWERS)
+    assert {one["power"] for one in record["trials"]} == set(tune.CANDIDATES["power"])
     assert DocumentModel.load("m").options.clusters == 5
     assert "--tune" not in found.stderr
 
 
 def test_clusters_are_at_most_the_words():
-    options, tuned = chosen(ScdvOptions(iterations=5, clusters=500))
+    options, tuned, _ = chosen(ScdvOptions(iterations=5, clusters=500))
     assert options.clusters <= GROUPS * WORDS
     assert max(one["clusters"] for one in tuned.trials) == GROUPS * WORDS
 
 
 def test_the_power_is_that_of_a_model_fitted_with_it():
     texts = [one.text for one in documents(40)]
-    sets = tune.DocumentSets(texts, vectors(), ScdvOptions(clusters=4), ("clusters", "power"), 1)
+    sets = tune.DocumentSets(
+        texts, vectors(), resolved(ScdvOptions(clusters=4)), ("clusters", "power"), 1
+    )
     sets.matrix({"clusters": 4, "power": 1.0})
     rows = sets.matrix({"clusters": 4, "power": 0.5})
     model = tune.fit_documents(texts, vectors(), ScdvOptions(clusters=4, power=0.5))
@@ -112,9 +121,9 @@ def test_the_power_is_that_of_a_model_fitted_with_it():
 
 
 def test_time_is_over():
-    options, tuned = chosen(seconds=1e-9)
+    options, tuned, note = chosen(seconds=1e-9)
     assert not tuned.is_complete and not tuned.trials
-    assert options == ScdvOptions(iterations=30, clusters=2)
+    assert options == resolved(SMALL) and note == ""
 
 
 def test_a_search_needs_labels_and_something_to_choose():
@@ -128,3 +137,14 @@ def test_a_search_needs_labels_and_something_to_choose():
     ):
         with pytest.raises(UsageError, match="nothing is left to choose"):
             tune_documents(documents(), vectors(), options, fixed, 5.0)
+
+
+def test_a_baseline_that_is_better_is_named(monkeypatch):
+    """A word decides, which has the same vector as the words of the other class."""
+    found = [one._replace(text=b"yes no"[: 3] + b" w" if i % 2 else b"no w") for i, one in
+             enumerate(documents(60))]  # fmt: skip
+    same = Vectors(Words.from_words(["yes", "no", "w"]), np.ones((3, 4), dtype=np.float32))
+    labelled = [one._replace(labels=(f"c{i % 2}",)) for i, one in enumerate(found)]
+    options = ScdvOptions(clusters=1, tfidf=0.0, iterations=2, centre=False)
+    _, tuned, note = tune_documents(labelled, same, options, ("tfidf", "centre"), 100.0, 1)
+    assert tuned.accuracy == 1 and note.endswith("--features tfidf")

@@ -23,17 +23,17 @@ def test_words_of_topics_follow_bayes_rule(model):
     for number, topic in enumerate(topics(model, 4)):
         assert topic.share == pytest.approx(joint[:, number].sum(), abs=1e-6)
         given = joint[:, number] / joint[:, number].sum()
-        best = np.argsort(-given, kind="stable")[:4]
+        best = np.argsort(-given * (model.idf[: len(given)] - 1), kind="stable")[:4]
         assert [word for word, _ in topic.words] == [model.words[int(i)] for i in best]
         assert [p for _, p in topic.words] == pytest.approx(given[best], abs=1e-6)
 
 
 def test_coherence_equals_a_count(model):
-    listed = topics(model, 5, make_texts(40))
+    listed, columns = topics(model, 5, make_texts(40)), model.mixture.posteriors(model.vectors).T
     sets = [set(text.decode().split()) for text in make_texts(40)]
-    for topic in listed:
-        words = [word for word, _ in topic.words]
-        total = 0.0
+    for topic, chances in zip(listed, columns, strict=True):
+        probable = np.argsort(-chances * model.counts, kind="stable")[:5]
+        words, total = [model.words[int(i)] for i in probable], 0.0
         for i, word in enumerate(words):
             for before in words[:i]:
                 both = sum({word, before} <= one for one in sets)

@@ -23,6 +23,7 @@ from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
 from dcme_w2v.numeric.sparse_rows import truncate_columns
@@ -302,6 +303,13 @@ def store_text(
         if text.buckets is not None:
             arrays["buckets"] = text.buckets
         store_tag_pairs(text, arrays)
+
+
+def require_room(output: str, text: TextFeatures | None, numbers: int) -> None:
+    """Raise before the work if a model of text and so many float32 numbers does not fit on disk."""
+    arrays: dict[str, NDArray[Any]] = {}
+    store_text(text, arrays, {})
+    require_disk(output, 4 * numbers + sum(array.nbytes for array in arrays.values()))
 
 
 def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:

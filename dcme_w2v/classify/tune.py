@@ -421,11 +421,13 @@ def with_setting(given: ClassifyOptions, setting: Setting, classes: int) -> Clas
 
 def flags_of(setting: Setting) -> str:
     """Return a setting as flags of the command."""
-    return " ".join(f"{flag_of(name)} {_shown(value)}" for name, value in setting.items())
+    return " ".join(_flag(name, value) for name, value in setting.items())
 
 
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _flag(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return flag_of(name) if value else flag_of(f"no-{name}")
+    return f"{flag_of(name)} {value:g}" if isinstance(value, float) else f"{flag_of(name)} {value}"
 
 
 def _key(setting: Setting) -> Key:

@@ -20,8 +20,9 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.few_labels.options import FusedOptions, ShrinkOptions
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import Paths
+from dcme_w2v.small_models.options import ShrinkOptions
 
 
 class SeveralValues(Command):
@@ -114,7 +115,7 @@ def fit(
     from dcme_w2v.training.progress import reporting
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
-    job = jobs.FitJob(labelled, unlabelled, log_json=log_json, **values)
+    job = jobs.FuseJob(labelled, unlabelled, log_json=log_json, **values)
     jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
@@ -128,7 +129,7 @@ def fit(
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
 @output_option("PART", "write the sums to this .npz file")
-@click.option("--binary", is_flag=True, help="count features as 1 each, for --impact paper")
+@click.option("--binary", is_flag=True, help="count features as 1 each, for --preset paper")
 @threads_option
 @json_option
 @quiet_option
@@ -168,8 +169,7 @@ def statistics(
 def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> None:
     """Convert documents to a column for each level and class.
 
-    MODEL is one of fuse fit with --final tied, beside or columns. Writes one row for each document,
-    in order.
+    MODEL is a model of fuse fit with levels. Writes one row for each document, in order.
     """
     from dcme_w2v.few_labels import jobs
     from dcme_w2v.formats.sparse_io import suffix_of
@@ -216,9 +216,9 @@ def shrink(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Make the weights of a classifier small: a few levels, most of them left out.
+    """Compress a classifier: its weights in a few levels, most of them left out.
 
-    MODEL is one of classify train or fuse. Nothing is learnt again.
+    MODEL is a linear model of classify train or fuse fit. No weight is learnt again.
     """
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.small_models.job import shrink_file
@@ -251,7 +251,7 @@ def levels(model: str, as_json: bool) -> None:
     Prints level, value, weight, number of pairs with positive and with negative sign, separated by
     tabs.
     """
-    from dcme_w2v.few_labels.show import levels_of
+    from dcme_w2v.small_models.show import levels_of
 
     found = levels_of(model)
     if as_json:

@@ -70,7 +70,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 
     options = collect(LatentOptions, values)
     features = collect(FeatureOptions, values)
-    job = jobs.FitJob(docs, log_json=log_json, **values)
+    job = jobs.LatentJob(docs, log_json=log_json, **values)
     jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         jobs.fit_files(job, features, options, reporter)
@@ -125,17 +125,15 @@ def transform(
     "-k", "count", type=click.IntRange(1), default=10, show_default=True, metavar="N",
     help="number of words, labels and documents of each class",
 )  # fmt: skip
-@click.option(
-    "--documents", metavar="DOCS", help="also show those of these documents that are most typical"
-)
+@click.option("--documents", metavar="DOCS", help="also show the most typical documents of DOCS")
 @threads_option
 @json_option
 def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
-    """Print the latent classes: share of the documents, labels, highest-weighted words.
+    """Print the latent classes: share of the documents, labels, specific words.
 
-    One line a class, fields separated by tabs: number, share, labels with their probabilities in
-    the class, words. Lines of documents follow their class, begin with a tab, and have probability,
-    number and text.
+    One line a class, with fields separated by tabs: number, share, labels with their probabilities
+    in the class, and words by their weight times the log of their rarity. Lines of documents follow
+    the line of their class, begin with a tab, and have probability, number and text.
     """
     from dcme_w2v.latent.jobs import typical_documents
     from dcme_w2v.latent.model import LatentClassifier
@@ -177,7 +175,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 def plot(
     model: str, docs: tuple[str, ...], output: str, method: str, limit: int, seed: int
 ) -> None:
-    """Plot documents in two dimensions, coloured by their most probable latent class.
+    """Plot documents in two dimensions, colored by their most probable latent class.
 
     Requires pip install 'dcme-w2v[plot]'.
     """

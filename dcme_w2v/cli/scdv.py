@@ -76,38 +76,39 @@ def fit(
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.formats.vectors.sidecars import read_with
-    from dcme_w2v.scdv.fit import fit_documents, needs, reason_against
+    from dcme_w2v.scdv.fit import fit_documents, resource_estimate, shortage_of
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
+    from dcme_w2v.training.progress import reporting
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, replaces(KIND)).check()
-
-    def report(number: int, likelihood: float) -> None:
-        if not quiet:
-            click.echo(f"iteration {number}: log-likelihood {likelihood:.5f}", err=True)
 
     documents: Iterable[Document] = read_documents(
         docs, encoding_errors=encoding_errors, strict=strict
     )
     room = partial(require_disk, output)
     loaded, more = Vectors.load(vectors), {}
-    if seconds is not None and not dry_run:
-        documents = list(documents)
-        options, tuned = tune_documents(
-            documents, loaded, options, given_options(), seconds, threads
-        )
-        more = {"tune": tuned.record}
-        if not quiet:
-            click.echo(tuned.line, err=True)
-    texts = (document.text for document in documents)
     if dry_run:
-        plan = needs(texts, loaded, options)
+        plan = resource_estimate((one.text for one in documents), loaded, options)
         disk = disk_plan(output, plan["output_bytes"])
-        show_plan({**plan, "disk": disk, "refused": reason_against(plan)}, as_json)
+        show_plan({**plan, "disk": disk, "refused": shortage_of(plan)}, as_json)
         return
-    model = fit_documents(texts, loaded, options, threads=threads, report=report, room=room)
+    with reporting(quiet, None) as reporter:
+        if seconds is not None:
+            documents = list(documents)
+            options, tuned, note = tune_documents(
+                documents, loaded, options, given_options(), seconds, threads, reporter
+            )
+            more = {"tune": tuned.record}
+            reporter.message(tuned.line + note)
+        texts = (document.text for document in documents)
+        model = fit_documents(texts, loaded, options, threads=threads, reporter=reporter, room=room)
+        if likelihoods := model.facts.get("log_likelihoods"):
+            reporter.message(
+                f"{len(likelihoods) - 1} iterations: log-likelihood {likelihoods[-1]:.5f}"
+            )
     model.facts.update(more)
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}

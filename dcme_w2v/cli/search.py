@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from dcme_w2v.scdv.options import DIRICHLET_PRIOR
 
 if TYPE_CHECKING:
     from dcme_w2v.scdv.search import Hit
+
+
+SHOWN = 80  # characters of a text
 
 
 @click.command(
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     metavar="DOCS",
     help="more queries, one per line, with or without labels; - is stdin",
 )
-@click.option("--documents", metavar="DOCS", help="the documents of INDEX, for --lm")
+@click.option("--documents", metavar="DOCS", help="the documents of INDEX, for --lm and --show")
+@click.option("--show", is_flag=True, help="also print the beginning of the text of each result")
 @click.option(
     "--lm", default=0.0, show_default=True, metavar="X", help="weight of the language model, 0 to 1"
 )
@@ -59,6 +63,7 @@ def search(
     k: int,
     queries: str | None,
     documents: str | None,
+    show: bool,
     lm: float,
     prior: float,
     labels: str | None,
@@ -69,9 +74,10 @@ def search(
     """Rank documents by similarity to queries.
 
     INDEX is a file of rows (X.npz) that `scdv transform` wrote. Prints query, rank, document (from
-    1), score and labels. The score is the cosine; with --lm X, it is X times the language model's
-    plus (1 - X) times the cosine. --map evaluates the ranking: a document is relevant by
-    --judgements, or if it shares a label with the query.
+    1), score, labels and, with --show, the first 80 characters of the document's text. The score is
+    the cosine; with --lm X, it is X times the language model's plus (1 - X) times the cosine. --map
+    evaluates the ranking: a document is relevant by --judgements, or if it shares a label with the
+    query.
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.sparse_io import read_labels, read_npz
@@ -84,15 +90,19 @@ def search(
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
         names = read_labels(labels, rows.shape[0])
-    language = None
+    language, starts = None, []
+    if show and documents is None:
+        raise UsageError("--show: requires the documents of INDEX; give --documents")
     if documents is not None:
-        language = retrieval.QueryLikelihood((d.text for d in read_documents([documents])), prior)
+        given = [one.text for one in read_documents([documents])]
+        language = retrieval.QueryLikelihood(given, prior)
+        starts = [_beginning(text) for text in given] if show else []
     finder = retrieval.Finder(DocumentModel.load(model), rows, language, lm)
     if not score:
         answers = list(finder.answers(texts, k))
         if not any(answers):
             raise UnknownWordError("no query has a word that the model and the documents have")
-        _print_results(answers, names, as_json)
+        _print_results(answers, names, starts, as_json)
         return
     if judgements:
         wanted = iter(retrieval.read_judgements(judgements, len(asked), rows.shape[0]))
@@ -118,14 +128,31 @@ def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tup
     return asked
 
 
+def _beginning(text: bytes) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text[: 8 * SHOWN].decode("utf-8", "replace").split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+
+
 def _print_results(
-    answers: Iterable[Sequence[Hit]], names: Sequence[tuple[str, ...]], as_json: bool
+    answers: Iterable[Sequence[Hit]],
+    names: Sequence[tuple[str, ...]],
+    starts: Sequence[str],
+    as_json: bool,
 ) -> None:
     if as_json:
-        shown = [[{"document": h.document + 1, "score": h.score} for h in own] for own in answers]
+        shown: list[list[dict[str, Any]]] = [
+            [
+                {"document": h.document + 1, "score": h.score}
+                | ({"text": starts[h.document]} if starts else {})
+                for h in own
+            ]
+            for own in answers
+        ]
         click.echo(json.dumps({"answers": shown}))
         return
     for number, own in enumerate(answers, 1):
         for rank, hit in enumerate(own, 1):
             labels = "|".join(names[hit.document])
-            click.echo(f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{labels}")
+            line = f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{labels}"
+            click.echo(line + (f"\t{starts[hit.document]}" if starts else ""))

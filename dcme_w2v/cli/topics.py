@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """List the topics of a model.
 
-    Prints number, P(topic), coherence and the words of highest P(word | topic). With --word, prints
-    P(topic | word) and the topics of one word. Coherence is the sum of ln((D(w, v) + 1) / D(v))
-    over pairs of these words; D is a number of documents (Mimno et al. 2011).
+    Prints number, P(topic), coherence and the most specific words: by P(word | topic) times the
+    log of how rare the word is. With --word, prints P(topic | word) and the topics of one word.
+    Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs of the most probable words; D is a
+    number of documents (Mimno et al. 2011).
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv import topics as found

@@ -1,11 +1,9 @@
-"""Choosing initial model, rounds and final model by cross-validation on the labelled documents.
-
-Called by `dcme_w2v.few_labels.fit`.
-"""
+"""Cross-validation on the labelled documents: which model, and whether it is better than maxent."""
 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,101 +11,151 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.few_labels import domain, initial
-from dcme_w2v.few_labels.fit import Data, Fitted, finished, fit_out_of_fold, fit_rounds
-from dcme_w2v.few_labels.initial import Rows
+from dcme_w2v.few_labels.fit import Fitted, TrainingRows, fit_final
+from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.options import ROUNDS, FusedOptions
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import Quiet, Reporter
 
-# Name -> initial model, rounds, final model; of equal accuracy the first.
-CANDIDATES = {
-    "teach": ("self-training", ROUNDS, "teach"),
+# Name -> initial model, rounds, final model. The first of equal accuracy is chosen.
+CANDIDATES: dict[str, tuple[str, int, str]] = {
+    "distill": ("self-training", ROUNDS, "distill"),
     "self-training": ("self-training", 1, "self-training"),
     "maxent": ("supervised", 1, "maxent"),
     "beside": ("supervised", 1, "beside"),
-    "tied": ("supervised", 1, "tied"),
-    "self-trained, tied": ("self-training", ROUNDS, "tied"),
 }
+CLEARLY = 1.64  # standard errors by which maxent has to be better to replace the default
 
-DEFAULT = "teach"
 
+@dataclass(frozen=True)
+class Choice:
+    """What is fitted in the end.
 
-def choose(data: Data, reporter: Reporter) -> tuple[FusedOptions, str, dict[str, Any]]:
-    """Return the options and the final model with the best accuracy on the folds, and all of them.
-
-    Maxent and self-training are among the candidates, so that what is chosen is not below them on
-    the folds. Classes count as their shares of the unlabelled documents, by the mean of all
-    candidates' decisions. Where the unlabelled documents are of another domain, folds of the
-    labelled ones do not show what is best for them, and the default is taken.
+    Attributes
+    ----------
+    options : FusedOptions
+        With the initial model and the rounds that were chosen.
+    final : str
+        The final model; see `Fitted.final`.
+    record : dict
+        `chosen`, `fold_accuracy` of each candidate, `separability` of the two kinds of documents.
     """
+
+    options: FusedOptions
+    final: str
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, name: str) -> Choice:
+        """Return the choice of a candidate."""
+        start, rounds, final = CANDIDATES[name]
+        return Choice(dataclasses.replace(self.options, initial=start, rounds=rounds), final)
+
+
+def choose(data: TrainingRows, reporter: Reporter) -> Choice:
+    """Choose among all candidates, or compare the model of the options with maxent.
+
+    Without ``--choose`` the options decide, and maxent replaces only the default, if it is clearly
+    better. Where the unlabelled documents are of another domain than the labelled ones, folds of
+    the labelled documents do not show what is best for them, and the model of the options is taken.
+    """
+    options = data.options
+    as_given = Choice(options, "tied" if options.is_paper else str(options.final))
+    if options.choose is False:
+        return as_given
+    names = list(CANDIDATES) if options.choose else ["given", "maxent"]
     area, count = _separability(data)
+    record: dict[str, Any] = {"separability": round(area, 6)}
     if domain.differs(area, count):
         reporter.message(
             "warning: the unlabelled documents differ from the labelled ones (separated with an "
-            f"area under the curve of {area:.2f}): folds cannot choose; {DEFAULT} is taken. If "
-            "they are not of the kind to be classified, leave them out: classify train"
+            f"area under the curve of {area:.2f}): folds cannot choose; {as_given.final} is taken. "
+            "If they are not of the kind to be classified, leave them out: classify train"
         )
-        start, rounds, final = CANDIDATES[DEFAULT]
-        options = dataclasses.replace(data.options, initial=start, rounds=rounds)
-        return options, final, {"chosen": DEFAULT, "separability": round(area, 6)}
+        return dataclasses.replace(as_given, record={"chosen": as_given.final, **record})
+    choices = {name: as_given if name == "given" else as_given.of(name) for name in names}
+    measured = _measured(data, choices, reporter)
+    if measured is None:
+        return as_given
+    accuracy = {choices[name].final: value for name, value in measured.accuracy().items()}
+    shown = ", ".join(f"{name} {value:.4f}" for name, value in accuracy.items())
+    best = as_given.final
+    if options.choose:
+        best = max(accuracy, key=lambda name: accuracy[name])
+        note = f"chosen: {best}"
+    else:
+        errors = measured.standard_errors("maxent", "given")
+        free = as_given == as_given.of("distill")
+        note = ""
+        if accuracy["maxent"] > accuracy[best]:
+            switch = free and errors > CLEARLY
+            note = "warning: maxent on the labelled documents alone is better"
+            note += "; it is taken instead" if switch else "; classify train trains it"
+            best = "maxent" if switch else best
+    reporter.message(f"accuracy on the folds: {shown}" + (f"; {note}" if note else ""))
+    chosen = as_given if best == as_given.final else as_given.of(best)
+    return dataclasses.replace(chosen, record={"chosen": best, "fold_accuracy": accuracy, **record})
+
+
+@dataclass
+class _Measured:
+    """Which documents each candidate classifies correctly out of fold, and their weights."""
+
+    right: dict[str, NDArray[np.bool_]]
+    weights: NDArray[np.float64]
+
+    def accuracy(self) -> dict[str, float]:
+        """Return the weighted accuracy of each candidate."""
+        total = float(self.weights.sum())
+        return {
+            name: round(float(hits @ self.weights) / total, 6) for name, hits in self.right.items()
+        }
+
+    def standard_errors(self, one: str, other: str) -> float:
+        """Return how many standard errors the accuracy of `one` is above that of `other`."""
+        gains = (self.right[one].astype(float) - self.right[other]) * self.weights
+        return float(gains.sum() / max(np.sqrt(np.square(gains).sum()), 1e-300))
+
+
+def _measured(
+    data: TrainingRows, choices: dict[str, Choice], reporter: Reporter
+) -> _Measured | None:
+    """Return how well the candidates classify labelled documents that they have not learnt.
+
+    Labelled documents may have other shares of the classes than the unlabelled ones: a document
+    has the weight of its class among the unlabelled documents, by the mean decision of the
+    candidates. None if each fold has a single class.
+    """
     folds = data.folds(data.options.seed)
-    right = {name: np.zeros(data.classes) for name in CANDIDATES}
-    tested, decided = np.zeros(data.classes), np.zeros(data.classes)
+    right = {name: np.zeros(len(folds), dtype=bool) for name in choices}
+    tested, decided = np.zeros(len(folds), dtype=bool), np.zeros(data.classes)
     for fold in np.unique(folds):
         out = folds == fold
-        if len(np.unique(data.labels[~out])) < 2:
+        if len(np.unique(data.labels[~out])) < 2 or len(np.unique(data.groups[~out])) < 2:
             continue
-        reporter.message(f"choosing: fold {int(fold) + 1} of {int(folds.max()) + 1}")
-        tested += np.bincount(data.labels[out], minlength=data.classes)
-        for name, found in _candidates(data.part(~out), reporter).items():
-            right[name] += _correct(data, found, out)
-            others = data.fused if found.predicts_binary else data.unlabelled
-            decided += np.bincount(others.decisions(found.weights)[0], minlength=data.classes)
-    # Labelled documents may have other shares of the classes than the unlabelled ones.
-    weights = np.where(tested > 0, (decided + 1) / np.maximum(tested, 1), 0)
-    total = float(tested @ weights)
-    accuracy = {name: round(float(hits @ weights) / total, 6) for name, hits in right.items()}
-    best = max(accuracy, key=lambda name: accuracy[name])
-    reporter.message(f"chosen: {best} (accuracy on the folds: {accuracy[best]:.4f})")
-    start, rounds, final = CANDIDATES[best]
-    options = dataclasses.replace(data.options, initial=start, rounds=rounds)
-    record = {"chosen": best, "fold_accuracy": accuracy, "separability": round(area, 6)}
-    return options, final, record
+        reporter.stage(f"cross-validation, fold {int(fold) + 1}", len(choices), "models")
+        tested |= out
+        rest = data.part(~out)
+        for done, (name, choice) in enumerate(choices.items(), 1):
+            rest.options = choice.options
+            found = fit_final(rest, choice.final, Quiet())
+            right[name][out] = _decisions(data, found, out) == data.labels[out]
+            best, _ = data.unlabelled.decisions(found.weights)
+            decided += np.bincount(best, minlength=data.classes)
+            reporter.advance(done)
+    if not tested.any():
+        return None
+    labels = data.labels[tested]
+    shares = (decided + 1) / np.maximum(np.bincount(labels, minlength=data.classes), 1)
+    return _Measured({name: hits[tested] for name, hits in right.items()}, shares[labels])
 
 
-def _separability(data: Data) -> tuple[float, int]:
-    """Return how well labelled and unlabelled documents can be separated."""
-    matrix, labels = data.labelled.matrix, data.labels
-    weights = initial.train(matrix, labels, data.classes, initial.L2_OF_MANY, data.threads)
+def _decisions(data: TrainingRows, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the classes that a model decides for some labelled documents."""
+    rows = ScoredRows(csr_matrix(data.labelled.matrix[out]), data.threads)
+    return rows.decisions(found.weights)[0]
+
+
+def _separability(data: TrainingRows) -> tuple[float, int]:
+    """Return how well labelled and unlabelled documents can be separated; see `domain`."""
+    weights = data.maxent(np.ones(len(data.labels), dtype=bool), initial.L2_OF_MANY)
     decided, _ = data.unlabelled.decisions(weights)
     return domain.separability(data, decided)
-
-
-def _correct(data: Data, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how many labelled documents of a fold are decided rightly, by class."""
-    own = data.fused_labelled if found.predicts_binary else data.labelled
-    tested = Rows(csr_matrix(own.matrix[out]), data.threads)
-    decided, _ = tested.decisions(found.weights)
-    labels = data.labels[out]
-    return np.bincount(labels[decided == labels], minlength=data.classes)
-
-
-def _candidates(data: Data, reporter: Reporter) -> dict[str, Fitted]:
-    """Return the models of all candidates; what they have in common is learnt once."""
-    folds = data.folds(data.options.seed + 1)
-    matrix, labels, classes = data.labelled.matrix, data.labels, data.classes
-    l2 = initial.chosen_l2(matrix, labels, classes, folds, data.threads)
-    maxent = initial.train(matrix, labels, classes, l2, data.threads)
-    trained = initial.self_train(matrix, labels, data.unlabelled, maxent)
-    found = {"maxent": Fitted(maxent, "maxent"), "self-training": Fitted(trained, "self-training")}
-    once, more = (_with(data, rounds) for rounds in (1, ROUNDS))
-    found["tied"] = fit_out_of_fold(once, maxent, l2, False, reporter)
-    found["beside"] = fit_out_of_fold(once, maxent, l2, True, reporter)
-    found["self-trained, tied"] = fit_rounds(more, trained, reporter)
-    found["teach"] = finished(more, found["self-trained, tied"], "teach", reporter)
-    return found
-
-
-def _with(data: Data, rounds: int) -> Data:
-    found = data.part(np.ones(len(data.labels), dtype=bool))
-    found.options = dataclasses.replace(data.options, rounds=rounds)
-    return found

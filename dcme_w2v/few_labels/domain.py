@@ -1,8 +1,8 @@
 """Whether the labelled documents are of the same domain as the unlabelled ones.
 
-A classifier learns to separate them; its area under the ROC curve out of fold is about 0.5 where
-they are similar. Classes are shared equally on both sides, so that labelled documents that were
-picked by class do not differ for that reason. Called by `dcme_w2v.few_labels.choose`.
+A classifier learns to separate labelled from unlabelled documents. Where both are alike, its area
+under the ROC curve is about 0.5 out of fold. Each class has the same share on both sides, so that
+labelled documents that were selected by class do not differ for this reason.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.few_labels import initial
-from dcme_w2v.few_labels.fit import Data
-from dcme_w2v.few_labels.initial import Rows
+from dcme_w2v.few_labels.fit import TrainingRows
+from dcme_w2v.few_labels.initial import ScoredRows
 
 FOLDS, L2 = 3, 1e-4
 MARGIN = 0.15  # above 0.5: documents of one domain were below 0.06, of two mostly above 0.18
 ERRORS = 3.0  # standard errors above 0.5, where documents are few
 
 
-def separability(data: Data, decided: NDArray[np.int64]) -> tuple[float, int]:
-    """Return how well labelled and unlabelled documents can be separated, and of how many each.
+def separability(data: TrainingRows, decided: NDArray[np.int64]) -> tuple[float, int]:
+    """Return how well labelled and unlabelled documents can be separated.
 
     Parameters
     ----------
-    data : Data
+    data : TrainingRows
     decided : ndarray of int64
-        The classes of the unlabelled documents, as far as they are known.
+        The estimated classes of the unlabelled documents.
 
     Returns
     -------
     area : float
-        Under the ROC curve, out of fold; 0.5 where there are too few documents.
+        Area under the ROC curve, out of fold; 0.5 where there are too few documents.
     count : int
-        Labelled documents, and as many unlabelled ones, that it comes from.
+        Number of labelled documents that were used, with as many unlabelled ones.
     """
     random = np.random.default_rng(data.options.seed)
     _, first = np.unique(data.groups, return_index=True)  # a document with two labels once
@@ -58,19 +58,19 @@ def separability(data: Data, decided: NDArray[np.int64]) -> tuple[float, int]:
     for fold in range(FOLDS):
         out = folds == fold
         weights = initial.train(csr_matrix(rows[~out]), sides[~out], 2, L2, data.threads)
-        tested = Rows(csr_matrix(rows[out]), data.threads)
+        tested = ScoredRows(csr_matrix(rows[out]), data.threads)
         scores = np.concatenate(list(tested.scores(weights)))
         areas.append(area_under_curve(scores[:, 1] - scores[:, 0], sides[out] == 1))
     return float(np.mean(areas)), count
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether an area from `separability` is not chance."""
+    """Return whether an area from `separability` is significantly above 0.5."""
     return count >= FOLDS and area > 0.5 + max(MARGIN, ERRORS / np.sqrt(6 * count))
 
 
 def area_under_curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return how often a positive's score is above a negative's; equal scores count half."""
+    """Return how often the score of a positive is above that of a negative; ties count half."""
     many, few = int(positive.sum()), int((~positive).sum())
     _, place, equal = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(equal) - (equal - 1) / 2)[place]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.fit import Data, Fitted, check_data, fit, ones
-from dcme_w2v.few_labels.initial import Rows
+from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, fit, ones
+from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import check_values
 from dcme_w2v.numeric.sklearn_base import (
@@ -26,17 +25,19 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
+from dcme_w2v.numeric.unlabelled import split_labels
+from dcme_w2v.training.progress import reporting_to
 
-UNLABELLED = -1
 
-
-@parameters(FusedOptions)
+@parameters(FusedOptions, last={"progress": False})
 class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier for few labels and many unlabelled rows (Suzuki & Nagata, AAAI 2014).
 
     Parameters
     ----------
     {options}
+    progress : bool or callable, default False
+        Show a progress bar, or call a function with a `ProgressUpdate`.
 
     Attributes
     ----------
@@ -47,14 +48,14 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
-        The level of each pair of feature and class with its sign; level 1 has the highest value.
-        Not there where plain maximum entropy or self-training was chosen.
+        The signed level of each pair of feature and class; level 1 has the highest value. Missing
+        if cross-validation chose maximum entropy or self-training.
     values_ : ndarray of float64, shape (levels,)
         v of each level.
     weights_ : ndarray of float64, shape (levels,)
-        w of each level; not there with ``final="columns"``.
+        w of each level.
     record_ : dict
-        Rounds, and what the choice was made by.
+        Figures of the rounds and of the cross-validation.
     n_features_in_ : int
         Columns of the rows that it was fitted on.
     feature_names_in_ : ndarray of str, shape (features,)
@@ -62,8 +63,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
 
     Notes
     -----
-    Rows are not negative, as counts or tf-idf. Where no row is unlabelled, the labelled ones serve
-    as unlabelled ones, too: then `MaxentClassifier` is as good.
+    Values must not be negative: counts, or tf-idf. If no row is unlabelled, the labelled rows are
+    also taken as unlabelled ones; `MaxentClassifier` is as good then.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers, not negative; they are made float32.
         y : array, shape (rows,)
-            A label for each; -1 or None for a row without one.
+            The label of each row; -1, "-1" or None for an unlabelled row.
 
         Raises
         ------
@@ -93,7 +94,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
             The rows are not finite, or negative, the numbers of rows and labels differ, there is
             one class, or a parameter cannot be used.
         """
-        labels, unlabelled = _split_labels(y)
+        labels, unlabelled = split_labels(y)
         matrix, labels = check_training(self, X, labels, reset=True)
         self.classes_, numbers_of = np.unique(labels[~unlabelled], return_inverse=True)
         check_classes(self.classes_)
@@ -105,9 +106,10 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         labelled = csr_matrix(matrix[~unlabelled])
         others = csr_matrix(matrix[unlabelled]) if unlabelled.any() else labelled
         options = resolved(options_of(self), len(numbers_of), len(self.classes_))
-        data = Data(labelled, numbers_of, others, len(self.classes_), options)
+        data = TrainingRows(labelled, numbers_of, others, len(self.classes_), options)
         check_data(data)
-        self._fitted: Fitted = fit(data)
+        with reporting_to(self.progress, None, False) as reporter:
+            self._fitted: Fitted = fit(data, reporter)
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied
         for name in ("levels_", "values_", "weights_"):
@@ -146,7 +148,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         matrix = check_features(self, X)
         rows = ones(matrix) if self._fitted.predicts_binary else matrix
         threads = self.threads or default_threads()
-        return np.concatenate(list(Rows(rows, threads).scores(weights)))
+        return np.concatenate(list(ScoredRows(rows, threads).scores(weights)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
@@ -156,39 +158,3 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """Return labels in which unlabelled rows have that of another row, and which they are."""
-    if y is None:
-        return y, np.zeros(0, dtype=np.bool_)
-    given = y
-    if hasattr(y, "__array__"):
-        given = np.asarray(y)
-    else:
-        given = list(y)
-        if any(_is_unlabelled(one) for one in given if isinstance(one, (type(None), numbers.Real))):
-            own = np.empty(len(given), dtype=object)
-            own[:] = given
-            given = own
-    array = np.asarray(given)
-    if (array.ndim == 2 and array.shape[1] == 1) or array.ndim != 1:
-        return given, np.zeros(len(array) if array.ndim else 0, dtype=np.bool_)
-    if array.dtype.kind in "iuf":
-        without = array == UNLABELLED
-    elif array.dtype == object:
-        without = np.array([_is_unlabelled(one) for one in array], dtype=np.bool_)
-    else:
-        without = np.zeros(len(array), dtype=np.bool_)
-    if not without.any() or without.all():
-        return given, without
-    filled = array.copy()
-    filled[without] = array[~without][0]
-    return (np.array(filled.tolist()) if array.dtype == object else filled), without
-
-
-def _is_unlabelled(label: Any) -> bool:
-    """Return whether an object is None, which pandas makes NaN of, or -1."""
-    if label is None:
-        return True
-    return isinstance(label, numbers.Real) and (label == UNLABELLED or label != label)

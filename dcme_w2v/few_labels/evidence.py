@@ -1,13 +1,12 @@
-"""Evidence: how much each feature raises or lowers the score of each class, in levels.
+"""Evidence: how much each feature raises or lowers the score of each class, in a few levels.
 
-Pairs of feature and class get an impact from the statistics; the strongest are kept, and their
-impacts become levels. Level k of a document and a class is h_k (Def. 4): v_k times the sum of +-x_j
-over the pairs of that level. Called by `dcme_w2v.few_labels.fit`.
+Each pair of feature and class gets an impact, computed from the statistics; the impacts are
+clustered to levels. h_k of a document and a class (Definition 4 of Suzuki and Nagata, AAAI 2014) is
+v_k times the sum of +-x_j over the pairs of feature j and this class that have level k.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.few_labels.options import FusedOptions, kept_pairs
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.few_labels.statistics import UNIT, Statistics
 from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 
-SHRUNK = 0.2  # a, by which r is drawn to the prior: share of the mean of s
-LAMBDA_2 = 1.0  # of (1); the paper does not give it
+SHRUNK = 0.2  # weight of the prior in r, as a share of the mean of s
+LAMBDA_2 = 1.0  # of (1); the paper does not give its value
+PAPER_KEPT = 0.1  # share of the pairs that the paper keeps
 _TINY = 1e-9
 
 
@@ -32,10 +32,10 @@ class Pairs:
     ----------
     place : ndarray of int64, shape (pairs,)
         feature x classes + class, ascending.
-    sign : ndarray of int8
+    sign : ndarray of int8, shape (pairs,)
         +1 or -1.
-    number, weight : ndarray of float64
-        What becomes levels, not negative except where level 0 is certain; and how much it counts.
+    number, weight : ndarray of float64, shape (pairs,)
+        The number that is clustered, and its weight. A negative number has level 0.
     """
 
     place: NDArray[np.int64]
@@ -51,11 +51,11 @@ class Evidence:
     Attributes
     ----------
     levels : csr_matrix of int8, shape (features, classes)
-        The level of each pair with its sign; 1 is the level of the highest value.
+        The signed level of each pair; level 1 has the highest value.
     values : ndarray of float64, shape (levels,)
         v_1 >= v_2 ...; 0 for a level without pairs.
     loss : float
-        Of (1), less what does not depend on the levels.
+        The value of (1), without the terms that do not depend on the levels.
     """
 
     levels: csr_matrix
@@ -63,9 +63,10 @@ class Evidence:
     loss: float
 
     def columns(self) -> csr_matrix:
-        """Return what makes h of a row: float32, shape (features, classes x levels).
+        """Return the matrix C for which X @ C has h of rows X.
 
-        Column c x levels + k - 1 is level k of class c.
+        float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
+        c.
         """
         found, count = self.levels, len(self.values)
         level = np.abs(found.data.astype(np.int64))
@@ -75,13 +76,13 @@ class Evidence:
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
     def parts(self, matrix: csr_matrix) -> NDArray[np.float64]:
-        """Return h of documents, shape (documents, classes, levels)."""
+        """Return h of rows, shape (rows, classes, levels)."""
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
         product = csr_matrix(matrix @ self.columns())
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
     def weights(self, level_weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the linear model: sign w_k v_k, shape (features, classes)."""
+        """Return the linear model sign w_k v_k, shape (features, classes)."""
         found = self.levels
         grid = np.append(0.0, level_weights * self.values)
         data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]
@@ -90,32 +91,23 @@ class Evidence:
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
-    """Return the levels of the strongest pairs.
+    """Return the levels of the pairs.
 
     Raises
     ------
     CorpusError
         No feature has any impact.
     """
-    pairs = pairs_of(statistics, options.impact, options.keep)
-    if options.optimiser == "admm":
-        found, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
+    pairs = pairs_of(statistics, "paper" if options.is_paper else str(options.impact))
+    if options.is_paper:
+        levels, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
     else:
-        found = fit_levels(pairs.number, pairs.weight, options.levels)
-    evidence = assembled(pairs, found, statistics.joint.shape)
-    if statistics.rows is None:
-        return evidence
-    levels, of_some = evidence.levels, np.flatnonzero(statistics.rows >= 0)
-    lengths = np.zeros(len(statistics.rows), dtype=np.int64)
-    lengths[of_some] = np.diff(levels.indptr)
-    starts = np.append(0, np.cumsum(lengths))
-    shape = (len(lengths), levels.shape[1])
-    levels = csr_matrix((levels.data, levels.indices, starts), shape=shape)
-    return dataclasses.replace(evidence, levels=levels)
+        levels = fit_levels(pairs.number, pairs.weight, options.levels)
+    return assembled(pairs, levels, statistics.joint.shape)
 
 
 def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
-    """Return pairs and their levels as a matrix; pairs of level 0 are left out."""
+    """Return pairs and their levels as a matrix without the pairs of level 0."""
     used = levels.numbers > 0
     feature, column = np.divmod(pairs.place[used], shape[1])
     starts = np.zeros(shape[0] + 1, dtype=np.int64)
@@ -125,16 +117,15 @@ def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
     return Evidence(matrix, levels.values, levels.loss)
 
 
-def pairs_of(statistics: Statistics, impact: str, keep: str | None) -> Pairs:
-    """Return the pairs that are kept, with their impacts."""
+def pairs_of(statistics: Statistics, impact: str) -> Pairs:
+    """Return the pairs with their impacts: "log", "centred", or "paper" (R of the paper)."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
     if impact == "paper":
-        return _paper_pairs(joint, counts, keep)
+        return _paper_pairs(joint, counts)
     occurring = counts > 0
-    every = counts if statistics.every is None else statistics.every / UNIT
-    drawn = SHRUNK * float(every[every > 0].mean()) if occurring.any() else 1.0
+    drawn = SHRUNK * float(counts[occurring].mean()) if occurring.any() else 1.0
     weight = counts[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = (joint + drawn * share + _TINY) / (weight + drawn + _TINY)
@@ -142,40 +133,39 @@ def pairs_of(statistics: Statistics, impact: str, keep: str | None) -> Pairs:
     found[~occurring] = 0
     found[:, share <= 0] = 0
     size = np.abs(found)
-    place = highest_weighted((size * weight).ravel(), keep)
+    place = highest((size * weight).ravel())
     signs = np.where(found.ravel()[place] < 0, -1, 1).astype(np.int8)
     return Pairs(place, signs, size.ravel()[place], counts[place // len(share)])
 
 
-def _paper_pairs(
-    joint: NDArray[np.float64], counts: NDArray[np.float64], keep: str | None
-) -> Pairs:
-    """Return the paper's pairs: R = sum (2 r - 1) x, lambda_1 the largest |R| that is not kept."""
+def _paper_pairs(joint: NDArray[np.float64], counts: NDArray[np.float64]) -> Pairs:
+    """Return a tenth of the pairs by |R|, R = sum (2 r - 1) x.
+
+    lambda_1 is the largest |R| that is not kept (Property 3).
+    """
     impact = 2 * joint - counts[:, None]
     size = np.abs(impact).ravel()
-    place = highest_weighted(size, keep)
-    left_out = np.delete(size, place)
-    lambda_1 = float(left_out.max(initial=0.0))  # Property 3
+    place = highest(size, max(1, int(PAPER_KEPT * len(size))))
+    lambda_1 = float(np.delete(size, place).max(initial=0.0))
     weight = counts[place // joint.shape[1]] + LAMBDA_2
     signs = np.where(impact.ravel()[place] < 0, -1, 1).astype(np.int8)
     return Pairs(place, signs, (size[place] - lambda_1) / weight, weight)
 
 
-def highest_weighted(rank: NDArray[np.float64], keep: str | None) -> NDArray[np.int64]:
-    """Return the places of the largest numbers above 0, ascending; the first of equal ones.
+def highest(rank: NDArray[np.float64], count: int | None = None) -> NDArray[np.int64]:
+    """Return the places of the `count` largest numbers above 0, ascending; of equal ones the first.
 
     Raises
     ------
     CorpusError
         None is above 0.
     """
-    count = kept_pairs(keep, len(rank))
     above = np.flatnonzero(rank > 0)
     if not len(above):
         raise CorpusError(
             "no feature differs between the classes: all impacts are 0; give other documents"
         )
-    if len(above) <= count:
+    if count is None or len(above) <= count:
         return above
     order = np.argsort(-rank[above], kind="stable")[:count]
     return np.sort(above[order])

@@ -1,7 +1,8 @@
-"""Fitting fused features to labelled and unlabelled rows: initial model, rounds, final model.
+"""Learning from labelled and unlabelled rows: initial model, rounds, final model.
 
-The procedure of Suzuki & Nagata (AAAI 2014) with log-odds for impacts, weights learnt out of fold,
-and more than one round. Called by `dcme_w2v.few_labels.jobs` and `dcme_w2v.few_labels.estimator`.
+The procedure of Suzuki and Nagata (AAAI 2014), with log-odds as impacts, level weights that are
+learnt out of fold, and several rounds. The levels are a fused model, which labels the unlabelled
+documents for the final model.
 """
 
 from __future__ import annotations
@@ -13,43 +14,40 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.few_labels import initial
-from dcme_w2v.few_labels.evidence import SHRUNK, Evidence, evidence_of
-from dcme_w2v.few_labels.initial import Rows
-from dcme_w2v.few_labels.options import FusedOptions, kept_pairs
-from dcme_w2v.few_labels.statistics import Statistics, check_values, sum_over, sum_screened
+from dcme_w2v.few_labels.evidence import Evidence, evidence_of
+from dcme_w2v.few_labels.initial import ScoredRows
+from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.few_labels.statistics import Statistics, check_values, sum_over
 from dcme_w2v.few_labels.tied import Tied, learn
 from dcme_w2v.training.progress import Quiet, Reporter
 
 OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
-SCREENED = 1 << 20  # features above which statistics are of those only that --keep may keep
 BIAS = 1.0  # value of the constant feature of a fused model
-L2_OF_COLUMNS = 1e-4
-SUREST = 0.75  # share of the fused model's decisions that teach
-TEACHER = 0.5  # weight of its scores beside those of the model that it teaches
+CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
+TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
-class Data:
+class TrainingRows:
     """Labelled and unlabelled rows of the same columns.
 
     Parameters
     ----------
     labelled : csr_matrix of float32, shape (documents, features)
     labels : ndarray of int64, shape (documents,)
-        A class each, below `classes`.
+        The class of each labelled row, below `classes`.
     unlabelled : csr_matrix of float32, shape (others, features)
     classes : int
+        Number of classes.
     options : FusedOptions
         Resolved.
     groups : ndarray of int64, shape (documents,), optional
-        Numbers of documents, ascending: one with several labels is there once for each.
+        Numbers of documents, ascending: a document with several labels has a row for each of them.
     """
 
     def __init__(
@@ -63,54 +61,59 @@ class Data:
     ) -> None:
         self.labels, self.classes, self.options = labels, classes, options
         self.threads = options.threads or 1
-        self.labelled, self.unlabelled = (
-            Rows(labelled, self.threads),
-            Rows(unlabelled, self.threads),
-        )
+        self.labelled = ScoredRows(labelled, self.threads)
+        self.unlabelled = self.fused = ScoredRows(unlabelled, self.threads)
+        if options.is_paper:
+            self.fused = ScoredRows(ones(unlabelled), self.threads)
         self.groups = np.arange(len(labels)) if groups is None else groups
-        binary = options.impact == "paper"
-        self.fused_labelled = self.labelled if not binary else Rows(ones(labelled), self.threads)
-        self.fused = self.unlabelled if not binary else Rows(ones(unlabelled), self.threads)
 
-    def part(self, kept: NDArray[np.bool_]) -> Data:
-        """Return the data with some of the labelled documents only."""
-        found = object.__new__(Data)
+    def part(self, kept: NDArray[np.bool_]) -> TrainingRows:
+        """Return the data with a subset of the labelled documents."""
+        found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
         found.labels, found.groups = self.labels[kept], self.groups[kept]
-        found.labelled = Rows(csr_matrix(self.labelled.matrix[kept]), self.threads)
-        found.fused_labelled = found.labelled
-        if self.fused_labelled is not self.labelled:
-            found.fused_labelled = Rows(ones(found.labelled.matrix), self.threads)
+        found.labelled = ScoredRows(csr_matrix(self.labelled.matrix[kept]), self.threads)
         return found
 
+    def features_of_levels(self, chosen: NDArray[np.bool_] | None = None) -> csr_matrix:
+        """Return labelled rows, all or some, in the form that the levels are made for."""
+        rows = self.labelled.matrix
+        rows = rows if chosen is None else csr_matrix(rows[chosen])
+        return ones(rows) if self.options.is_paper else rows
+
     def folds(self, seed: int) -> NDArray[np.int64]:
-        """Return a fold for each labelled document, by class; one document is in one fold."""
+        """Return the fold of each labelled row, by class; the rows of a document share a fold."""
         _, first = np.unique(self.groups, return_index=True)
         random = np.random.default_rng(seed)
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
+    def maxent(self, kept: NDArray[np.bool_], l2: float) -> Weights:
+        """Return a maximum-entropy model of some labelled rows."""
+        rows = csr_matrix(self.labelled.matrix[kept])
+        return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
+
 
 @dataclass
 class Fitted:
-    """A linear model of rows, and what it is made of.
+    """A linear model of rows, and the levels that it was made with.
 
     Attributes
     ----------
     weights : Weights
-        The model as classifiers have it.
+        The model in the form of the classifiers.
     final : str
-        "teach", "tied", "beside", "columns", "maxent" or "self-training".
+        "distill", "tied" (the levels alone), "beside", "maxent" or "self-training".
     evidence : Evidence or None
-        The levels; with "teach" those of the model that has taught this one.
+        The levels; with "distill", the levels of the teacher.
     tied : Tied or None
-        Their weights and the biases.
+        Weights of the levels, and biases.
     base : Weights or None
-        beside: the initial model, whose scores are level K + 1.
+        With "beside", the initial model, whose scores are level K + 1.
     binary : bool
         Whether levels are of features whose values count as 1.
     record : dict
-        What was done.
+        Figures of the fit.
     sums : Statistics or None
         The statistics of the first round.
     """
@@ -136,14 +139,16 @@ def ones(matrix: csr_matrix) -> csr_matrix:
     return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def check_data(data: Data, names: list[str] | None = None, counted: bool = False) -> list[str]:
+def check_data(
+    data: TrainingRows, names: list[str] | None = None, counted: bool = False
+) -> list[str]:
     """Raise if there is nothing to learn; returns warnings.
 
     Parameters
     ----------
-    data : Data
+    data : TrainingRows
     names : list of str, optional
-        Of the classes.
+        Names of the classes.
     counted : bool
         Whether there are statistics of unlabelled documents already.
 
@@ -172,7 +177,8 @@ def check_data(data: Data, names: list[str] | None = None, counted: bool = False
             "labelled ones: all impacts are 0; give other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
-    if len(few) and (options.initial == "supervised" or options.choose):
+    supervised = options.is_paper or options.initial == "supervised"
+    if len(few) and (supervised or options.choose):
         shown = ", ".join(str(names[c]) if names else str(c) for c in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         return [
@@ -182,86 +188,71 @@ def check_data(data: Data, names: list[str] | None = None, counted: bool = False
     return []
 
 
-def fit(data: Data, reporter: Reporter | None = None) -> Fitted:
-    """Fit fused features.
+def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
+    """Fit the final model that the options name, or that cross-validation chooses.
 
     Parameters
     ----------
-    data : Data
+    data : TrainingRows
         Checked by `check_data`.
     reporter : Reporter, optional
         Takes the progress.
     """
-    reporter = reporter or Quiet()
-    record: dict[str, Any] = {}
-    if data.options.choose:
-        from dcme_w2v.few_labels.choose import choose
+    from dcme_w2v.few_labels.choose import choose
 
-        options, final, record["choice"] = choose(data, reporter)
-        data.options = options
-    else:
-        final = str(data.options.final)
-    found = fit_final(data, final, reporter)
-    found.record = record | found.record
+    reporter = reporter or Quiet()
+    choice = choose(data, reporter)
+    data.options = choice.options
+    found = fit_final(data, choice.final, reporter)
+    found.record = ({"choice": choice.record} if choice.record else {}) | found.record
     return found
 
 
-def fit_final(data: Data, final: str, reporter: Reporter | None = None) -> Fitted:
-    """Fit the model of one kind."""
+def fit_final(data: TrainingRows, final: str, reporter: Reporter | None = None) -> Fitted:
+    """Fit the model of one kind; see `Fitted.final`."""
     reporter = reporter or Quiet()
-    l2 = _l2(data)
-    weights = initial.train(data.labelled.matrix, data.labels, data.classes, l2, data.threads)
+    matrix, threads = data.labelled.matrix, data.threads
+    folds = data.folds(data.options.seed)
+    l2 = initial.chosen_l2(matrix, data.labels, data.classes, folds, threads)
+    weights = initial.train(matrix, data.labels, data.classes, l2, threads)
     record: dict[str, Any] = {"l2": l2}
     if final == "maxent":
         return Fitted(weights, final, record=record)
     if data.options.initial == "self-training" or final == "self-training":
         reporter.stage("self-training", None, "documents")
-        weights = initial.self_train(data.labelled.matrix, data.labels, data.unlabelled, weights)
+        weights = initial.self_train(matrix, data.labels, data.unlabelled, weights)
         if final == "self-training":
             return Fitted(weights, final, record=record)
         found = fit_rounds(data, weights, reporter)
     else:
         found = fit_out_of_fold(data, weights, l2, final == "beside", reporter)
     found.record = record | found.record
-    return finished(data, found, final, reporter)
-
-
-def finished(data: Data, found: Fitted, final: str, reporter: Reporter) -> Fitted:
-    """Return the final model that is made by means of a fused one."""
-    if final == "teach":
-        reporter.stage("teaching", None, "documents")
-        return distill(data, found)
-    if final == "columns":
-        return _columns(data, found)
-    found.final = final
-    return found
+    return distill(data, found, reporter) if final == "distill" else found
 
 
 def fit_from_statistics(
-    data: Data,
+    data: TrainingRows,
     reference: Predictor | None,
     parts: Statistics | None,
     write: Callable[[Statistics], None],
     reporter: Reporter,
 ) -> Fitted:
-    """Fit without folds, by a given initial model or with statistics to add or to write.
+    """Fit without folds, from a given initial model, or with statistics to read or to write.
 
     Parameters
     ----------
-    data : Data
-        Perhaps without unlabelled documents where there are parts.
+    data : TrainingRows
+        May have no unlabelled documents if there are `parts`.
     reference : Predictor or None
         The initial model.
     parts : Statistics or None
-        Of documents that were counted before.
+        Statistics of documents that were counted before.
     write : callable
         Gets the statistics of the first round.
     """
     if reference is None:
         found = fit(data, reporter)
         assert found.sums is not None
-        if found.sums.rows is not None:
-            raise UsageError("--statistics: requires all pairs; omit --keep, or lower --features")
         write(found.sums)
         return found
     pieces = reference.log_probabilities(data.unlabelled.matrix, data.threads)
@@ -270,42 +261,44 @@ def fit_from_statistics(
         sums += parts
     write(sums)
     found = fit_rounds(data, None, reporter, sums)
-    return finished(data, found, str(data.options.final), reporter)
+    by_levels = parts is not None or data.options.is_paper
+    return found if by_levels else distill(data, found, reporter)
 
 
 def fit_rounds(
-    data: Data, weights: Weights | None, reporter: Reporter, first: Statistics | None = None
+    data: TrainingRows, weights: Weights | None, reporter: Reporter, first: Statistics | None = None
 ) -> Fitted:
-    """Fit levels and weights in rounds, without folds: the initial model saw all labels already.
+    """Fit levels and their weights in rounds, without folds.
 
-    The first round takes its statistics from the model of `weights`, or from `first`.
+    The initial model has seen all labels, or is given. The first round has the statistics of the
+    model `weights`, or `first`.
     """
-    matrix = data.fused_labelled.matrix
+    matrix = data.features_of_levels()
     found = Fitted(weights, "tied") if weights is not None else None
     rounds, opening = [], first
     for number in range(data.options.rounds or 1):
         if found is None:
             assert first is not None
-            evidence, sums = evidence_of(first, data.options), first
+            sums = first
         else:
-            evidence, sums = _evidence(data, found, f"round {number + 1}", reporter)
+            sums = _statistics(data, found, f"round {number + 1}", reporter)
+        evidence = evidence_of(sums, data.options)
         opening = sums if number == 0 else opening
-        tied = learn(evidence.parts(matrix), data.labels, data.options.shrinkage)
-        found = _fused(data, evidence, tied)
-        rounds.append(_epoch_record(sums, evidence))
+        found = _fused(data, evidence, learn(evidence.parts(matrix), data.labels))
+        rounds.append(_round_record(sums, evidence))
     assert found is not None
     found.record, found.sums = {"rounds": rounds}, opening
     return found
 
 
 def fit_out_of_fold(
-    data: Data, weights: Weights, l2: float, beside: bool, reporter: Reporter
+    data: TrainingRows, weights: Weights, l2: float, beside: bool, reporter: Reporter
 ) -> Fitted:
-    """Fit levels and weights in rounds; the weights see documents out of fold only.
+    """Fit levels and their weights in rounds; the weights see documents out of fold only.
 
-    Each fold has a model of its own, which has learnt from the other folds: its levels make the
+    Each fold has a model of its own, trained on the other folds; the levels of this model make the
     columns of the fold's documents. Weights learnt on documents that the initial model has seen
-    would trust it too much.
+    would trust the initial model too much.
     """
     options, folds = data.options, data.folds(data.options.seed)
     bad, own = np.zeros(len(folds), dtype=bool), {}
@@ -313,31 +306,29 @@ def fit_out_of_fold(
         rest = folds != fold
         if not rest.any():
             continue
-        trained = initial.train(
-            csr_matrix(data.labelled.matrix[rest]), data.labels[rest], data.classes, l2,
-            data.threads,
-        )  # fmt: skip
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
-        own[fold] = Fitted(trained, "tied")
+        own[fold] = Fitted(data.maxent(rest, l2), "tied")
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labelled documents; give more, or self-training")
     models, full = dict(own), Fitted(weights, "tied")
     rounds, opening = [], None
     for number in range(options.rounds or 1):
-        evidence, sums = _evidence(data, full, f"round {number + 1}", reporter)
+        sums = _statistics(data, full, f"round {number + 1}", reporter)
+        evidence = evidence_of(sums, options)
         opening = sums if number == 0 else opening
         parts = np.zeros((len(folds), data.classes, options.levels + beside))
         of_fold = {}
         for fold, model in models.items():
             stage = f"round {number + 1}, fold {fold + 1}"
-            of_fold[fold], _ = _evidence(data, model, stage, reporter)
+            of_fold[fold] = evidence_of(_statistics(data, model, stage, reporter), options)
             out = folds == fold
             base = own[fold].weights if beside else None
             parts[out] = _parts(data, of_fold[fold], base, out)
-        tied = learn(parts[~bad], data.labels[~bad], options.shrinkage)
+        tied = learn(parts[~bad], data.labels[~bad])
         right = tied.scores(parts[~bad]).argmax(axis=1) == data.labels[~bad]
-        rounds.append(_epoch_record(sums, evidence, fold_accuracy=round(float(right.mean()), 6)))
+        accuracy = round(float(right.mean()), 6)
+        rounds.append(_round_record(sums, evidence, fold_accuracy=accuracy))
         models = {
             f: _fused(data, of_fold[f], tied, own[f].weights if beside else None) for f in models
         }
@@ -346,93 +337,67 @@ def fit_out_of_fold(
     return full
 
 
-def distill(data: Data, fused: Fitted) -> Fitted:
-    """Return a maximum-entropy model that has learnt the fused model's surest decisions, beside it.
+def distill(data: TrainingRows, fused: Fitted, reporter: Reporter | None = None) -> Fitted:
+    """Return a maximum-entropy model of the fused model's most confident decisions.
 
-    Decisions that are not sure are often wrong, so that a quarter of them is left out. The fused
-    model's own scores are added with a weight: the two err on different documents.
+    The quarter of the decisions that are least certain is left out, since many of them are wrong.
+    The scores of the fused model are added with a weight: the errors of the two models differ.
     """
-    decided, sure = data.fused.decisions(fused.weights)
-    taken = np.sort(np.argsort(-sure, kind="stable")[: int(np.ceil(SUREST * len(sure)))])
-    rows = sparse.vstack([data.labelled.matrix, data.unlabelled.matrix[taken]], format="csr")
-    labels = np.concatenate([data.labels, decided[taken]])
-    weights = initial.train(
-        csr_matrix(rows), labels, data.classes, initial.L2_OF_MANY, data.threads
+    (reporter or Quiet()).stage("distillation", None, "documents")
+    count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabelled)))
+    weights = initial.train_on_both(
+        data.labelled.matrix, data.labels, data.unlabelled, fused.weights, count
     )
-    if data.fused is data.unlabelled:  # else its scores are of other values of the features
-        table, own = weights.get(), fused.weights.get()
-        own[-1] *= fused.weights.bias / weights.bias
-        weights.set(table + np.float32(TEACHER) * own)
-    return dataclasses.replace(fused, weights=weights, final="teach", base=None)
+    table, own = weights.get(), fused.weights.get()
+    own[-1] *= fused.weights.bias / weights.bias
+    weights.set(table + np.float32(TEACHER_WEIGHT) * own)
+    return dataclasses.replace(fused, weights=weights, final="distill", base=None)
 
 
-def _columns(data: Data, fused: Fitted) -> Fitted:
-    """Return a maximum-entropy model of a column for each level and class, learnt in sample."""
-    assert fused.evidence is not None
-    columns = fused.evidence.columns()
-    rows = csr_matrix(data.fused_labelled.matrix @ columns)
-    found = initial.train(rows, data.labels, data.classes, L2_OF_COLUMNS, data.threads)
-    table = found.get()
-    weights = Weights(columns.shape[0], data.classes, found.bias)
-    weights.set(np.concatenate([np.asarray(columns @ table[:-1]), table[-1:]]).astype(np.float32))
-    weights.offset[:] = found.offset
-    return dataclasses.replace(fused, weights=weights, final="columns", tied=None)
-
-
-def _evidence(
-    data: Data, model: Fitted, stage: str, reporter: Reporter
-) -> tuple[Evidence, Statistics]:
-    """Return the levels that a model's probabilities of the unlabelled documents give."""
+def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
+    """Return the statistics of the unlabelled documents by a model's probabilities."""
     reporter.stage(stage, len(data.unlabelled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabelled
 
-    def watched(pieces: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+    def watched(batches: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
         done = 0
-        for piece in pieces:
-            yield piece
-            done += len(piece)
+        for batch in batches:
+            yield batch
+            done += len(batch)
             reporter.advance(done)
 
-    def pieces() -> Iterator[NDArray[np.float64]]:
-        return watched(rows.log_probabilities(model.weights))
-
-    matrix, o = data.fused.matrix, data.options
-    if o.keep is not None and o.impact == "log" and matrix.shape[1] > SCREENED:
-        keep = kept_pairs(o.keep, matrix.shape[1] * data.classes)
-        sums = sum_screened(matrix, pieces, data.classes, data.threads, keep, SHRUNK)
-        o = dataclasses.replace(o, keep=str(min(keep, sums.joint.size)))
-    else:
-        sums = sum_over(matrix, pieces(), data.classes, data.threads)
-    return evidence_of(sums, o), sums
+    batches = watched(rows.log_probabilities(model.weights))
+    return sum_over(data.fused.matrix, batches, data.classes, data.threads)
 
 
 def _parts(
-    data: Data, evidence: Evidence, base: Weights | None, out: NDArray[np.bool_]
+    data: TrainingRows, evidence: Evidence, base: Weights | None, out: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return h of some labelled documents, beside the scores of the initial model if it is given.
+    """Return h of some labelled documents, and the scores of the initial model `base`, if given.
 
-    A class that the initial model never saw has the lowest score of the others.
+    A class that the initial model has not seen gets the lowest score of the other classes.
     """
-    parts = evidence.parts(csr_matrix(data.fused_labelled.matrix[out]))
+    parts = evidence.parts(data.features_of_levels(out))
     if base is None:
         return parts
-    rows = Rows(csr_matrix(data.labelled.matrix[out]), data.threads)
+    rows = ScoredRows(csr_matrix(data.labelled.matrix[out]), data.threads)
     scores = np.concatenate(list(rows.scores(base)))
     unseen = base.offset <= initial.NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)
     return np.concatenate([parts, scores[:, :, None]], axis=2)
 
 
-def _fused(data: Data, evidence: Evidence, tied: Tied, base: Weights | None = None) -> Fitted:
+def _fused(
+    data: TrainingRows, evidence: Evidence, tied: Tied, base: Weights | None = None
+) -> Fitted:
     """Return levels and their weights as a linear model."""
-    return Fitted(
-        linear(evidence, tied, base), "tied" if base is None else "beside", evidence, tied, base,
-        binary=data.options.impact == "paper",
-    )  # fmt: skip
+    final = "tied" if base is None else "beside"
+    weights = linear(evidence, tied, base)
+    return Fitted(weights, final, evidence, tied, base, data.options.is_paper)
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:
-    """Return the linear model of levels and weights: theta_jc = sign w_k v_k."""
+    """Return the linear model of levels and their weights: theta_jc = sign w_k v_k."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
     if base is not None:
@@ -446,18 +411,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
     return weights
 
 
-def _l2(data: Data) -> float:
-    folds = data.folds(data.options.seed)
-    return initial.chosen_l2(data.labelled.matrix, data.labels, data.classes, folds, data.threads)
-
-
-def _epoch_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
-    """Return what the record says of a round."""
+def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:
+    """Return the figures of a round."""
     found = {"documents": sums.documents, "without_features": sums.empty}
     return found | {"pairs": int(evidence.levels.nnz), "loss": evidence.loss, **more}
-
-
-def log_probabilities(weights: Weights, rows: Rows) -> NDArray[np.float64]:
-    """Return the log-probabilities of all rows."""
-    pieces = [log_softmax(piece) for piece in rows.scores(weights)]
-    return np.concatenate(pieces) if pieces else np.zeros((0, weights.classes))

@@ -1,7 +1,4 @@
-"""Initial models: maximum entropy on few documents, L2 by cross-validation, and self-training.
-
-Called by `dcme_w2v.few_labels.fit`.
-"""
+"""Initial models: maximum entropy on few documents, L2 by cross-validation, and self-training."""
 
 from __future__ import annotations
 
@@ -17,21 +14,21 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 
-GRID = (1e-4, 1e-5, 1e-6)
-L2_OF_MANY = 1e-5  # where the unlabelled documents are learnt, too
+L2_GRID = (1e-4, 1e-5, 1e-6)
+L2_OF_MANY = 1e-5  # where the model also learns the unlabelled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
-GOES = 3  # of self-training: the surest third of the documents, two thirds, all
+SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
 NEVER = -1e9  # score of a class without documents
 
 
-class Rows:
-    """Documents as scipy and as the core have them.
+class ScoredRows:
+    """Rows of documents that models score, as scipy and the core store them.
 
     Parameters
     ----------
-    matrix : csr_matrix of float32
+    matrix : csr_matrix of float32, shape (documents, features)
     threads : int
-        That score them.
+        Number of threads that compute scores.
     """
 
     def __init__(self, matrix: csr_matrix, threads: int) -> None:
@@ -42,30 +39,36 @@ class Rows:
         return int(self.matrix.shape[0])
 
     def scores(self, weights: Weights) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of some documents at a time."""
+        """Yield the scores of a batch of documents at a time."""
         for begin in range(0, len(self), CHUNK):
             end = min(begin + CHUNK, len(self))
             yield weights.scores(self._core, begin, end, self.threads)
 
     def log_probabilities(self, weights: Weights) -> Iterator[NDArray[np.float64]]:
-        """Yield the log-probabilities of some documents at a time."""
+        """Yield the log-probabilities of a batch of documents at a time."""
         return map(log_softmax, self.scores(weights))
 
     def decisions(self, weights: Weights) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the most probable class of each document, and its log-probability."""
-        best, sure = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        best, confidence = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for piece in self.log_probabilities(weights):
             best.append(piece.argmax(axis=1))
-            sure.append(piece.max(axis=1))
-        return np.concatenate(best), np.concatenate(sure)
+            confidence.append(piece.max(axis=1))
+        return np.concatenate(best), np.concatenate(confidence)
+
+    def most_confident(self, weights: Weights, count: int) -> tuple[csr_matrix, NDArray[np.int64]]:
+        """Return the documents with the most confident decisions, in order, and the decisions."""
+        decided, confidence = self.decisions(weights)
+        taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
+        return csr_matrix(self.matrix[taken]), decided[taken]
 
 
 def train(
     matrix: csr_matrix, labels: NDArray[np.int64], classes: int, l2: float, threads: int
 ) -> Weights:
-    """Return a maximum-entropy model; a class without documents is never predicted.
+    """Return a maximum-entropy model, which never predicts a class without documents.
 
-    Only columns that occur are learnt: the others' weights stay 0.
+    The weights of columns that do not occur stay 0; they are not part of the optimisation.
     """
     there, numbers = np.unique(labels, return_inverse=True)
     columns = np.unique(matrix.indices)
@@ -93,7 +96,7 @@ def train(
 def folds_of(
     labels: NDArray[np.int64], folds: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return a fold for each document, documents of a class spread evenly over them."""
+    """Return a fold for each document; the documents of a class are spread evenly over them."""
     found = np.zeros(len(labels), dtype=np.int64)
     for label in np.unique(labels):
         own = random.permutation(np.flatnonzero(labels == label))
@@ -109,34 +112,40 @@ def chosen_l2(
     threads: int,
 ) -> float:
     """Return the L2 regularisation with the best accuracy on the folds."""
-    best, right = GRID[0], -1
-    for l2 in GRID:
+    best, right = L2_GRID[0], -1
+    for l2 in L2_GRID:
         hits = 0
         for fold in np.unique(folds):
             out = folds == fold
             if out.all():
                 continue
             weights = train(csr_matrix(matrix[~out]), labels[~out], classes, l2, threads)
-            decided, _ = Rows(csr_matrix(matrix[out]), threads).decisions(weights)
+            decided, _ = ScoredRows(csr_matrix(matrix[out]), threads).decisions(weights)
             hits += int((decided == labels[out]).sum())
         if hits > right:
             best, right = l2, hits
     return best
 
 
-def self_train(
+def train_on_both(
     matrix: csr_matrix,
     labels: NDArray[np.int64],
-    unlabelled: Rows,
-    weights: Weights,
+    unlabelled: ScoredRows,
+    teacher: Weights,
+    count: int,
 ) -> Weights:
-    """Return a model that has learnt from its own decisions about the unlabelled documents, too."""
-    classes = weights.classes
-    for go in range(1, GOES + 1):
-        decided, sure = unlabelled.decisions(weights)
-        count = len(unlabelled) * go // GOES
-        taken = np.sort(np.argsort(-sure, kind="stable")[:count])
-        rows = csr_matrix(sparse.vstack([matrix, unlabelled.matrix[taken]], format="csr"))
-        numbers = np.concatenate([labels, decided[taken]])
-        weights = train(rows, numbers, classes, L2_OF_MANY, unlabelled.threads)
+    """Return a model of the labelled documents and the teacher's most confident decisions."""
+    taken, decided = unlabelled.most_confident(teacher, count)
+    rows = csr_matrix(sparse.vstack([matrix, taken], format="csr"))
+    both = np.concatenate([labels, decided])
+    return train(rows, both, teacher.classes, L2_OF_MANY, unlabelled.threads)
+
+
+def self_train(
+    matrix: csr_matrix, labels: NDArray[np.int64], unlabelled: ScoredRows, weights: Weights
+) -> Weights:
+    """Return a model that has also learnt its own decisions about the unlabelled documents."""
+    for step in range(1, SELF_TRAINING_STEPS + 1):
+        count = len(unlabelled) * step // SELF_TRAINING_STEPS
+        weights = train_on_both(matrix, labels, unlabelled, weights, count)
     return weights

@@ -1,7 +1,4 @@
-"""From files to a fused model, to statistics and to columns.
-
-Called by the commands of ``fuse``.
-"""
+"""`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
 
 from __future__ import annotations
 
@@ -18,12 +15,19 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.dataset import Dataset, are_vectors, pieces
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier
+from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.few_labels.fit import Data, check_data, fit, fit_from_statistics, ones
+from dcme_w2v.few_labels.fit import (
+    Fitted,
+    TrainingRows,
+    check_data,
+    fit,
+    fit_from_statistics,
+    ones,
+)
 from dcme_w2v.few_labels.model import KIND, FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.parts import (
@@ -44,28 +48,29 @@ from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
 DOCUMENTS_AT_ONCE = 4096
+BYTES_OF_PAIR = 9  # on disk: a weight, and a level with its column
 
 
 @dataclass(frozen=True)
-class FitJob:
-    """What ``fuse fit`` reads and writes.
+class FuseJob:
+    """Inputs and outputs of `fuse fit`.
 
     Attributes
     ----------
     labelled, unlabelled : sequence of str
-        Files, folders or ``-``; or files of vectors, by their suffix.
+        Files, folders or ``-``; or files of vectors, detected by their suffix.
     output : str
-        The model's folder.
+        Folder of the model.
     labels : str or None
         Labels of the rows of an .npz file.
     reference : str or None
-        A classifier's folder: the initial model.
+        Folder of a classifier: the initial model.
     statistics : str or None
-        Where to write the statistics of the first round.
+        File that the statistics of the first round are written to.
     resume_statistics : sequence of str
-        Parts to add to what is counted.
+        Files of statistics that are added.
     log_json : str or None
-        Where the reporter writes its log.
+        The log of the reporter; only checked here.
     """
 
     labelled: Sequence[str]
@@ -82,8 +87,8 @@ class FitJob:
             object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
-def paths_of(job: FitJob) -> Paths:
-    """Return what a fit reads and writes."""
+def paths_of(job: FuseJob) -> Paths:
+    """Return the inputs and outputs of a fit."""
     paths = Paths().reads("LABELLED", *job.labelled).reads("--unlabelled", *job.unlabelled)
     paths.reads("--labels", job.labels).reads("--reference", job.reference)
     paths.reads("--resume-statistics", *job.resume_statistics)
@@ -92,14 +97,16 @@ def paths_of(job: FitJob) -> Paths:
 
 
 def fit_files(
-    job: FitJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter | None = None
+    job: FuseJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter | None = None
 ) -> FusedModel:
-    """Fit a fused model to files and save it.
+    """Fit a model to files and save it.
 
     Raises
     ------
     CorpusError
         There is nothing to learn.
+    ResourceError
+        The disk has no room for the model.
     UsageError
         Options contradict each other or the files.
     """
@@ -117,20 +124,20 @@ def fit_files(
     classes, numbers, rows = _numbered(job, read, text, reference)
     if text is not None and text.is_by_token:
         text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
-    if job.resume_statistics:
-        options = dataclasses.replace(
-            options, final=options.final or "tied", initial="supervised", rounds=1, choose=False
-        )
-    elif reference is not None:
+    if job.resume_statistics and not options.is_paper:
+        options = dataclasses.replace(options, initial="supervised", rounds=1)
+    if reference is not None or job.statistics:
+        if options.choose:
+            raise UsageError("--choose: --statistics and --reference have one initial model")
         options = dataclasses.replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
-    if job.statistics and options.choose:
-        raise UsageError("--statistics: requires one initial model; give --no-choose")
     matrix = csr_matrix(read.matrix[rows])
-    data = Data(matrix, numbers, unlabelled, len(classes), options, read.groups[rows])
+    data = TrainingRows(matrix, numbers, unlabelled, len(classes), options, read.groups[rows])
     reporter.message(_corpus_line(read, unlabelled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
+    pairs = read.matrix.shape[1] * len(classes)
+    require_room(job.output, text, pairs * (4 if options.choose else BYTES_OF_PAIR) // 4)
     if reference is None and not job.statistics:
         found = fit(data, reporter)
     else:
@@ -148,18 +155,17 @@ def fit_files(
 
 
 def _fit_with(
-    job: FitJob,
-    data: Data,
+    job: FuseJob,
+    data: TrainingRows,
     text: TextFeatures | None,
     classes: list[str],
     reference: Predictor | None,
     reporter: Reporter,
-) -> Any:
-    """Fit with an initial model that is given, with statistics to read, or to write."""
+) -> Fitted:
+    """Fit with a given initial model, or with statistics to read or to write."""
     model = hash_of_model(job.reference) if job.reference else "fitted"
-    binary = "binary" if data.options.impact == "paper" else "values"
     columns = data.labelled.matrix.shape[1]
-    identity = Identity(hash_of_features(text, columns), tuple(classes), model, binary)
+    identity = _identity(text, columns, classes, model, data.options.is_paper)
     parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
     if reference is not None:
         reporter.message(
@@ -174,7 +180,15 @@ def _fit_with(
     return fit_from_statistics(data, reference, parts, write, reporter)
 
 
-def _check_job(job: FitJob, options: FusedOptions) -> None:
+def _identity(
+    text: TextFeatures | None, columns: int, classes: Sequence[str], model: str, binary: bool
+) -> Identity:
+    """Return the features, classes and model that statistics belong to."""
+    features = hash_of_features(text, columns)
+    return Identity(features, tuple(classes), model, "binary" if binary else "values")
+
+
+def _check_job(job: FuseJob, options: FusedOptions) -> None:
     if [*job.labelled, *job.unlabelled].count(STANDARD) > 1:
         raise UsageError("-: standard input can be read once; name a file for the other")
     if job.resume_statistics and not job.reference:
@@ -183,15 +197,15 @@ def _check_job(job: FitJob, options: FusedOptions) -> None:
         )
     if job.reference and options.final == "beside":
         raise UsageError("--final=beside: needs scores out of fold; leave out --reference")
-    if job.resume_statistics and options.final not in (None, "tied", "columns"):
+    if job.resume_statistics and options.final is not None:
         raise UsageError(
-            f"--final={options.final}: needs the unlabelled documents themselves; with "
-            "--resume-statistics give --final=tied"
+            f"--final={options.final}: needs the unlabelled documents themselves; leave it out, or "
+            "--resume-statistics"
         )
 
 
 def _features(
-    job: FitJob, features: FeatureOptions, reference: Predictor | None
+    job: FuseJob, features: FeatureOptions, reference: Predictor | None
 ) -> TextFeatures | None:
     if are_vectors([*job.labelled, *job.unlabelled]):
         if reference is not None and reference.text is not None:
@@ -211,7 +225,7 @@ def _features(
 
 
 def _numbered(
-    job: FitJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
+    job: FuseJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labelled[0]
@@ -259,7 +273,7 @@ def statistics_of_files(
 ) -> Statistics:
     """Write the statistics of unlabelled documents by an initial model: the map step.
 
-    Documents are read once, some at a time.
+    The documents are read once, in batches.
     """
     reporter = reporter or Quiet()
     loaded = load_classifier(model)
@@ -277,16 +291,13 @@ def statistics_of_files(
         reporter.advance(sums.documents)
     if not sums.documents:
         raise CorpusError(f"{docs[0]}: has no documents; give others")
-    identity = Identity(
-        hash_of_features(loaded.text, columns), tuple(loaded.classes), hash_of_model(model),
-        "binary" if binary else "values",
-    )  # fmt: skip
-    write_part(output, sums, identity)
+    hashed = hash_of_model(model)
+    write_part(output, sums, _identity(loaded.text, columns, loaded.classes, hashed, binary))
     return sums
 
 
 def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, Any]:
-    """Write K x C columns of documents, in order, some at a time."""
+    """Write h of documents, a row each, in order; the documents are read in batches."""
     loaded = load_classifier(model)
     if not isinstance(loaded, FusedModel):
         raise UsageError(f"{model}: has no levels; give a model of fuse fit")

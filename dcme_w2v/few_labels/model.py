@@ -1,7 +1,4 @@
-"""A fused model: a linear classifier made by means of levels, as an object and as a folder.
-
-Called by `dcme_w2v.few_labels.jobs` and, through `dcme_w2v.classify.model`, by what predicts.
-"""
+"""A model of `fuse fit`: a linear classifier with the levels that it was made with."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.evidence import Evidence
 from dcme_w2v.few_labels.fit import OF_LEVELS, Fitted, linear, ones
-from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.few_labels.options import FusedOptions, stored_options
 from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
@@ -28,28 +25,29 @@ from dcme_w2v.numeric.sparse_rows import fit_columns
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
-KNOWN = ("teach", "tied", "beside", "columns", "maxent", "self-training")
-BY_LEVELS = ("tied", "beside")  # whose weights are not stored, as they follow from the levels
+FINALS = ("distill", "tied", "beside", "columns", "maxent", "self-training")
+FORMER = {"teach": "distill"}  # names of former versions
+BY_LEVELS = ("tied", "beside")  # final models whose weights follow from the levels
 
 
 @dataclass
 class FusedModel(Classifier):
-    """A classifier made by means of fused features.
+    """A classifier that has learnt from unlabelled documents.
 
     Attributes
     ----------
     fused : FusedOptions
         Resolved.
     final : str
-        How the weights were made; see `dcme_w2v.few_labels.fit.Fitted`.
+        The kind of the final model; see `dcme_w2v.few_labels.fit.Fitted`.
     evidence, tied, base
-        The levels, their weights, and the initial model beside them, where it has them.
+        The levels, their weights, and the initial model, if the final model has them.
     binary : bool
         Whether levels are of features whose values count as 1.
     """
 
     fused: FusedOptions = field(default_factory=FusedOptions)
-    final: str = "teach"
+    final: str = "distill"
     evidence: Evidence | None = None
     tied: Tied | None = None
     base: Weights | None = None
@@ -64,7 +62,7 @@ class FusedModel(Classifier):
         text: Any = None,
         multilabel: bool = False,
     ) -> FusedModel:
-        """Return what was fitted as a model."""
+        """Return the result of a fit as a model."""
         return cls(
             classes, found.weights, text, ClassifyOptions(solver="lbfgs"), multilabel,
             record=found.record, fused=options, final=found.final, evidence=found.evidence,
@@ -133,18 +131,23 @@ class FusedModel(Classifier):
         Raises
         ------
         FormatError
-            It is not a fused model, or damaged.
+            It is not a fused model, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", FusedOptions)
+        classes = model.strings("classes")
+        try:
+            options = stored_options(model.value("options", dict))
+        except UsageError as error:
+            raise model.fault("options", error.message) from None
         multilabel, threshold, record = described(model)
         final, binary = model.value("final", str), model.value("binary", bool)
+        final = FORMER.get(final, final)
+        if final not in FINALS:
+            raise model.fault("final", f"is {final!r}, must be one of {', '.join(FINALS)}")
         evidence = _evidence(model, len(classes)) if "values" in model.arrays else None
         tied = _tied(model, len(classes)) if "biases" in model.arrays else None
         base = _weights(model, "initial", len(classes), "initial_bias")
         weights = _weights(model, "table", len(classes), "bias")
-        if final not in KNOWN:
-            raise model.fault("final", f"is {final!r}, must be one of {', '.join(KNOWN)}")
         if weights is None:
             weights = _of_levels(model, final, evidence, tied, base)
         offset_of(model, weights)

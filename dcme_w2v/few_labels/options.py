@@ -1,66 +1,59 @@
-"""The only declaration of the options of fused features; as in `dcme_w2v.options`."""
+"""The options of `fuse fit`; see `dcme_w2v.declarations`."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UsageError, warn
 
 MAX_LEVELS = 127  # signed levels are stored as int8
-IMPACTS = ("log", "centred", "paper")
-FINALS = ("teach", "tied", "beside", "columns")
-# Choosing by folds pays from this many labelled documents a class on, and in all.
-CHOOSE_A_CLASS, CHOOSE_DOCUMENTS = 50, 300
-PAPER_KEPT = "0.1"  # share of pairs that the paper keeps
+CHOOSE_A_CLASS = 50  # labelled documents a class from which on cross-validation chooses
 ROUNDS = 3
+CHOSEN = ("initial", "rounds", "final")  # options that `choose` chooses
 
 
 @dataclass(frozen=True)
 class FusedOptions(Checked, group="Model"):
-    """How fused features are learnt."""
+    """How a classifier learns from few labels and many unlabelled documents."""
 
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
-    impact: str = option(
-        "log",
-        "impact of a feature on a class: log-odds (log), difference (centred), or 2r - 1 of "
-        "binary features (paper)",
-        choices=IMPACTS,
-        advanced=True,
-    )
-    keep: str | None = option(
+    impact: str | None = option(
         None,
-        "keep N pairs of feature and class, or a share such as 0.1 or 1/20 "
-        "(default: all; paper: 0.1)",
-        metavar="N|SHARE",
+        "impact of a feature on a class: log-odds (log), or difference of probabilities (centred) "
+        "(default: log)",
+        choices=("log", "centred"),
+        advanced=True,
     )
     initial: str | None = option(
         None,
-        "initial model: trained on the labelled documents, or self-trained on the unlabelled "
-        "ones, too (default: self-training; paper: supervised)",
+        "initial model: trained on the labelled documents only (supervised), or also on its own "
+        "decisions about the unlabelled documents (self-training) (default: self-training; with "
+        "--final beside: supervised)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
     rounds: int | None = option(
         None,
-        "passes over the unlabelled documents, each with the model of the one before "
-        "(default: 3; paper: 1)",
+        "passes over the unlabelled documents, each with the model of the previous pass "
+        "(default: 3; with --final beside: 1)",
         minimum=1,
         maximum=1000,
         advanced=True,
     )
     final: str | None = option(
         None,
-        "final model: maxent trained on the fused model's surest decisions (teach), a weight a "
-        "level (tied), that and the initial model's scores (beside), or maxent on a column for "
-        "each level and class (columns) (default: teach; paper: tied)",
-        choices=FINALS,
+        "final model: maximum entropy trained on the fused model's most confident decisions "
+        "(distill), or the levels and the scores of the initial model (beside) (default: distill)",
+        choices=("distill", "beside"),
+        former_values={"teach": "distill"},
         advanced=True,
     )
     folds: int = option(
         3,
-        "folds of the labelled documents, by class (supervised)",
+        "folds of the labelled documents, stratified by class",
         minimum=2,
         maximum=1000,
         advanced=True,
@@ -68,106 +61,77 @@ class FusedOptions(Checked, group="Model"):
     choose: bool | None = option(
         None,
         "choose initial model, rounds and final model by cross-validation, maxent and "
-        "self-training among the candidates (default: from 50 labelled documents a class on, "
-        "unless one of them is given)",
+        "self-training among the candidates (default: from 50 labelled documents a class on, if "
+        "none of them is given; otherwise the result is compared with maxent); --no-choose: "
+        "measure nothing",
     )
-    optimiser: str = option(
-        "exact",
-        "levels by optimal weighted k-means (exact), or by the paper's ADMM",
-        choices=("exact", "admm"),
-        advanced=True,
+    preset: str | None = option(
+        None,
+        "paper: the form of Suzuki and Nagata 2014: binary features, a tenth of the pairs of "
+        "feature and class, levels by ADMM, one weight a level",
+        choices=("paper",),
     )
-    shrinkage: float = option(
-        0.0, "precision of a prior that makes the weights of all levels similar", minimum=0.0,
-        maximum=1e9,
-        advanced=True,
-    )  # fmt: skip
     threads: int | None = threads_option()
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
+        if self.impact == "paper":
+            warn("--impact=paper is now --preset=paper")
+            object.__setattr__(self, "impact", None)
+            object.__setattr__(self, "preset", "paper")
         super().__post_init__()
-        kept_pairs(self.keep, 1 << 62)
+        if self.preset and (self.impact or any(getattr(self, name) for name in CHOSEN)):
+            raise UsageError(f"--preset={self.preset}: sets impact, initial, rounds and final")
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether features are binary and levels are those of the paper."""
+        return self.preset == "paper"
 
 
-@dataclass(frozen=True)
-class ShrinkOptions(Checked, group="Model"):
-    """How the weights of a classifier are made small."""
-
-    levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
-    keep: str | None = option(
-        None,
-        "keep N weights, or a share such as 0.1 or 1/20 (default: all)",
-        metavar="N|SHARE",
-    )
-    max_bytes: int | None = option(
-        None,
-        "as many weights as fit into N bytes on disk; the number of levels is chosen by --holdout",
-        minimum=1,
-    )
-    coding: str = option(
-        "entropy",
-        "levels on disk: entropy-coded, packed (4 bits up to 7 levels, then 5), or a byte each",
-        choices=("entropy", "packed", "plain"),
-    )
-    words: str = option(
-        "front",
-        "words on disk: front-coded, as hash values, or plain",
-        choices=("front", "hashed", "plain"),
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        kept_pairs(self.keep, 1 << 62)
+def stored_options(values: dict[str, Any]) -> FusedOptions:
+    """Return the options in a model's JSON file, which a former version may have written."""
+    known = {item.name for item in dataclasses.fields(FusedOptions)}
+    found = {name: value for name, value in values.items() if name in known}
+    if found.get("final") == "teach":
+        found["final"] = "distill"
+    if found.get("impact") == "paper":
+        found["preset"] = "paper"
+    if found.get("preset") or values.get("final") in ("tied", "columns"):
+        found |= dict.fromkeys(("impact", *CHOSEN))
+    return FusedOptions.from_mapping(found)
 
 
-def kept_pairs(keep: str | None, pairs: int) -> int:
-    """Return how many of some pairs to keep, from a number, a share or a fraction.
+def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOptions:
+    """Return the options with their defaults filled in, but for `preset` and a neutral `choose`.
 
     Raises
     ------
     UsageError
-        It is neither, is 0, or more than there are.
+        Options contradict each other.
     """
-    if keep is None:
-        return pairs
-    over, slash, under = keep.partition("/")
-    try:
-        number = int(keep) if keep.isdecimal() else None
-        share = float(over) / float(under) if slash else float(keep)
-    except (ValueError, ZeroDivisionError):
-        number, share = None, -1.0
-    if number is not None and (number > 1 or keep == "1"):
-        if number > pairs:
-            raise UsageError(f"--keep={keep}: there are {pairs:,} pairs; keep fewer, or a share")
-        return number
-    if not 0 < share <= 1:
-        raise UsageError(
-            f"--keep={keep}: must be a number of pairs, or a share such as 0.1 or 1/20"
-        )
-    return max(1, int(share * pairs))
-
-
-def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOptions:
-    """Return the options with every default filled in, for so many labelled documents."""
-    paper = options.impact == "paper"
-    free = options.initial is None and options.rounds is None and options.final is None
-    enough = documents >= max(CHOOSE_DOCUMENTS, CHOOSE_A_CLASS * classes)
-    choose = options.choose if options.choose is not None else free and enough and not paper
+    threads = options.threads or default_threads()
+    if options.is_paper:
+        if options.choose:
+            raise UsageError("--preset=paper and --choose: give one")
+        return dataclasses.replace(options, choose=False, threads=threads)
+    free = all(getattr(options, name) is None for name in CHOSEN)
+    choose = options.choose
     if choose and not free:
         raise UsageError(
             "--choose: chooses --initial, --rounds and --final; leave them out, or give --no-choose"
         )
+    if choose is None and free and documents >= CHOOSE_A_CLASS * classes:
+        choose = True
     beside = options.final == "beside"
-    initial = options.initial or ("supervised" if paper or beside else "self-training")
-    if beside and initial != "supervised":
+    if beside and options.initial == "self-training":
         raise UsageError("--final=beside: needs scores out of fold; give --initial=supervised")
     return dataclasses.replace(
         options,
-        keep=options.keep or (PAPER_KEPT if paper else None),
-        initial=initial,
-        rounds=options.rounds or (1 if paper or beside else ROUNDS),
-        final=options.final or ("tied" if paper else "teach"),
+        impact=options.impact or "log",
+        initial=options.initial or ("supervised" if beside else "self-training"),
+        rounds=options.rounds or (1 if beside else ROUNDS),
+        final=options.final or "distill",
         choose=choose,
-        threads=options.threads or default_threads(),
+        threads=threads,
     )

@@ -1,7 +1,6 @@
-"""Files of statistics: what one shard's pass writes, and what `fuse fit` joins.
+"""Files of statistics, one a shard: `fuse statistics` writes them, `fuse fit` adds them.
 
-A part says of which features, classes and initial model it is, so that only parts of the same ones
-are added. Called by `dcme_w2v.few_labels.jobs`.
+A file names its features, classes and initial model, so that only files of the same ones are added.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.errors import FormatError, UsageError
@@ -25,12 +23,12 @@ _ARRAYS = ("joint", "counts", "prior", "about")
 
 @dataclass(frozen=True)
 class Identity:
-    """What statistics are of.
+    """The features, classes and initial model that statistics belong to.
 
     Attributes
     ----------
     features, model : str
-        Hash values of the features, and of the initial model.
+        Hash values of the features and of the initial model.
     classes : tuple of str
     values : str
         "binary" where values of features count as 1, otherwise "values".
@@ -43,7 +41,7 @@ class Identity:
 
 
 def hash_of_features(text: TextFeatures | None, columns: int) -> str:
-    """Return the hash value of what makes rows."""
+    """Return the hash value of the features, which turn documents into rows."""
     digest = hashlib.sha256(str(columns).encode())
     if text is not None:
         digest.update(json.dumps(asdict(text.options), sort_keys=True).encode())
@@ -64,14 +62,6 @@ def hash_of_model(path: str) -> str:
     return digest.hexdigest()
 
 
-def hash_of_arrays(*arrays: NDArray[np.float32]) -> str:
-    """Return the hash value of weights."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 def write_part(path: str, sums: Statistics, identity: Identity) -> None:
     """Write statistics to an .npz file."""
     about = {**asdict(identity), "documents": sums.documents, "empty": sums.empty}
@@ -86,7 +76,7 @@ def read_parts(paths: Sequence[str], identity: Identity) -> Statistics:
     Raises
     ------
     UsageError
-        A part is of other features, classes, or another initial model, or is given twice.
+        A part has other features, classes or another initial model, or is given twice.
     """
     sums: Statistics | None = None
     for number, path in enumerate(paths):
@@ -111,7 +101,7 @@ def _read(path: str, identity: Identity) -> Statistics:
         )  # fmt: skip
         counts = int(about["documents"]), int(about["empty"])
     except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path}: is no part of statistics ({error}); write it again") from None
+        raise FormatError(f"{path}: is no file of statistics ({error}); write it again") from None
     for name, what in (
         ("features", "other features"), ("classes", "other classes"),
         ("model", "another initial model"), ("values", "another impact"),

@@ -1,7 +1,4 @@
-"""The weights of levels: shared by all classes, and a bias a class, by maximum entropy.
-
-Called by `dcme_w2v.few_labels.fit`.
-"""
+"""Weights of the levels, shared by all classes, and a bias a class, by maximum entropy."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.lbfgs import minimise
 
 L2, L2_BIAS = 1e-4, 0.01  # of weights of columns with unit mean square, and of biases
-L2_COMMON = 1e-5  # of the weight that all levels have in common
 ITERATIONS, TOLERANCE = 100, 1e-9
 _TINY = 1e-12
 
@@ -39,7 +35,7 @@ class Tied:
         return found
 
 
-def learn(parts: NDArray[np.float64], labels: NDArray[np.int64], shrinkage: float = 0.0) -> Tied:
+def learn(parts: NDArray[np.float64], labels: NDArray[np.int64]) -> Tied:
     """Learn the weights of levels.
 
     Parameters
@@ -47,42 +43,19 @@ def learn(parts: NDArray[np.float64], labels: NDArray[np.int64], shrinkage: floa
     parts : ndarray of float64, shape (documents, classes, levels)
         h_k of each document and class.
     labels : ndarray of int64, shape (documents,)
-        The class of each.
-    shrinkage : float
-        Above 0: w = s + d with a normal prior of this precision on d.
+        The class of each document.
     """
-    documents, classes, _ = parts.shape
+    documents, classes, count = parts.shape
     shares = (np.bincount(labels, minlength=classes) + 0.5) / (documents + 0.5 * classes)
     base = np.log(shares)
-    if shrinkage > 0:
-        total = parts.sum(axis=2, keepdims=True)
-        scale = np.sqrt(np.mean(total**2)) + _TINY
-        columns = np.concatenate([total, parts], axis=2) / scale
-        penalty = np.append(L2_COMMON, np.full(parts.shape[2], shrinkage / documents))
-        start = np.append(1.0, np.zeros(parts.shape[2]))
-        w, biases = _maxent(columns, labels, base, penalty, start)
-        return Tied((w[0] + w[1:]) / scale, biases + base)
     scales = np.sqrt(np.mean(parts**2, axis=(0, 1))) + _TINY
-    start = np.zeros(parts.shape[2])
-    w, biases = _maxent(parts / scales, labels, base, np.full(len(start), L2), start)
-    return Tied(np.where(scales > _TINY, w / scales, 0.0), biases + base)
-
-
-def _maxent(
-    columns: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    base: NDArray[np.float64],
-    penalty: NDArray[np.float64],
-    start: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimise the mean of -log p plus penalties; returns weights and biases beside `base`."""
-    documents, count = len(labels), len(start)
+    penalty = np.full(count, L2)
     own = np.arange(documents)
-    flat = columns.reshape(-1, count)
+    flat = (parts / scales).reshape(-1, count)
 
     def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         w, biases = point[:count], point[count:]
-        scores = (flat @ w).reshape(columns.shape[:2]) + biases + base
+        scores = (flat @ w).reshape(documents, classes) + biases + base
         scores -= scores.max(axis=1, keepdims=True)
         p = np.exp(scores)
         sums = p.sum(axis=1)
@@ -95,10 +68,7 @@ def _maxent(
         )
         return loss, gradient
 
-    point = minimise(
-        function,
-        np.append(start, np.zeros(len(base))),
-        iterations=ITERATIONS,
-        tolerance=TOLERANCE,
-    )
-    return point[:count], point[count:]
+    start = np.zeros(count + classes)
+    point = minimise(function, start, iterations=ITERATIONS, tolerance=TOLERANCE)
+    w, biases = point[:count], point[count:]
+    return Tied(np.where(scales > _TINY, w / scales, 0.0), biases + base)

@@ -1,11 +1,9 @@
-"""The cost (2) of a discriminative latent-class model, its E-step and its two M-steps.
+"""The cost (2) of a discriminative latent-class model, with its E-step and its two M-steps.
 
 Equation numbers are those of Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
 b_k), p(y = m | z = k) = alpha_km, and p(y | x) = sum_k p(k | x) alpha_ky. A row without a label is
-its own label (3.3): it is the one row that has it, so that alpha_kn = xi_nk / sum_n xi_nk.
-
-Called by `dcme_w2v.latent.em` and `dcme_w2v.latent.fit`.
+its own label (3.3): no other row has this label, so that alpha_kn = xi_nk / sum_n xi_nk.
 """
 
 from __future__ import annotations
@@ -19,12 +17,12 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
-from dcme_w2v.numeric.lbfgs import HISTORY, minimise
+from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimise
 from dcme_w2v.numeric.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
-NEVER = np.float32(-1e30)  # the logarithm of 0, finite so that sums of it are
-LEAST_SIZE = 0.5  # rows of a class of own labels, below which it counts as empty and stays so
+NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
+LEAST_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Observations:
     documents : ndarray of int64, shape (n,)
         The document of each observation; a document with several labels has several.
     labels : ndarray of int32, shape (n,)
-        Its label, below `classes`, or `OWN`.
+        The label of each observation, below `classes`, or `OWN`.
     classes : int
         Number of labels, M.
     """
@@ -51,7 +49,10 @@ class Observations:
     def of(
         cls, matrix: csr_matrix, labels: Sequence[Sequence[int]] | None, classes: int
     ) -> Observations:
-        """Return documents with the labels of each; one without, or all for None, is its own."""
+        """Return documents with their labels; a document without one is its own label.
+
+        With labels=None, every document is its own label.
+        """
         if labels is None:
             labels = [()] * matrix.shape[0]
         sizes = np.array([max(1, len(one)) for one in labels], dtype=np.int64)
@@ -83,8 +84,8 @@ class Cost:
     l2 : float
         The paper's lambda / K.
     smoothing : float
-        Dirichlet counts eta that are added to alpha's: without them, a label that no active class
-        has seen has a log-probability of minus infinity. Own labels have none.
+        Dirichlet counts eta that are added to the counts of alpha: without them, a label that no
+        active class has seen has a log-probability of minus infinity. Own labels have none.
     threads : int
 
     Attributes
@@ -94,7 +95,7 @@ class Cost:
     posterior : ndarray of float32, shape (n, stride)
         xi; `posterior[:, :latent]` is meant, the rest is padding.
     log_alpha : ndarray of float32, shape (classes + own, stride)
-        log alpha by label, those of the rows' own labels behind the others.
+        log alpha by label; the rows' own labels come after the others.
     sizes : ndarray of float64, shape (latent,)
         Sum of xi over the observations.
     """
@@ -130,13 +131,15 @@ class Cost:
 
     # ---- the M-steps ----
 
-    def fit_weights(self, iterations: int) -> None:
+    def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
         """Minimise the cross-entropy of xi and softmax, with the penalty, from the last weights."""
 
         def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             return self._with_penalty(point, self._by_row, self.posterior, None, latent=False)
 
-        point = minimise(function, self._point(), iterations=iterations, tolerance=1e-9)
+        point = minimise(
+            function, self._point(), iterations=iterations, tolerance=1e-9, watch=watch
+        )
         self.weights.table[:, : self.latent] = point
 
     def fit_alpha(self) -> None:

@@ -1,12 +1,8 @@
-"""EM for a latent-class model from a given xi, and L-BFGS on all parameters from where it ends.
-
-Called by `dcme_w2v.latent.fit`.
-"""
+"""EM for a latent-class model from a given xi, and L-BFGS on all parameters after it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +11,15 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.latent.cost import Cost
 from dcme_w2v.numeric.lbfgs import minimise
+from dcme_w2v.training.progress import Quiet, Reporter
 
-INNER = 10  # iterations of L-BFGS in each one of EM, from the last weights
+INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
 FINISH = 40  # iterations of L-BFGS on all parameters
-
-Watch = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a start has led.
+    """The parameters at the end of a fit.
 
     Attributes
     ----------
@@ -34,12 +29,15 @@ class Solution:
         Sum of the posterior over the observations.
     costs : list of float
         The cost after each iteration.
+    posterior : ndarray of float32, shape (n, latent), or None
+        xi, from which EM can continue.
     """
 
     weights: NDArray[np.float32]
     alpha: NDArray[np.float64]
     sizes: NDArray[np.float64]
     costs: list[float]
+    posterior: NDArray[np.float32] | None = None
 
     @property
     def cost(self) -> float:
@@ -52,25 +50,26 @@ def expectation_maximisation(
     start: NDArray[np.floating],
     rounds: int,
     tolerance: float,
-    watch: Watch | None = None,
-    weights: NDArray[np.float32] | None = None,
+    reporter: Reporter | None = None,
+    before: Solution | None = None,
 ) -> Solution:
     """Alternate the two M-steps and the E-step; the cost never rises.
 
     Parameters
     ----------
     cost : Cost
-        Its weights, alpha and posterior are those of the solution at the end.
+        At the end, it has the weights, alpha and posterior of the solution.
     start : ndarray, shape (n, latent)
         The first xi; rows sum to 1. Not 1 / K, where every gradient is 0.
     rounds : int
         Iterations, at most.
     tolerance : float
         Stop when an iteration reduces the cost by less than this share of it.
-    watch : callable, optional
-        Gets the iteration, from 1, and its cost.
-    weights : ndarray, shape (features + 1, latent), optional
-        Where the first M-step begins; zeros by default.
+    reporter : Reporter, optional
+        Takes the progress.
+    before : Solution, optional
+        An earlier part of the same run, whose `posterior` is `start`. By default, the first M-step
+        begins at weights of 0.
 
     Raises
     ------
@@ -79,17 +78,32 @@ def expectation_maximisation(
     """
     cost.posterior[:] = 0
     cost.posterior[:, : cost.latent] = start
-    cost.weights.table[:, : cost.latent] = 0 if weights is None else weights
-    costs: list[float] = []
-    for number in range(1, rounds + 1):
-        cost.fit_weights(INNER)
+    cost.weights.table[:, : cost.latent] = 0 if before is None else before.weights
+    costs = [] if before is None else list(before.costs)
+    reporter = reporter or Quiet()
+    for number in range(len(costs) + 1, rounds + 1):
+        _fit_weights(cost, number, reporter)
         cost.fit_alpha()
         costs.append(_finite(cost.fit_posterior(), number, cost))
-        if watch:
-            watch(number, costs[-1])
-        if number > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1]):
+        reporter.advance(number, loss=costs[-1])
+        if has_settled(costs, tolerance):
             break
-    return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs)
+    posterior = cost.posterior[:, : cost.latent].copy()
+    return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs, posterior)
+
+
+def has_settled(costs: list[float], tolerance: float) -> bool:
+    """Return whether the last iteration has reduced the cost by less than this share of it."""
+    return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
+
+
+def _fit_weights(cost: Cost, number: int, reporter: Reporter) -> None:
+    """Fit the weights; an M-step may take long, so that each of its steps is reported."""
+
+    def watch(_: int, value: float, __: NDArray[np.float64]) -> None:
+        reporter.advance(number - 1, loss=value)
+
+    cost.fit_weights(INNER, watch)
 
 
 def balanced(
@@ -100,38 +114,39 @@ def balanced(
     balance: float,
     rounds: int,
     tolerance: float,
-    watch: Watch | None = None,
+    reporter: Reporter | None = None,
 ) -> Solution:
-    """Fit labels of which most are not known; the cost, `Cost.balanced_cost`, never rises.
+    """Fit labels, most of which are unknown; the cost, `Cost.balanced_cost`, never rises.
 
     Parameters
     ----------
-    cost, start, rounds, tolerance, watch
-        See `expectation_maximisation`; the classes of `cost` are its labels.
+    cost, start, rounds, tolerance, reporter
+        See `expectation_maximisation`; the latent classes of `cost` are the labels.
     weights : ndarray, shape (features + 1, latent)
         Where the first M-step begins.
     shares : ndarray, shape (latent,)
-        Of the classes, above 0; their sum is 1.
+        Shares of the classes, above 0; their sum is 1.
     balance : float
-        Weight of the divergence from them, at least 1.
+        Weight of the divergence from these shares, at least 1.
     """
     cost.posterior[:] = 0
     cost.posterior[:, : cost.latent] = start
     cost.weights.set(weights)
+    reporter = reporter or Quiet()
     costs: list[float] = []
     for number in range(1, rounds + 1):
-        cost.fit_weights(INNER)
+        _fit_weights(cost, number, reporter)
         costs.append(_finite(cost.balanced_cost(shares, balance), number, cost))
         cost.balanced_posterior(shares, balance)
-        if watch:
-            watch(number, costs[-1])
-        if number > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1]):
+        reporter.advance(number, loss=costs[-1])
+        if has_settled(costs, tolerance):
             break
     return Solution(cost.weights.get(), np.eye(cost.latent), cost.sizes.copy(), costs)
 
 
-def finish(cost: Cost, solution: Solution, watch: Watch | None = None) -> Solution:
+def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> Solution:
     """Minimise (2) over weights, biases and the logits of alpha together, from a solution."""
+    progress = reporter or Quiet()
     features, latent, classes = cost.data.matrix.shape[1], cost.latent, cost.data.classes
     cut = (features + 1) * latent
     cost.weights.set(solution.weights)
@@ -146,8 +161,7 @@ def finish(cost: Cost, solution: Solution, watch: Watch | None = None) -> Soluti
     costs = list(solution.costs)
 
     def watched(number: int, value: float, point: NDArray[np.float64]) -> None:
-        if watch:
-            watch(len(costs) + number, value)
+        progress.advance(number, loss=value)
 
     start = np.concatenate([solution.weights.astype(np.float64).ravel(), logits.ravel()])
     point = minimise(function, start, iterations=FINISH, tolerance=1e-9, watch=watched)

@@ -21,11 +21,11 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
+from dcme_w2v.numeric.unlabelled import split_labels
+from dcme_w2v.training.progress import reporting_to
 
-UNLABELLED = -1  # in y, as in sklearn.semi_supervised
 
-
-@parameters(LatentOptions, without=("unsupervised",))
+@parameters(LatentOptions, without=("unsupervised",), last={"progress": False})
 class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
@@ -36,6 +36,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     Parameters
     ----------
     {options}
+    progress : bool or callable, default False
+        Show a progress bar, or call a function with a `ProgressUpdate`.
 
     Attributes
     ----------
@@ -44,8 +46,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     labels_ : ndarray of int64, shape (rows,)
         The most probable latent class of each row of `fit`.
     coef_ : ndarray of float32, shape (latent, features)
-        Weights of the latent classes. With `lsa`, those of rows that the reduction has brought to
-        unit length.
+        Weights of the latent classes. With `lsa`, they apply to rows that are divided by the length
+        of their reduction.
     intercept_ : ndarray of float32, shape (latent,)
         Biases.
     alpha_ : ndarray of float32, shape (latent, classes)
@@ -63,10 +65,10 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
 
     Notes
     -----
-    Where all rows have labels, it classifies no better than `MaxentClassifier`, and worse with
-    fewer latent classes than labels. Its uses are clusters, labels with sub-topics, a few columns
-    that depend on the labels (`transform`), and many rows of which few have labels:
-    ``unlabelled="use"``, with -1 in `y` for a row without a label.
+    If all rows have labels, it classifies no better than `MaxentClassifier`, and worse with fewer
+    latent classes than labels. It is for clusters, labels with sub-topics, a few columns that
+    depend on the labels (`transform`), and many rows with few labels: ``unlabelled="use"``, with -1
+    in `y` for an unlabelled row. By default, unlabelled rows are left out of the fit.
 
     Examples
     --------
@@ -87,7 +89,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers; they are made float32.
         y : array, shape (rows,), optional
-            A label for each, -1 for none with ``unlabelled="use"`` or "auto". None: clusters.
+            The label of each row; -1, "-1" or None for an unlabelled row. Without `y`, the rows are
+            clustered.
 
         Raises
         ------
@@ -97,20 +100,24 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         """
         if y is None:
             matrix = check_features(self, X, reset=True)
-            learned = learn(matrix, None, 0, options_of(self, unsupervised=True))
+            options = options_of(self, unsupervised=True)
+            with reporting_to(self.progress, None, False) as reporter:
+                learned = learn(matrix, None, 0, options, reporter)
             self._model = made_model(learned, [])
             self.classes_ = np.arange(self._model.latent)
         else:
-            matrix, labels = check_training(self, X, y, reset=True)
+            filled, without = split_labels(y)
+            matrix, labels = check_training(self, X, filled, reset=True)
             options = options_of(self)
-            without = np.zeros(len(labels), dtype=bool)
-            if options.unlabelled != "ignore" and labels.dtype.kind in "if":
-                without = labels == UNLABELLED
             self.classes_ = np.unique(labels[~without])
             check_classes(self.classes_, ", or y=None to cluster")
             numbers = np.searchsorted(self.classes_, labels)
             given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
-            learned = learn(matrix, given, len(self.classes_), options)
+            rows = matrix
+            if options.unlabelled == "ignore":
+                rows, given = matrix[~without], [one for one in given if one]
+            with reporting_to(self.progress, None, False) as reporter:
+                learned = learn(rows, given, len(self.classes_), options, reporter)
             self._model = made_model(learned, [str(one) for one in self.classes_])
         self.costs_ = learned.fit.solution.costs
         self.cost_, self.n_iter_ = learned.fit.solution.cost, len(self.costs_)

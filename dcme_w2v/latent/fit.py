@@ -1,7 +1,4 @@
-"""Fit a latent-class model: EM from several starts, of which the one of the lowest cost is kept.
-
-Called by `dcme_w2v.latent.jobs` and `dcme_w2v.latent.estimator`.
-"""
+"""Fit a latent-class model: EM from several starts, and the solution of the lowest cost."""
 
 from __future__ import annotations
 
@@ -20,19 +17,26 @@ from dcme_w2v.classify.options import resolved as resolved_classifier
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import Solution, balanced, expectation_maximisation, finish
+from dcme_w2v.latent.em import (
+    Solution,
+    balanced,
+    expectation_maximisation,
+    finish,
+    has_settled,
+)
 from dcme_w2v.latent.options import EPOCHS, LatentOptions, resolved
 from dcme_w2v.latent.reduction import directions, reduced
 from dcme_w2v.latent.starts import Starts, one_hot
 from dcme_w2v.training.progress import Quiet, Reporter
 
-EMPTY = 0.5  # documents, below which a class is reported as empty
-FOLDS = 5  # of the labelled documents, by which `unlabelled="auto"` chooses
+EMPTY = 0.5  # sum of xi below which a class is reported as empty
+FOLDS = 5  # folds of the labelled documents for `unlabelled="auto"`
+TRIED = 5  # iterations from each of several starts; only the best start is continued
 
 
 @dataclass
 class Fit:
-    """The best solution, and what there is to know of the others.
+    """The best solution, and figures of all starts.
 
     Attributes
     ----------
@@ -40,9 +44,9 @@ class Fit:
     starts : list of dict
         `init`, `cost`, `iterations` and `seconds` of each start.
     l2 : float
-        That was used.
+        The L2 regularisation that was used.
     facts : dict
-        What else is to be recorded.
+        Further figures for the record.
     """
 
     solution: Solution
@@ -58,7 +62,7 @@ class Fit:
 
 @dataclass
 class Learned:
-    """A fit with what was done to the rows before.
+    """A fit, with the reduction of the rows before it.
 
     Attributes
     ----------
@@ -68,7 +72,7 @@ class Learned:
     options : LatentOptions
         Resolved.
     rows : csr_matrix
-        The rows that were learned, reduced if `right` is there.
+        The rows that were learned, reduced if there is `right`.
     """
 
     fit: Fit
@@ -90,7 +94,7 @@ def learn(
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     labels : sequence of sequence of int, or None
-        Those of each document, none of one without; None to cluster.
+        The labels of each document, which may be none; None to cluster.
     classes : int
         Number of labels.
     options : LatentOptions
@@ -132,35 +136,44 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     reporter = reporter or Quiet()
     if data.classes and options.unlabelled != "ignore":
         return _from_labelled(data, options, reporter)
-    latent = options.latent or 2
-    starts = Starts(data, latent, options)
+    latent, rounds = options.latent or 2, options.epochs or EPOCHS
+    starts = Starts(data, latent, options, reporter)
     l2 = options.l2
     if l2 is None:  # lambda / K, with the lambda of the ridge regression
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, options.smoothing if data.classes else 0.0, options.threads or 1)
-    best: Solution | None = None
-    found = Fit(Solution(cost.weights.get(), cost.alpha, cost.sizes, []), l2=l2)
-    for kind in starts.kinds():
-        for number in range(options.starts or 1):
-            begin = time.monotonic()
-            reporter.stage(f"EM from {kind} {number + 1}", options.epochs, "iterations")
-            xi = starts.start(kind, number)
-            one = expectation_maximisation(
-                cost, xi, options.epochs or EPOCHS, options.tolerance, _watch(reporter)
-            )
-            found.starts.append(_iteration_record(kind, one, begin))
-            if best is None or one.cost < best.cost:
-                best = one
+    tried = [(kind, number) for kind in starts.kinds() for number in range(options.starts or 1)]
+    several = len(tried) > 1 and not data.classes
+    best, name, found = None, "", Fit(Solution(cost.weights.get(), cost.alpha, cost.sizes, []))
+    found.l2 = l2
+    for kind, number in tried:
+        begin, shown = time.monotonic(), f"{kind} {number + 1}"
+        xi = starts.start(kind, number)
+        reporter.stage(f"EM from {shown}", rounds, "iterations")
+        some = min(rounds, TRIED) if several else rounds
+        one = expectation_maximisation(cost, xi, some, options.tolerance, reporter)
+        found.starts.append(_start_record(kind, one, begin))
+        if best is None or one.cost < best.cost:
+            best, name = one, shown
     assert best is not None
+    if several:
+        costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found.starts)
+        reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {name}")
+        if best.posterior is not None and not has_settled(best.costs, options.tolerance):
+            reporter.stage(f"EM from {name}", rounds, "iterations")
+            best = expectation_maximisation(
+                cost, best.posterior, rounds, options.tolerance, reporter, best
+            )
+        found.facts["chosen"] = name
     if options.solver == "lbfgs":
         reporter.stage("L-BFGS", None, "iterations")
-        best = finish(cost, best, _watch(reporter))
+        best = finish(cost, best, reporter)
     found.solution = best
     return found
 
 
 def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
-    """Fit labelled and unlabelled documents; for "auto" only if that predicts better."""
+    """Fit labelled and unlabelled documents; with "auto" only if they predict better."""
     if options.unlabelled == "use":
         return _with_unlabelled(data, options, reporter)
     scores = _cross_validated(data, options, reporter)
@@ -173,16 +186,16 @@ def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporte
         begin = time.monotonic()
         weights = labelled_classifier(data, options)
         found = Fit(_of_classifier(data, weights, options), l2=options.l2 or 0.0)
-        found.starts.append(_iteration_record("labelled", found.solution, begin))
+        found.starts.append(_start_record("labelled", found.solution, begin))
     found.facts |= {"cross_validated": scores, "unlabelled_used": use}
     return found
 
 
 def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
-    """Documents without a label are their own; alpha of the labels is the identity.
+    """Fit with a label of its own for each unlabelled document, and alpha fixed for the others.
 
-    The start is the classifier of the labelled documents, its probabilities where there are no
-    labels. xi of a labelled document is its label, and stays.
+    EM starts at the classifier of the labelled documents. xi of a labelled document is fixed at its
+    label; xi of an unlabelled one starts at the classifier's probabilities.
     """
     begin, labelled = time.monotonic(), data.labels != OWN
     weights = labelled_classifier(data, options)
@@ -194,9 +207,9 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
     reporter.stage("EM from the labelled documents", options.epochs, "iterations")
     solution = balanced(
         cost, xi, weights.get(), counts / counts.sum(), options.balance, options.epochs or EPOCHS,
-        options.tolerance, _watch(reporter),
+        options.tolerance, reporter,
     )  # fmt: skip
-    return Fit(solution, [_iteration_record("labelled", solution, begin)], cost.l2)
+    return Fit(solution, [_start_record("labelled", solution, begin)], cost.l2)
 
 
 def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:
@@ -224,10 +237,9 @@ def _of_classifier(data: Observations, weights: Weights, options: LatentOptions)
 def _cross_validated(
     data: Observations, options: LatentOptions, reporter: Reporter
 ) -> dict[str, float]:
-    """Return the accuracy on labelled documents that were left out, without and with the rest.
+    """Return the accuracy on held-out labelled documents, without and with the unlabelled ones.
 
-    The documents of each label are dealt out to the folds; those left out do not come back as
-    unlabelled ones, so that both ways know the same of them: nothing.
+    Folds are stratified by label. Held-out documents are not among the unlabelled ones.
     """
     labelled = data.labels != OWN
     fold = np.full(data.count, -1)
@@ -260,19 +272,7 @@ def _log_probabilities(
     return log_softmax(scores)
 
 
-def _watch(reporter: Reporter) -> Any:
-    begin = time.monotonic()
-
-    def watch(number: int, cost: float) -> None:
-        reporter.advance(number, loss=cost)
-        reporter.epoch(
-            {"epoch": number, "seconds": round(time.monotonic() - begin, 3), "loss": cost}
-        )
-
-    return watch
-
-
-def _iteration_record(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
+def _start_record(kind: str, solution: Solution, begin: float) -> dict[str, Any]:
     seconds = round(time.monotonic() - begin, 3)
     rounds = len(solution.costs)
     return {"init": kind, "cost": solution.cost, "iterations": rounds, "seconds": seconds}

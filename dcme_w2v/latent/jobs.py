@@ -1,4 +1,4 @@
-"""What the commands ``latent fit``, ``transform`` and ``show`` do, from files to results."""
+"""`latent fit`, `latent transform` and `latent show`: from files to results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
-from dcme_w2v.classify.model import COLUMNS
+from dcme_w2v.classify.model import COLUMNS, require_room
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
@@ -46,7 +46,7 @@ MEASURED = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
 
 
 @dataclass(frozen=True)
-class FitJob(DocumentsJob):
+class LatentJob(DocumentsJob):
     """Inputs and outputs of ``latent fit``.
 
     Attributes
@@ -61,13 +61,13 @@ class FitJob(DocumentsJob):
     choose: str | None = None
 
 
-def paths_of(job: FitJob) -> Paths:
+def paths_of(job: LatentJob) -> Paths:
     """Return the inputs and outputs of a fit."""
     return job.paths(KIND, HoldoutOptions(job.holdout).file)
 
 
 def fit_files(
-    job: FitJob,
+    job: LatentJob,
     features: FeatureOptions,
     options: LatentOptions,
     reporter: Reporter | None = None,
@@ -110,9 +110,9 @@ def fit_files(
     left_out = " left out" if options.unlabelled == "ignore" else ""
     reporter.message(corpus_line(read, classes, left_out, "labels"))
     wanted = [dataclasses.replace(options, latent=size) for size in sizes]
-    for one in wanted:  # all before the first fit, which may take long
-        resolved(one, len(classes), *read.matrix.shape)
     check_held_out(HoldoutOptions(job.holdout), read)
+    checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
+    _require_room(job.output, text, checked, read.matrix.shape[1])
     tried: list[dict[str, Any]] = []
     best: LatentClassifier | None = None
     for one in wanted:
@@ -148,7 +148,7 @@ def made_model(
     text: TextFeatures | None = None,
     multilabel: bool = False,
 ) -> LatentClassifier:
-    """Return what was learned as a model; no classes: the latent ones are named."""
+    """Return what was learned as a model; without classes, the latent classes get names."""
     solution, options = learned.fit.solution, learned.options
     latent = solution.weights.shape[1]
     weights = Weights(len(solution.weights) - 1, latent, 1.0)
@@ -181,6 +181,17 @@ def made_model(
     )
 
 
+def _require_room(
+    output: str, text: TextFeatures | None, options: Sequence[LatentOptions], features: int
+) -> None:
+    """Raise if the smallest of the models that are tried does not fit on the disk."""
+    numbers = []
+    for one in options:
+        columns = min(one.lsa, features) if one.lsa else features
+        numbers.append(columns * (one.latent or 2) + (columns * features if one.lsa else 0))
+    require_room(output, text, min(numbers))
+
+
 def transform_files(
     model: LatentClassifier,
     docs: Sequence[str],
@@ -207,7 +218,8 @@ def transform_files(
     Returns
     -------
     dict
-        `rows`, and `zero_rows`, those without a known feature: they have the row softmax(b).
+        `rows`; `zero_rows`, the number of documents without a known feature, which have the row
+        softmax(b); and `columns`.
     """
     rows = zero_rows = 0
     with writing_rows(output, model.latent) as writer, optional_write(labels) as lines:
@@ -227,7 +239,7 @@ def transform_files(
 def typical_documents(
     model: LatentClassifier, docs: Sequence[str], count: int, threads: int | None = None
 ) -> list[list[dict[str, Any]]]:
-    """Return for each latent class the documents with the highest p(z | x), and their number.
+    """Return for each latent class the documents with the highest p(z | x).
 
     Returns
     -------
@@ -270,7 +282,7 @@ def _with_texts(model: LatentClassifier, docs: Sequence[str]) -> Any:
         yield model.rows(texts), [text.decode() for text in texts], [one.labels for one in some]
 
 
-def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
+def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
     """Return the numbers of latent classes to try; None for the default."""
     if options.unsupervised and job.holdout is not None:
         raise UsageError("--unsupervised and --holdout: without labels there is nothing to measure")
@@ -289,7 +301,7 @@ def _sizes(job: FitJob, options: LatentOptions) -> list[int | None]:
     return list(dict.fromkeys(found))
 
 
-def _read(job: FitJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
+def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     holdout = HoldoutOptions(job.holdout)
     keep = options.unsupervised or options.unlabelled != "ignore"
     return read_documents(

@@ -1,8 +1,4 @@
-"""A fitted latent-class model: features, weights and alpha, as an object and as a folder.
-
-Called by `dcme_w2v.latent.jobs` and, for ``classify test|predict|explain``, by
-`dcme_w2v.classify.model.load_classifier`.
-"""
+"""A fitted latent-class model: features, weights and alpha, as an object and as a folder."""
 
 from __future__ import annotations
 
@@ -31,13 +27,13 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.latent.options import LatentOptions, stored_options
 from dcme_w2v.latent.reduction import reduced
 from dcme_w2v.numeric.sparse_rows import fit_columns
 
 KIND, VERSION = "latent", 1
-LEAST_ALPHA = 1e-300  # below which a probability of a label counts as this
-_SUM = 1e-3  # that rows of alpha may be off 1
+MIN_ALPHA = 1e-300  # lower probabilities of a label count as this one
+_SUM = 1e-3  # tolerance of the sums of the rows of alpha
 
 
 @dataclass
@@ -49,13 +45,13 @@ class LatentClassifier:
     classes : list of str
         The labels; without labels, names of the latent classes.
     weights : Weights
-        Of the latent classes, by column of the (reduced) rows.
+        Weights of the latent classes, by column of the (reduced) rows.
     shares : ndarray of float64, shape (latent,)
         The share of each latent class in the documents of the fit.
     alpha : ndarray of float32, shape (latent, classes), or None
         p(label | latent class); None: the latent classes are the classes.
     right : ndarray of float32, shape (features, dimensions), or None
-        What rows are multiplied by first, and scaled to unit length; see `reduction`.
+        The reduction of the rows; see `dcme_w2v.latent.reduction.reduced`.
     text : TextFeatures or None
         None for a model of vectors.
     options : LatentOptions
@@ -65,9 +61,9 @@ class LatentClassifier:
     multilabel : bool
         Whether documents may have several labels.
     threshold : float
-        With several: the probability from which on a label counts as predicted.
+        With several labels, the minimum probability of a predicted label.
     record : dict
-        `cost`, `costs` and more of the fit.
+        Figures of the fit, such as `cost` and `costs`.
     """
 
     classes: list[str]
@@ -119,7 +115,7 @@ class LatentClassifier:
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a label.
 
-        They are those of the latent classes, by p(z | label) in the documents of the fit.
+        Weights are means over the latent classes, by p(z | label) in the documents of the fit.
 
         Raises
         ------
@@ -128,14 +124,20 @@ class LatentClassifier:
         """
         number = number_of_class(label, self.classes)
         if self.alpha is None:
-            return self.words(number, count)
+            return highest_weighted(self.feature_weights()[:, number], self.text, count)
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
         weights = self.feature_weights() @ (chances / chances.sum())
         return highest_weighted(weights, self.text, count)
 
-    def words(self, latent: int, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a latent class."""
-        return highest_weighted(self.feature_weights()[:, latent], self.text, count)
+    def _specific(self, weights: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
+        """Return the features of the highest weights times the log of their rarity.
+
+        The log of documents / documents with the word is idf - 1: a word in all documents has 0,
+        and does not name a class.
+        """
+        if self.text is not None and self.text.options.weighting == "tfidf":
+            weights = weights * np.maximum(self.text.idf - 1, 0) / self.text.idf
+        return highest_weighted(weights, self.text, count)
 
     def feature_weights(self) -> NDArray[np.float32]:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
@@ -145,7 +147,7 @@ class LatentClassifier:
         return above
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Return the share, labels with alpha, and words with weights of each latent class."""
+        """Return the share, labels with alpha, and specific words of each latent class."""
         found = []
         weights = self.feature_weights()
         for k in range(self.latent):
@@ -159,7 +161,7 @@ class LatentClassifier:
                 "class": k + 1,
                 "share": float(self.shares[k]),
                 "labels": labels,
-                "words": highest_weighted(weights[:, k], self.text, count),
+                "words": self._specific(weights[:, k], count),
             })  # fmt: skip
         return found
 
@@ -191,7 +193,11 @@ class LatentClassifier:
             It is another kind of model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", LatentOptions)
+        classes = model.strings("classes")
+        try:
+            options = stored_options(model.value("options", dict))
+        except UsageError as error:
+            raise model.fault("options", error.message) from None
         multilabel, threshold, record = described(model)
         clusters = model.value("clusters", bool)
         shares = np.asarray(model.array("shares", "float64", None))
@@ -218,9 +224,9 @@ class LatentClassifier:
 
 def through_alpha(log_p: NDArray[np.float64], alpha: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
-    largest = log_p.max(axis=1, keepdims=True)  # -log latent at least: nothing can be lost
+    largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
     inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
-    found: NDArray[np.float64] = np.log(np.maximum(inner, LEAST_ALPHA)) + largest
+    found: NDArray[np.float64] = np.log(np.maximum(inner, MIN_ALPHA)) + largest
     return found
 
 

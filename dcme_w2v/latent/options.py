@@ -1,4 +1,4 @@
-"""The only declaration of the options of latent-class models; as in `dcme_w2v.options`."""
+"""The options of `latent fit`; see `dcme_w2v.declarations`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
 
-INITS = ("auto", "labels", "scores", "kmeans", "sdp", "quadratic", "relaxed", "random")
-OF_LABELS = ("labels", "scores")  # starts that need them
+# The numbers of the starts are part of their random seeds: former starts keep their places.
+START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "relaxed": 6, "random": 7}
+INITS = ("auto", *START_NUMBERS)
+NEEDS_LABELS = "labels"
 
 
 @dataclass(frozen=True)
@@ -24,15 +26,15 @@ class LatentOptions(Checked, group="Model"):
     unlabelled: str = option(
         "ignore",
         "documents without a label: leave them out (ignore), learn from them (use), or choose "
-        "between both by cross-validation (auto); the latent classes of use are the labels",
+        "between both by cross-validation (auto); with use, the latent classes are the labels",
         choices=("ignore", "use", "auto"),
     )
     init: str = option(
         "auto",
-        "where EM starts: at the labels, k-means of the scores of a ridge regression, k-means of "
-        "the documents, a semidefinite relaxation (sdp), a local minimum of the quadratic "
-        "approximation (quadratic), its low-rank relaxation (relaxed), or at random; auto: labels; "
-        "unsupervised: kmeans, quadratic, and up to 5 classes sdp, the lowest cost",
+        "where EM starts: at the labels, at k-means of the documents, at the best of three local "
+        "minima of the quadratic approximation (quadratic), at the paper's low-rank relaxation of "
+        "it (relaxed), or at random; auto: labels; unsupervised: the lowest cost of kmeans and "
+        "quadratic",
         choices=INITS,
     )
     solver: str = option(
@@ -46,19 +48,6 @@ class LatentOptions(Checked, group="Model"):
         "number of starts of each kind; the lowest cost is kept (default: 1; unsupervised: 3)",
         minimum=1,
         maximum=10000,
-        advanced=True,
-    )
-    columns: int = option(
-        3,
-        "descents that the start quadratic chooses from; columns of the start relaxed",
-        minimum=1,
-        maximum=100,
-        advanced=True,
-    )
-    rounding: str = option(
-        "avg",
-        "relaxed: the sum of all columns, or the one with the lowest value",
-        choices=("avg", "min"),
         advanced=True,
     )
     freedom: float = option(
@@ -77,8 +66,8 @@ class LatentOptions(Checked, group="Model"):
     )
     lsa: int | None = option(
         None,
-        "reduce the rows to N dimensions of unit length first, by latent semantic analysis; 0: not "
-        "(default: unsupervised, where there are more features: 50; otherwise 0)",
+        "first reduce the rows to N dimensions of unit length, by latent semantic analysis; 0: no "
+        "reduction (default: unsupervised, with more than 50 features: 50; otherwise 0)",
         minimum=0,
         maximum=10000,
         advanced=True,
@@ -92,8 +81,8 @@ class LatentOptions(Checked, group="Model"):
     )
     balance: float = option(
         2.0,
-        "keep the shares of the classes near those of the labelled documents: weight of their "
-        "divergence (--unlabelled use, auto); paper: 1",
+        "weight of the divergence of the shares of the classes from the shares of the labelled "
+        "documents (--unlabelled use, auto); paper: 1",
         minimum=1.0,
         maximum=1e6,
         advanced=True,
@@ -107,7 +96,7 @@ class LatentOptions(Checked, group="Model"):
     )
     epochs: int | None = option(
         None,
-        "iterations of EM, at most (default: 100; with --unlabelled use: 10)",
+        "maximum number of EM iterations (default: 100; with --unlabelled use: 10)",
         minimum=1,
         maximum=1000000,
     )
@@ -127,6 +116,15 @@ EPOCHS, EPOCHS_UNLABELLED = 100, 10
 DIMENSIONS = 50  # of latent semantic analysis
 
 
+def stored_options(values: dict[str, Any]) -> LatentOptions:
+    """Return the options in a model's JSON file, which a former version may have written."""
+    known = {item.name for item in dataclasses.fields(LatentOptions)}
+    found = {name: value for name, value in values.items() if name in known}
+    if found.get("init") in ("scores", "sdp"):
+        found["init"] = "auto"
+    return LatentOptions.from_mapping(found)
+
+
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
     """Return the options with every default filled in but an unsupervised `l2`.
 
@@ -134,9 +132,9 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     ----------
     options : LatentOptions
     labels : int
-        Number of labels; it does not matter where `unsupervised`.
+        Number of labels; ignored if `unsupervised`.
     rows, features : int
-        Number of documents, and of their columns.
+        Number of documents and of features.
 
     Raises
     ------
@@ -180,7 +178,7 @@ def _check(options: LatentOptions, own: bool) -> None:
     use = options.unlabelled != "ignore"
     if own and use:
         raise UsageError(f"--unsupervised and --unlabelled={options.unlabelled}: give one")
-    if own and options.init in OF_LABELS:
+    if own and options.init == NEEDS_LABELS:
         raise UsageError(f"--init={options.init}: needs labels; give another start")
     if own and options.solver == "lbfgs":
         raise UsageError("--solver=lbfgs: needs labels; unsupervised models are fitted by em")

@@ -1,6 +1,6 @@
-"""A picture of documents in two dimensions, coloured by their latent class.
+"""A picture of documents in two dimensions, colored by their latent class.
 
-Needs the extra `[plot]`. Called by `dcme_w2v.cli.latent`.
+Needs the extra `[plot]`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def plot_files(
     limit: int = 2000,
     seed: int = 1,
 ) -> None:
-    """Draw documents; the legend names each latent class by its words, or its labels.
+    """Draw documents; the legend names each latent class by specific words, or by its label.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def plot_files(
         PNG; ``-`` is standard output.
     method : {"tsne", "pca"}
     limit : int
-        Draw so many documents at most, drawn at random.
+        Maximum number of documents, sampled at random.
     seed : int
     """
     parts = [csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)]

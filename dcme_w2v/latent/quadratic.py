@@ -1,11 +1,11 @@
-"""The cost to second order about xi = 1/K: a quadratic function of xi, which starts are made from.
+"""The cost to second order about xi = 1/K: a quadratic function of xi, the basis of the starts.
 
     J(xi) = (K / 2) tr[xi xi^T (A - B)],   A - B = (I - H - P_Y) / N                      (3)
 
 with the hat matrix H of a centred ridge regression, H = C (N lambda I + C^T C)^-1 C^T, C = X less
 its mean, and the projection P_Y on the functions of the label, Y (Y^T Y)^-1 Y^T. Without labels
 P_Y = I. The paper prints B - A, and A without the factor 1 / N; the derivation is in
-docs/mathematics/latent-classes.md. Called by `dcme_w2v.latent.starts`.
+docs/mathematics/latent-classes.md.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ class Quadratic:
 
     @classmethod
     def of(cls, data: Observations, rank: int, freedom: float, seed: int) -> Quadratic:
-        """Return that of some observations.
+        """Return the quadratic of some observations.
 
         Parameters
         ----------
         data : Observations
             All with labels, or all without.
         rank : int
-            Singular vectors, at most.
+            Maximum number of singular vectors.
         freedom : float
-            trace H as a share of their number, which sets lambda.
+            trace H as a share of the number of singular vectors; it determines lambda.
         seed : int
-            Of the randomised SVD.
+            Seed of the randomised SVD.
         """
         left, squares, _ = svd_of_rows(data.rows, rank, seed, centred=True)
         ridge = ridge_of(squares, data.count, freedom * len(squares))

@@ -1,7 +1,4 @@
-"""Singular vectors of sparse rows, and latent semantic analysis (LSA): few columns for many.
-
-Called by `dcme_w2v.latent.quadratic`, `dcme_w2v.latent.fit` and `dcme_w2v.latent.model`.
-"""
+"""Singular vectors of sparse rows, and latent semantic analysis (LSA)."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 OVERSAMPLING, POWER = 10, 2  # of the randomised SVD (Halko, Martinsson and Tropp 2011)
-LEAST = 1e-10  # squared singular values below this share of the first are taken for 0
-ROWS = 4096  # that are dense at a time
+LEAST = 1e-10  # squared singular values below this share of the first count as 0
+ROWS = 4096  # rows that are dense at a time
 
 Matrix = NDArray[np.float64]
 
@@ -23,14 +20,14 @@ def svd_of_rows(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Return the first singular vectors of rows, or of rows less their mean.
 
-    By products with the rows as they are: the mean is subtracted from the products. Where `rank`
-    reaches the matrix's smaller side, the result is exact.
+    The rows stay sparse, since the mean is subtracted from products with them. The result is exact
+    if `rank` is at least the smaller side of the matrix.
 
     Parameters
     ----------
     matrix : csr_matrix, shape (n, features)
     rank : int
-        At most.
+        Maximum number of singular vectors.
     seed : int
     centred : bool
 
@@ -38,7 +35,7 @@ def svd_of_rows(
     -------
     left : ndarray, shape (n, r)
     squares : ndarray, shape (r,)
-        Squared singular values, descending; those that are 0 are left out, but not the first.
+        Squared singular values, descending, without zeros except for the first.
     right : ndarray, shape (features, r)
     """
     rows = matrix.astype(np.float64)
@@ -58,13 +55,13 @@ def svd_of_rows(
 
 
 def directions(matrix: csr_matrix, count: int, seed: int) -> NDArray[np.float32]:
-    """Return the right singular vectors of rows as they are, shape (features, r)."""
+    """Return the right singular vectors of rows that are not centred, shape (features, r)."""
     _, _, right = svd_of_rows(matrix, count, seed, centred=False)
     return right.astype(np.float32)
 
 
 def reduced(matrix: csr_matrix, right: NDArray[np.float32]) -> csr_matrix:
-    """Return rows times singular vectors, of unit length, shape (n, r); rows of zeros stay."""
+    """Return rows times singular vectors, shape (n, r), of unit length; rows of zeros stay."""
     count, width = matrix.shape[0], right.shape[1]
     data = np.empty((count, width), dtype=np.float32)
     with one_blas_thread():

@@ -1,8 +1,7 @@
-"""Levels: the optimal clusters of weighted numbers on a line, one of them at 0.
+"""Levels: the optimal clusters of weighted numbers on a line, with one cluster fixed at 0.
 
-Suzuki & Nagata (AAAI 2014) cluster by ADMM (2-7); for signs that are fixed their problem (1) is a
-weighted k-means with one cluster at 0, whose optimum a dynamic programme finds. Called by
-`dcme_w2v.few_labels.evidence` and `dcme_w2v.small_models.shrink`.
+Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
+k-means with one cluster at 0, and a dynamic programme finds the optimum.
 """
 
 from __future__ import annotations

@@ -153,31 +153,33 @@ def options_of(estimator: Any, **more: Any) -> Any:
     return options(**values, **more)
 
 
-# Parameters of scikit-learn's estimators, and those that replace them here.
+# Parameters of scikit-learn's estimators, and the names that replace them here.
 _REPLACED = {
-    "C": "l2 (1 / (C * rows))",
-    "alpha": "l2",
-    "penalty": "l2",
-    "max_iter": "epochs",
-    "n_iter": "epochs",
-    "n_jobs": "threads",
-    "n_components": "latent",
-    "n_clusters": "latent",
-    "tol": "tolerance",
-    "eta0": "lr",
-    "learning_rate": "lr",
-    "fit_intercept": "bias",
-    "multi_class": "loss",
+    "C": ("l2",),
+    "alpha": ("l2",),
+    "penalty": ("l2",),
+    "max_iter": ("epochs", "iterations", "rounds"),
+    "n_iter": ("epochs", "iterations", "rounds"),
+    "n_jobs": ("threads",),
+    "n_components": ("latent", "clusters"),
+    "n_clusters": ("latent", "clusters"),
+    "tol": ("tolerance",),
+    "eta0": ("lr",),
+    "learning_rate": ("lr",),
+    "fit_intercept": ("bias",),
+    "multi_class": ("loss",),
+    "seed": ("random_state",),
+    "verbose": ("progress",),
 }
 
 
 def _hint(given: Mapping[str, Any], known: list[str]) -> str:
     for name in given:
         if name not in known:
-            replaced = _REPLACED.get(name, "")
-            if replaced.partition(" ")[0] in known:
-                return f"; use {replaced}"
-            near = difflib.get_close_matches(name, known, 1) or ["random_state"] * (name == "seed")
+            replaced = [one for one in _REPLACED.get(name, ()) if one in known]
+            if replaced:
+                return f"; use {replaced[0]}" + (" (1 / (C * rows))" if name == "C" else "")
+            near = difflib.get_close_matches(name, known, 1)
             return f"; did you mean {near[0]}?" if near else ""
     return ""
 

@@ -1,7 +1,4 @@
-"""Bag of words: documents as sparse rows of counts.
-
-Called by `dcme_w2v.scdv.fit`, `dcme_w2v.scdv.model` and `dcme_w2v.scdv.search`.
-"""
+"""Bag of words: documents as sparse rows of counts."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,17 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import Vectors
 
+Document = str | bytes | Sequence[str]
 
-@parameters(ScdvOptions, first={"vectors": None}, last={"threads": None, "sparse_output": True})
+
+@parameters(
+    ScdvOptions,
+    first={"vectors": None},
+    last={"threads": None, "sparse_output": True, "progress": False},
+)
 class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse composite document vectors (Mekala et al. 2017).
 
@@ -35,6 +42,8 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
         Whether `transform` returns a sparse matrix or an array, which `set_output` requires.
+    progress : bool or callable, default False
+        Show a progress bar, or call a function with a `ProgressUpdate`.
 
     Attributes
     ----------
@@ -52,32 +61,37 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> words = Words.from_words(["tea", "coffee", "car", "bus"])
     >>> vectors = Vectors(words, np.array([[2, 0], [2, 1], [0, 2], [1, 2]], dtype=np.float32))
     >>> SCDV(vectors, clusters=2).fit_transform(["tea coffee", "car bus", "tea"]).shape
-    (3, 4)
+    (3, 8)
+    >>> SCDV(vectors, clusters=2, tfidf=0).fit_transform([["tea", "coffee"], ["car"]]).shape
+    (2, 4)
     """
 
-    def fit(self, X: Iterable[str | bytes], y: Any = None) -> SCDV:
+    def fit(self, X: Iterable[Document], y: Any = None) -> SCDV:
         """Fit to training documents.
 
         Parameters
         ----------
-        X : iterable of str or bytes, such as a list or a Series
-            Documents; tokens are separated by whitespace.
+        X : iterable of str, bytes or token lists, such as a list or a Series
+            Documents; tokens of a str are separated by whitespace.
         y : ignored
 
         Raises
         ------
         ValueError
-            A parameter is not valid, or X has items that are not texts.
+            A parameter is not valid, or X has an item that is not a document.
         """
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), _texts(X)
         loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
-        self.model_: DocumentModel = fit_documents(texts, loaded, options, threads=self.threads)
+        with reporting_to(self.progress, None, False) as reporter:
+            self.model_: DocumentModel = fit_documents(
+                texts, loaded, options, threads=self.threads, reporter=reporter
+            )
         self.n_features_out_ = self.model_.columns
         return self
 
-    def transform(self, X: Iterable[str | bytes]) -> sparse.csr_matrix | NDArray[np.float32]:
+    def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | NDArray[np.float32]:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
         check_fitted(self, "model_")
         parts = list(self.model_.transform(_texts(X), self.threads))
@@ -103,8 +117,8 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _texts(documents: Iterable[str | bytes]) -> Iterator[bytes]:
-    """Yield documents as bytes; raises at once if it is not an iterable of texts."""
+def _texts(documents: Iterable[Document]) -> Iterator[bytes]:
+    """Return documents as bytes; raises at once if `documents` is one document."""
     if isinstance(documents, str | bytes):
         raise ValueError("give an iterable of documents, not one document")
     if len(getattr(documents, "shape", (0,))) != 1:
@@ -112,11 +126,27 @@ def _texts(documents: Iterable[str | bytes]) -> Iterator[bytes]:
     return _encoded(documents)
 
 
-def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+def _encoded(documents: Iterable[Document]) -> Iterator[bytes]:
     for number, document in enumerate(documents):
         if isinstance(document, bytes):
             yield document
         elif isinstance(document, str):
             yield document.encode("utf-8", "replace")
+        elif isinstance(document, list | tuple | np.ndarray):
+            yield _joined(document, number)
         else:
-            raise ValueError(f"document {number} is a {type(document).__name__}; give str or bytes")
+            kind = type(document).__name__
+            raise ValueError(f"document {number} is a {kind}; give str, bytes or a list of tokens")
+
+
+def _joined(tokens: Sequence[str] | NDArray[Any], number: int) -> bytes:
+    """Return a list of tokens as text."""
+    for place, token in enumerate(tokens):
+        if not isinstance(token, str):
+            kind = type(token).__name__
+            raise ValueError(f"token {place} of document {number} is a {kind}; give str")
+        if token.split() != [token]:
+            raise ValueError(
+                f"token {place} of document {number} is empty or has whitespace: {token!r}"
+            )
+    return " ".join(tokens).encode("utf-8", "replace")

@@ -1,13 +1,12 @@
 """Fitting a document model: word statistics, clusters and the sparsity threshold.
 
 The documents are read once; their word ids are kept in an unnamed temporary file, four bytes per
-token, for the second pass that computes the threshold. Called by `dcme_w2v.cli.scdv` and
-`dcme_w2v.scdv.estimator`.
+token, for the second pass that computes the threshold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,15 +22,16 @@ from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_m
 from dcme_w2v.scdv.bow import count_rows
 from dcme_w2v.scdv.mixture import Mixture, fit_mixture
 from dcme_w2v.scdv.model import BAGS, DocumentModel, Posteriors
-from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.scdv.options import ScdvOptions, resolved
 from dcme_w2v.text.token_ids import Batch, Numbering, Spool
+from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
-LEAST_POSTERIOR = 1e-7
+MIN_POSTERIOR = 1e-7
 SIF_SHARE = 1e-3
-Report = Callable[[int, float], None]
+DOCUMENTS_A_REPORT = 1000
 
 
 @dataclass
@@ -52,7 +52,7 @@ def fit_documents(
     options: ScdvOptions | None = None,
     *,
     threads: int | None = None,
-    report: Report | None = None,
+    reporter: Reporter | None = None,
     room: Callable[[int], None] | None = None,
 ) -> DocumentModel:
     """Fit a model of document vectors.
@@ -67,8 +67,8 @@ def fit_documents(
     options : ScdvOptions, optional
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
-    report : callable, optional
-        Called with the number of iterations and the mean log-likelihood.
+    reporter : Reporter, optional
+        Takes the progress; the loss is minus the mean log-likelihood.
     room : callable, optional
         Called before clustering with the size in bytes of the model's word vectors; it may raise.
 
@@ -81,15 +81,16 @@ def fit_documents(
     UsageError
         There are more clusters than words.
     """
-    options = options or ScdvOptions()
+    options, reporter = resolved(options or ScdvOptions()), reporter or Quiet()
     spool = Spool()
     try:
+        texts = _watched(texts, reporter)
         counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
         _check(counted, kept, options, _with_vectors(vectors, counted))
         if room is not None:
             room(4 * vectors.dim * int(np.count_nonzero(kept < _with_vectors(vectors, counted))))
-        model = _with_words(vectors, counted, kept, options, threads, report)
+        model = _with_words(vectors, counted, kept, options, threads, reporter)
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
@@ -100,13 +101,15 @@ def fit_documents(
         spool.close()
 
 
-def needs(texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
-    """Read the documents and return what `fit_documents` would take, in words and bytes.
+def resource_estimate(
+    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions
+) -> dict[str, Any]:
+    """Read the documents and return the memory and disk space that `fit_documents` needs.
 
     The posteriors of the words, a number for each word and cluster, are counted in full, although
     most of them are 0 in the end.
     """
-    spool = Spool()
+    spool, options = Spool(), resolved(options)
     try:
         counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
     finally:
@@ -125,7 +128,15 @@ def needs(texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions) -> dic
     }
 
 
-def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
+def _watched(texts: Iterable[bytes], reporter: Reporter) -> Iterator[bytes]:
+    reporter.stage("reading", None, "documents")
+    for number, text in enumerate(texts, 1):
+        yield text
+        if number % DOCUMENTS_A_REPORT == 0:
+            reporter.advance(number)
+
+
+def shortage_of(plan: dict[str, Any]) -> OutOfMemoryError | None:
     """Return the error if the memory of a plan is not there."""
     remedy = "lower --clusters, raise --min-df, or use vectors of fewer words or dimensions"
     return shortage(plan["memory_bytes"], "fitting", remedy)
@@ -133,11 +144,11 @@ def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
 
 def _counts_all(options: ScdvOptions, vectors: Vectors) -> bool:
     """Return whether out-of-vocabulary words are counted too."""
-    return options.features in BAGS or options.tfidf > 0 or vectors.subwords is not None
+    return options.features in BAGS or bool(options.tfidf) or vectors.subwords is not None
 
 
 def _with_vectors(vectors: Vectors, counted: _Statistics) -> int:
-    """Return the number of words counted that have vectors, which come first: all with subwords."""
+    """Return the number of counted words that have vectors; they come first."""
     return len(vectors.words) if vectors.subwords is None else len(counted.counts)
 
 
@@ -187,12 +198,12 @@ def _with_words(
     kept: NDArray[np.int64],
     options: ScdvOptions,
     threads: int | None,
-    report: Report | None,
+    reporter: Reporter,
 ) -> DocumentModel:
     """Return the model without its threshold."""
     having = kept[kept < _with_vectors(vectors, counted)]
     words = counted.numbering.words_of(kept)
-    matrix = _unit_vectors(_rows(vectors, having, words), words, options.centre)
+    matrix = _unit_vectors(_rows(vectors, having, words), words, bool(options.centre))
     counts = counted.counts[kept]
     smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
     idf = (np.log(smooth) + 1).astype(np.float32)
@@ -204,7 +215,7 @@ def _with_words(
         "words": len(kept),
     }
     own = slice(len(having))
-    posteriors, mixture, more = _clusters(matrix, options, threads, report)
+    posteriors, mixture, more = _clusters(matrix, options, threads, reporter)
     if options.features == "bowv":
         more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
         matrix = np.hstack([matrix, more_column[:, None]])
@@ -215,7 +226,7 @@ def _with_words(
 
 
 def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[np.float32]:
-    """Return the vectors of the words numbered `having`, which `words` starts with."""
+    """Return the vectors of the words numbered `having`, the first of `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
     if vectors.subwords is None or len(known) == len(having):
@@ -240,7 +251,7 @@ def _clusters(
     matrix: NDArray[np.float32],
     options: ScdvOptions,
     threads: int | None,
-    report: Report | None,
+    reporter: Reporter,
 ) -> tuple[Posteriors, Mixture | None, dict[str, Any]]:
     words = len(matrix)
     if options.features in BAGS:
@@ -251,6 +262,11 @@ def _clusters(
         return _hard(nearest, options.clusters), None, {}
     if options.features != "scdv":
         return _hard(np.zeros(words, dtype=np.int64), 1), None, {}
+    reporter.stage("Gaussian mixture", options.iterations, "iterations")
+
+    def report(number: int, likelihood: float) -> None:
+        reporter.advance(number, loss=-likelihood)
+
     fitted = fit_mixture(
         matrix,
         options.clusters,
@@ -270,7 +286,7 @@ def _clusters(
     with one_blas_thread():
         for rows in blocks_of_rows(words):
             shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
-            shares[shares < LEAST_POSTERIOR] = 0
+            shares[shares < MIN_POSTERIOR] = 0
             parts.append(sparse.csr_matrix(shares))
     return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
 

@@ -2,8 +2,7 @@
 
 A document's vector is the concatenation over topics of the sum over its tokens of idf x P(topic |
 word) x word vector, scaled to unit length, with small entries set to zero. A `DocumentModel` has
-the parameters learned from the training documents. Called by `dcme_w2v.cli.scdv` and
-`dcme_w2v.scdv.estimator`.
+the parameters learned from the training documents.
 
 Mekala, Gupta, Paranjape and Karnick 2017, SCDV: Sparse Composite Document Vectors using soft
 clustering over distributional representations.
@@ -158,11 +157,11 @@ class DocumentModel:
 
     def _rows(self) -> Any:
         options, bags = self.options, self.options.features in BAGS
-        log = options.term_frequency == "log"
+        log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
         weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
         composer = None if bags else self.composer()
         # Scales the concatenation to unit length.
-        length = 1 / float(np.hypot(1, options.tfidf))
+        length = 1 / float(np.hypot(1, tfidf))
 
         def make(batch: Batch) -> sparse.csr_matrix:
             parts = []
@@ -170,13 +169,15 @@ class DocumentModel:
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
                 shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
-                if options.power != 1:  # Perronnin et al. 2010, for Fisher vectors
-                    rows.data = np.copysign(np.abs(values) ** np.float32(options.power), values)
+                if options.power not in (None, 1):  # Perronnin et al. 2010, for Fisher vectors
+                    rows.data = np.copysign(
+                        np.abs(values) ** np.float32(options.power or 0), values
+                    )
                     unit_rows(rows)
                 rows.data *= np.float32(length)
                 parts.append(rows)
-            if bags or options.tfidf:
-                scale = 1.0 if bags else options.tfidf * length
+            if bags or tfidf:
+                scale = 1.0 if bags else tfidf * length
                 parts.append(scale * unit_rows(bag_rows(batch, weights, log)))
             return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
 

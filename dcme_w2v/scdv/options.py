@@ -1,8 +1,10 @@
-"""How document vectors are computed: the options of `scdv fit`; see `dcme_w2v.options`."""
+"""The options of `scdv fit`; see `dcme_w2v.declarations`."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from dcme_w2v.declarations import Checked, option, seed_option
 
@@ -15,7 +17,7 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # fo
 
 @dataclass(frozen=True)
 class ScdvOptions(Checked, group="Model"):
-    """How document vectors are computed; the defaults are those of the paper."""
+    """How document vectors are computed."""
 
     features: str = option(
         "scdv",
@@ -50,29 +52,31 @@ class ScdvOptions(Checked, group="Model"):
         only=MIXTURE,
         advanced=True,
     )
-    term_frequency: str = option(
-        "count",
-        "a word that occurs n times in a document counts n, or 1 + ln n",
+    term_frequency: str | None = option(
+        None,
+        "a word that occurs n times in a document counts n (count), or 1 + ln n (log) (default: "
+        "log for scdv, otherwise count)",
         choices=("count", "log"),
         advanced=True,
     )
-    centre: bool = option(
-        False,
-        "subtract the mean word vector, then rescale to unit length",
+    centre: bool | None = option(
+        None,
+        "subtract the mean word vector, then rescale to unit length (default: for scdv)",
         only=COMPOSED,
         advanced=True,
     )
-    power: float = option(
-        1.0,
+    power: float | None = option(
+        None,
         "raise the absolute value of each entry to this power, then rescale to unit length; 0.5 "
-        "reduces the weight of frequent words",
+        "reduces the weight of frequent words (default: 0.5 for scdv, otherwise 1)",
         minimum=0.0,
         maximum=1.0,
         only=COMPOSED,
     )
-    tfidf: float = option(
-        0.0,
-        "concatenate tf-idf vectors, X times as long, to the document vectors",
+    tfidf: float | None = option(
+        None,
+        "concatenate tf-idf vectors, X times as long, to the document vectors (default: 2 for "
+        "scdv, otherwise 0)",
         minimum=0.0,
         maximum=1e6,
         only=COMPOSED,
@@ -97,7 +101,24 @@ class ScdvOptions(Checked, group="Model"):
         only=MIXTURE,
         advanced=True,
     )
+    preset: str | None = option(
+        None,
+        "paper: the document vectors of Mekala et al. 2017: --term-frequency count, --power 1, "
+        "--tfidf 0, word vectors that are not centred",
+        choices=("paper",),
+    )
     seed: int = seed_option()
+
+
+PLAIN: dict[str, Any] = {"term_frequency": "count", "centre": False, "power": 1.0, "tfidf": 0.0}
+BETTER: dict[str, Any] = {"term_frequency": "log", "centre": True, "power": 0.5, "tfidf": 2.0}
+
+
+def resolved(options: ScdvOptions) -> ScdvOptions:
+    """Return the options with every default filled in: `PLAIN` for the paper and its baselines."""
+    defaults = BETTER if options.features == "scdv" and options.preset is None else PLAIN
+    missing = {name: value for name, value in defaults.items() if getattr(options, name) is None}
+    return dataclasses.replace(options, **missing)
 
 
 @dataclass(frozen=True)
@@ -106,8 +127,8 @@ class ScdvTuneOptions(Checked, group="Model"):
 
     tune: float | None = option(
         None,
-        "choose clusters and power, as far as not given, by classifying held-out documents of "
-        "DOCS, which have labels, for about X seconds at most (default of X: 60)",
+        "choose clusters, power, tfidf and centre, as far as not given, by classifying held-out "
+        "documents of DOCS, which have labels, for about X seconds at most (default of X: 60)",
         metavar="SECONDS",
         above=0.0,
         maximum=1e9,

@@ -1,7 +1,4 @@
-"""Retrieval: ranking of documents by document vectors and by a language model.
-
-Called by `dcme_w2v.cli.search`.
-"""
+"""Retrieval: ranking of documents by document vectors and by a language model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Topics: the words of each component, their coherence, and the senses of a word.
-
-Called by `dcme_w2v.cli.topics`.
-"""
+"""Topics: the words of each component, their coherence, and the senses of a word."""
 
 from __future__ import annotations
 
@@ -29,7 +26,8 @@ class Topic:
     share : float
         P(topic), over the tokens of the training documents.
     words : list of (str, float)
-        The words of highest P(word | topic), with that probability.
+        The most specific words with P(word | topic): by this probability times idf - 1, the log of
+        documents / documents with the word.
     coherence : float or None
         See `coherences`.
     """
@@ -46,7 +44,7 @@ def topics(
     """Return the topics of a model, with their coherence if documents are given.
 
     P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
-    tokens of the training documents.
+    tokens of the training documents. The coherence is that of the most probable words.
 
     Parameters
     ----------
@@ -64,10 +62,14 @@ def topics(
     if words < 1:
         raise UsageError(f"--words={words}: must be at least 1")
     shares, joint = _joint(model)
-    best = [_highest(joint.getcol(topic), words) for topic in range(len(shares))]
-    measured = None if texts is None else coherences(model, [found for found, _ in best], texts)
-    result = []
-    for topic, (found, values) in enumerate(best):
+    columns = [joint.getcol(topic) for topic in range(len(shares))]
+    measured = None
+    if texts is not None:
+        probable = [_highest(column, column.data, words)[0] for column in columns]
+        measured = coherences(model, probable, texts)
+    rarity, result = np.maximum(model.idf[: len(model.vectors)] - 1.0, 1e-9), []
+    for topic, column in enumerate(columns):
+        found, values = _highest(column, column.data * rarity[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)
         listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
         score = None if measured is None else measured[topic]
@@ -114,8 +116,8 @@ def coherences(
 
     The sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the
     list and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and
-    McCallum 2011, Optimizing semantic coherence in topic models). A v that stands in no document
-    counts as if it stood in one.
+    McCallum 2011, Optimizing semantic coherence in topic models). A v that occurs in no document
+    counts as if it occurred in one.
 
     Raises
     ------
@@ -162,7 +164,8 @@ def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix
 
 
 def _highest(
-    column: sparse.csc_matrix, count: int
+    column: sparse.csc_matrix, rank: NDArray[np.float64], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    order = np.lexsort((column.indices, -column.data))[:count]
+    """Return the rows with the highest rank, and their values."""
+    order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

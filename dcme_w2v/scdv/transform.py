@@ -1,7 +1,4 @@
-"""Documents to files of sparse rows, and their labels to a file beside them.
-
-Called by `dcme_w2v.cli.scdv`.
-"""
+"""Documents to files of sparse rows, and their labels to a file beside them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Making the model in a folder small, with given levels or within a number of bytes.
-
-Called by the command ``fuse shrink``.
-"""
+"""`fuse shrink`: the model in a folder, with given levels or within a number of bytes."""
 
 from __future__ import annotations
 
@@ -16,14 +13,15 @@ from numpy.typing import NDArray
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.options import ShrinkOptions
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.small_models.options import ShrinkOptions
 from dcme_w2v.small_models.shrink import ShrunkModel, count_above, shrink, squares_of
 from dcme_w2v.training.progress import Quiet, Reporter
 
-LEVELS = (2, 4, 8, 16)  # that are tried within a number of bytes
-STEPS = 16  # of the search for the share that fits
+LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
+STEPS = 20  # of the search for the number of weights that fits
+USED = 0.99  # share of the bytes at which the search ends
 
 Measure = Callable[[Classifier], float]
 
@@ -37,7 +35,7 @@ def shrink_file(
     threads: int | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Write a small model of the one in a folder, and return its figures.
+    """Write a small model of the model in a folder, and return its figures.
 
     Parameters
     ----------
@@ -45,9 +43,9 @@ def shrink_file(
         The folders.
     options : ShrinkOptions
     holdout : sequence of str
-        Labelled documents that both models are measured by.
+        Labelled documents that both models are measured on.
     labels : str, optional
-        Of the rows of an .npz file of `holdout`.
+        Labels of the rows of an .npz file of `holdout`.
 
     Returns
     -------
@@ -100,58 +98,61 @@ def within(
 ) -> ShrunkModel:
     """Return the best model of at most `options.max_bytes` bytes.
 
-    For each number of levels as many weights as fit; then the highest accuracy, or without a
-    measure the least loss.
+    For each number of levels, as many weights are kept as fit. The model of the highest accuracy is
+    returned, and of equal ones, or without a measure, the model of the lowest loss.
     """
     assert options.max_bytes is not None
     if options.keep is not None:
         raise UsageError("--max-bytes: finds --levels and --keep; leave --keep out")
     pairs = count_above(model.weights)
-    found: list[ShrunkModel] = []
+    best: tuple[float, float, ShrunkModel] | None = None
     smallest = 1 << 62
     for levels in LEVELS:
         chosen = dataclasses.replace(options, levels=levels)
         fitting, size = _largest(model, chosen, squares, pairs)
         smallest = min(smallest, size)
-        if fitting is not None:
-            found.append(fitting)
-            share = fitting.record["pairs"] / pairs
-            reporter.message(
-                f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes"
-            )
-    if not found:
+        if fitting is None:
+            continue
+        value = measure(fitting) if measure is not None else 0.0
+        share = fitting.record["pairs"] / pairs
+        shown = f", accuracy {value:.4f}" if measure is not None else ""
+        reporter.message(
+            f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes{shown}"
+        )
+        if best is None or (value, -fitting.record["loss"]) > best[:2]:
+            best = value, -fitting.record["loss"], fitting
+    if best is None:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"
         )
-    if measure is None:
-        return min(found, key=lambda one: one.record["loss"])
-    return max(found, key=measure)
+    return best[2]
 
 
 def _largest(
     model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64], pairs: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the model with most weights that fits, by halving, and the size of the smallest."""
-    assert options.max_bytes is not None
+    """Return the model with most weights that fits, and the size of the smallest model.
 
-    def made(count: int) -> ShrunkModel:
-        return shrink(model, dataclasses.replace(options, keep=str(count)), squares)
+    The number of weights is doubled until it no longer fits, then bisected: models far larger than
+    `options.max_bytes` are never made.
+    """
+    limit = options.max_bytes or 0
 
-    low, high = 1, pairs
-    best = made(low)
-    smallest = best.size()
-    if smallest > options.max_bytes:
+    def made(count: int) -> tuple[ShrunkModel, int]:
+        found = shrink(model, dataclasses.replace(options, keep=str(count)), squares)
+        return found, found.size()
+
+    best, smallest = made(1)
+    if smallest > limit:
         return None, smallest
-    whole = made(high)
-    if whole.size() <= options.max_bytes:
-        return whole, smallest
-    for _ in range(STEPS):
-        middle = int(np.sqrt(float(low) * high)) if high > 4 * low else (low + high) // 2
-        if middle in (low, high):
+    low, high, used = 1, pairs + 1, smallest
+    for _ in range(STEPS + pairs.bit_length()):
+        middle = (low + high) // 2 if high <= pairs else min(2 * low, pairs)
+        if middle == low or used > USED * limit:
             break
-        tried = made(middle)
-        if tried.size() <= options.max_bytes:
-            low, best = middle, tried
+        tried, size = made(middle)
+        if size <= limit:
+            low, best, used = middle, tried, size
         else:
             high = middle
     return best, smallest

@@ -1,13 +1,14 @@
 """Small models: the weights of any linear classifier in a few levels, most of them left out.
 
-Weights are clustered by how much they move scores: by the sum of the squares of their feature. No
-weight is learnt again. Called by the command ``fuse shrink`` and by `dcme_w2v.classify.model`.
+A weight matters as much as it moves scores: by its square times the sum of squares of its feature.
+Weights are kept and clustered by this impact; no weight is learnt again.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,9 +27,8 @@ from dcme_w2v.classify.model import (
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled, highest_weighted
+from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
 from dcme_w2v.few_labels.fit import linear, ones
-from dcme_w2v.few_labels.options import ShrinkOptions
 from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
@@ -37,9 +37,13 @@ from dcme_w2v.numeric.sparse_check import MAX_COLUMNS
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.small_models import compact
 from dcme_w2v.small_models.compact import Steps
+from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 
 KIND, VERSION = "shrunk", 1
 LARGEST = 1e30  # of a value or a bias
+_BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
+
+Block = tuple[int, NDArray[np.float64], NDArray[np.float64]]  # first feature, weights, impacts
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,10 @@ class Shrunk:
     Attributes
     ----------
     evidence : Evidence
-        The levels; weight = sign times value.
+        The levels; a weight is the sign times the value of its level.
     biases : ndarray of float32, shape (classes,)
     loss : float
-        The share of the weighted squares of the weights that is lost.
+        The share of the impact of all weights that is lost.
     """
 
     evidence: Evidence
@@ -70,48 +74,100 @@ def shrink_weights(
 ) -> Shrunk:
     """Return the weights of a linear model in levels.
 
+    The weights are read in blocks, so that only the kept ones are in memory a second time.
+
     Parameters
     ----------
     weights : Weights
     squares : ndarray of float64, shape (features,)
-        Of each feature the sum of the squares of its values over documents, up to a factor.
+        The sum of squares of the values of each feature over documents, up to a factor.
     levels : int
     keep : str or None
-        How many weights stay, or which share.
+        The number of weights that stay, or a share.
+
+    Raises
+    ------
+    CorpusError
+        All weights are 0.
     """
-    table = weights.get().astype(np.float64)
-    biases = (table[-1] * weights.bias + weights.offset).astype(np.float32)
-    centred = _centred(table)
-    squares = np.maximum(squares, 1e-9 * max(float(squares.max(initial=0.0)), 1e-9))
-    if not centred.any():
+    count = kept_weights(keep, weights.features * weights.classes)
+    bins, total = np.zeros(_BINS, dtype=np.int64), 0.0
+    for _, _, impact in _blocks(weights, squares):
+        bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
+        total += float(impact.sum())
+    if not bins.any():
         raise CorpusError("all weights are 0; train the model on other documents")
-    size = np.abs(centred).ravel()
-    impact = size**2 * np.repeat(squares, weights.classes)
-    place = highest_weighted(impact, keep)
-    signs = np.where(centred.ravel()[place] < 0, -1, 1).astype(np.int8)
-    pairs = Pairs(place, signs, size[place], squares[place // weights.classes])
-    found = fit_levels(pairs.number, pairs.weight, levels)
-    left_out = float(impact.sum() - impact[place].sum())
-    loss = (2 * found.loss + left_out) / max(float(impact.sum()), 1e-300)
-    return Shrunk(assembled(pairs, found, centred.shape), biases, loss)
+    lowest = _BINS - 1 - int(np.searchsorted(np.cumsum(bins[::-1]), min(count, bins.sum())))
+    found = [_above(block, lowest) for block in _blocks(weights, squares)]
+    place, number, rank = (np.concatenate(one) for one in zip(*found, strict=True))
+    if len(place) > count:
+        chosen = np.sort(np.argsort(-rank, kind="stable")[:count])
+        place, number, rank = place[chosen], number[chosen], rank[chosen]
+    signs = np.where(number < 0, -1, 1).astype(np.int8)
+    weight = _at_least(squares)[place // weights.classes]
+    pairs = Pairs(place, signs, np.abs(number), weight)
+    clustered = fit_levels(pairs.number, pairs.weight, levels)
+    loss = (2 * clustered.loss + total - float(rank.sum())) / max(total, 1e-300)
+    shape = (weights.features, weights.classes)
+    return Shrunk(assembled(pairs, clustered, shape), _biases(weights), loss)
 
 
-def _centred(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights less their means over the classes, which do not matter; without the biases."""
-    found: NDArray[np.float64] = table[:-1] - table[:-1].mean(axis=1, keepdims=True)
+def _blocks(weights: Weights, squares: NDArray[np.float64]) -> Iterator[Block]:
+    """Yield the first feature of a block, its weights less their means, and their impacts.
+
+    The mean of a feature's weights over the classes has no effect on probabilities.
+    """
+    squares, at = _at_least(squares), 0
+    for block in _tables(weights):
+        rows = block[: weights.features - at].astype(np.float64)
+        rows -= rows.mean(axis=1, keepdims=True)
+        yield at, rows, rows**2 * squares[at : at + len(rows), None]
+        at += len(rows)
+
+
+def _tables(weights: Weights) -> Iterable[NDArray[np.float32]]:
+    """Return the weights and biases in blocks of rows; weights of low rank are one block."""
+    return weights.blocks() if weights.output is None else [weights.get()]
+
+
+def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
+    """Return places, weights and impacts of the weights whose impact is in a bin from `lowest`."""
+    at, rows, impact = block
+    chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
+    return chosen + at * rows.shape[1], rows.ravel()[chosen], impact.ravel()[chosen]
+
+
+def _bin_of(impact: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(impact).view(np.int64) >> _SHIFT
+
+
+def _at_least(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums of squares above 0: a feature that does not occur has a small one."""
+    return np.maximum(squares, 1e-9 * max(float(squares.max(initial=0.0)), 1e-9))
+
+
+def _biases(weights: Weights) -> NDArray[np.float32]:
+    last = np.zeros(weights.classes, dtype=np.float32)
+    for block in _tables(weights):
+        last = block[-1]
+    found: NDArray[np.float32] = (last.astype(np.float64) * weights.bias + weights.offset).astype(
+        np.float32
+    )
     return found
 
 
 def count_above(weights: Weights) -> int:
-    """Return how many weights could be kept."""
-    return max(1, int(np.count_nonzero(_centred(weights.get().astype(np.float64)))))
+    """Return the number of weights that can be kept."""
+    ones_of_features = np.ones(weights.features)
+    counts = (np.count_nonzero(rows) for _, rows, _ in _blocks(weights, ones_of_features))
+    return max(1, int(sum(counts)))
 
 
 def squares_of(model: Classifier, matrix: csr_matrix | None = None) -> NDArray[np.float64]:
-    """Return the sums of the squares of each feature, of documents or as the features suggest.
+    """Return the sum of squares of each feature, from documents or estimated.
 
-    Without documents they follow from idf, log((1 + n) / (1 + df)) + 1; where there is none, from
-    the order of the words, most frequent first.
+    Without documents they follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the
+    order of the words, the most frequent first.
     """
     count = model.weights.features
     if matrix is not None:
@@ -126,9 +182,7 @@ def squares_of(model: Classifier, matrix: csr_matrix | None = None) -> NDArray[n
     if model.text.options.weighting == "tfidf":
         found: NDArray[np.float64] = np.exp(-idf) * idf**2
         return found
-    if model.text.names is None:
-        return np.ones(count)
-    return 1.0 / (1 + np.arange(count))
+    return np.ones(count) if model.text.names is None else 1.0 / (1 + np.arange(count))
 
 
 def _is_binary(model: Classifier) -> bool:
@@ -142,11 +196,11 @@ class ShrunkModel(Classifier):
     Attributes
     ----------
     shrunk : Shrunk
-        Of the features that have a weight, in the order of their columns here.
+        Levels of the features that have a weight, in the order of the columns of this model.
     coding : ShrinkOptions
-        How its arrays are written.
+        The options that it was made with.
     columns : ndarray of int64 or None
-        For vectors: the columns of the rows that have weights, ascending.
+        For vectors: the columns that have weights, ascending.
     binary : bool
         Whether values of features count as 1.
     """
@@ -178,8 +232,7 @@ class ShrunkModel(Classifier):
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the arrays and the description that are written."""
         assert self.shrunk is not None
-        evidence, o = self.shrunk.evidence, self.coding
-        levels, values = evidence.levels, evidence.values
+        levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
         arrays: dict[str, NDArray[Any]] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
         }  # fmt: skip
@@ -191,8 +244,7 @@ class ShrunkModel(Classifier):
             "features": None,
             "rows": levels.shape[0],
             "entries": int(levels.nnz),
-            "highest_level": int(np.abs(levels.data.astype(np.int64)).max(initial=1)),
-            "coding": dataclasses.asdict(o),
+            "coding": dataclasses.asdict(self.coding),
             "record": self.record,
         }
         kinds = np.zeros(levels.shape[0], dtype=np.uint8)
@@ -203,7 +255,7 @@ class ShrunkModel(Classifier):
             description |= {"idf_lowest": steps.lowest, "idf_step": steps.step}
             description["features"] = dataclasses.asdict(self.text.options)
             if self.text.names is not None:
-                arrays |= compact.pack_words(self.text.names, o.words)
+                arrays["words"] = compact.pack_words(self.text.names)
                 description["words_length"] = len(self.text.names.text)
             else:
                 assert self.text.buckets is not None
@@ -212,7 +264,7 @@ class ShrunkModel(Classifier):
             store_tag_pairs(self.text, arrays)
         elif self.columns is not None:
             arrays["columns"] = compact.pack_numbers(self.columns)
-        arrays |= compact.pack_levels(levels, kinds, o.coding)
+        arrays["levels"] = compact.pack_levels(levels, kinds)
         return arrays, description
 
     def size(self) -> int:
@@ -230,16 +282,19 @@ class ShrunkModel(Classifier):
         Raises
         ------
         FormatError
-            It is not a shrunk model, or damaged.
+            It is not a shrunk model, is corrupt, or has a coding that was removed.
         """
         model = load_model(path, KIND, VERSION)
-        classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
+        classes, given = model.strings("classes"), model.value("coding", dict)
+        known = {item.name for item in dataclasses.fields(ShrinkOptions)}
+        model.description["coding"] = {name: given[name] for name in given if name in known}
+        coding = model.options("coding", ShrinkOptions)
         multilabel, threshold, record = described(model)
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
         text, kinds, columns = _features(model, rows)
         values = np.asarray(model.array("values", "float32", None)).astype(np.float64)
-        levels = compact.unpack_levels(model, kinds, rows, len(classes), entries)
+        levels = compact.unpack_levels(model, kinds, len(classes), entries)
         if int(np.abs(levels.data.astype(np.int64)).max(initial=0)) > len(values):
             raise model.fault("values", f"are {len(values)}, and levels are higher")
         biases = np.asarray(model.array("biases", "float32", len(classes)))
@@ -251,7 +306,7 @@ class ShrunkModel(Classifier):
 
 
 def _chosen_columns(matrix: csr_matrix, columns: NDArray[np.int64]) -> csr_matrix:
-    """Return some columns of rows, which may be narrower."""
+    """Return some columns of rows, which may have fewer columns."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     wide = (matrix.shape[0], max(matrix.shape[1], width))
     rows = csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=wide)
@@ -261,7 +316,7 @@ def _chosen_columns(matrix: csr_matrix, columns: NDArray[np.int64]) -> csr_matri
 def _features(
     model: Model, rows: int
 ) -> tuple[TextFeatures | None, NDArray[np.uint8], NDArray[np.int64] | None]:
-    """Return what turns text into rows, the steps of idf, and the columns of vectors."""
+    """Return the features of text, the steps of their idf, and the columns of vectors."""
     if model.description.get("features") is None:
         columns = compact.unpack_numbers(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
@@ -274,13 +329,14 @@ def _features(
         buckets = compact.unpack_numbers(model, "buckets", rows, width)
         text = TextFeatures.restored(options, None, idf, buckets, width)
     else:
+        compact.check_coding(model)
         text = TextFeatures.restored(options, compact.unpack_words(model, rows), idf)
     restore_tag_pairs(model, text)
     return text, kinds, None
 
 
 def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64]) -> ShrunkModel:
-    """Return a classifier in levels, with the features that keep a weight only."""
+    """Return a classifier in levels, with only the features that keep a weight."""
     shrunk = shrink_weights(model.weights, squares, options.levels, options.keep)
     rows = np.flatnonzero(np.diff(shrunk.evidence.levels.indptr))
     text, columns = model.text, None
@@ -288,7 +344,7 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
         before = getattr(model, "columns", None)
         columns = rows if before is None else before[rows]
     else:
-        text, rows = _small_text(text, rows, options, shrunk)
+        text, rows = _small_text(text, rows)
     levels = csr_matrix(shrunk.evidence.levels[rows])
     evidence = dataclasses.replace(shrunk.evidence, levels=levels)
     shrunk = dataclasses.replace(shrunk, evidence=evidence)
@@ -305,35 +361,15 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
 
 
 def _small_text(
-    text: TextFeatures, rows: NDArray[np.int64], options: ShrinkOptions, shrunk: Shrunk
+    text: TextFeatures, rows: NDArray[np.int64]
 ) -> tuple[TextFeatures, NDArray[np.int64]]:
-    """Return the features of some columns, in an order that is written in few bytes."""
-    if text.names is not None and options.words != "hashed":
-        words = compact.shuffled_words(text.names, rows)
-        order = compact.sorted_places(words)
-        rows, words = rows[order], compact.shuffled_words(words, order)
-        return _rounded(text, words, rows, None, None), rows
+    """Return the features of some columns with the idf of the file, words in byte order."""
+    words, buckets, width = None, None, None
     if text.names is not None:
-        width = compact.width_for(len(rows))
-        buckets = compact.buckets_of(compact.shuffled_words(text.names, rows), width)
-        heavy = np.abs(shrunk.evidence.weights(np.ones(len(shrunk.evidence.values)))[rows])
-        order = np.lexsort((-heavy.max(axis=1, initial=0), buckets))
-        first = np.append(True, np.diff(buckets[order]) > 0)[: len(order)]
-        rows, buckets = rows[order][first], buckets[order][first]
-        return _rounded(text, None, rows, buckets, width), rows
-    given = rows if text.buckets is None else text.buckets[rows]
-    return _rounded(text, None, rows, given, text.width), rows
-
-
-def _rounded(
-    text: TextFeatures,
-    words: Any,
-    rows: NDArray[np.int64],
-    buckets: NDArray[np.int64] | None,
-    width: int | None,
-) -> TextFeatures:
-    """Return features with the idf that a file will have."""
+        words, rows = compact.in_byte_order(text.names, rows)
+    else:
+        buckets, width = (rows if text.buckets is None else text.buckets[rows]), text.width
     idf = Steps.of(text.idf[rows]).numbers()
     small = TextFeatures.restored(text.options, words, idf, buckets, width)
     small.tag_pairs = text.tag_pairs
-    return small
+    return small, rows

@@ -1,4 +1,4 @@
-"""What the levels of a model are; called by the command ``fuse levels``."""
+"""The levels of a model, for `fuse levels`."""
 
 from __future__ import annotations
 

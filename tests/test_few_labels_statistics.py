@@ -6,8 +6,6 @@ from scipy import sparse
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.few_labels.evidence import SHRUNK, evidence_of
-from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.few_labels.parts import Identity, read_parts, write_part
 from dcme_w2v.few_labels.statistics import (
     CUT,
@@ -16,7 +14,6 @@ from dcme_w2v.few_labels.statistics import (
     Statistics,
     check_values,
     sum_over,
-    sum_screened,
 )
 
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
@@ -67,8 +64,7 @@ def test_the_same_bytes_for_any_number_of_threads(threads):
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("documents", [2, 5, 40, 3000])
-@pytest.mark.parametrize("some", [False, True])
-def test_threads_share_documents_or_features(threads, documents, some):
+def test_threads_share_documents_or_features(threads, documents):
     # Few documents are shared by features, many by documents; empty ones lie at both ends.
     random = np.random.default_rng(documents)
     rows = sparse.random_array((documents, 100), density=0.2, dtype=np.float32, rng=random).tocsr()
@@ -77,25 +73,15 @@ def test_threads_share_documents_or_features(threads, documents, some):
     rows.sort_indices()
     scores = random.normal(0, 4, (rows.shape[0], CLASSES))
     log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    kept = np.flatnonzero(random.random(100) < 0.4) if some else np.arange(100)
     sums = []
     for count in (1, threads):
-        one = Statistics.zeros(len(kept), CLASSES)
-        if some:
-            one.rows = np.full(100, -1, dtype=np.int32)
-            one.rows[kept] = np.arange(len(kept))
+        one = Statistics.zeros(100, CLASSES)
         one.add(rows, log_p, count)
         one.add(rows, log_p, count)
         sums.append(one)
     assert same(*sums)
     x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
-    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0)[kept])
-    only = np.zeros(len(kept), np.int64)
-    core.add_statistics(
-        rows.indptr.astype(np.int64), rows.indices, rows.data, 100, None, CUT, None, only,
-        np.zeros(0, np.int64), sums[0].rows, threads,
-    )  # fmt: skip
-    np.testing.assert_array_equal(only, sums[1].counts // 2)
+    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
 
 
 @pytest.mark.parametrize("shards", [1, 2, 5, 32])
@@ -113,18 +99,6 @@ def test_the_same_bytes_for_any_shards_in_any_order(shards):
     assert same(total, whole)
     pieces = (log_p[a : a + 17] for a in range(0, DOCUMENTS, 17))
     assert same(sum_over(rows, pieces, CLASSES, 2), whole)
-
-
-def test_rows_of_some_features_only():
-    rows, log_p = rows_and_probabilities()
-    kept = np.array([5, 9, 30])
-    found = Statistics.zeros(3, CLASSES)
-    found.rows = np.full(FEATURES, -1, dtype=np.int32)
-    found.rows[kept] = np.arange(3)
-    found.add(rows, log_p, 2)
-    whole = counted(rows, log_p)
-    np.testing.assert_array_equal(found.joint, whole.joint[kept])
-    np.testing.assert_array_equal(found.counts, whole.counts[kept])
 
 
 @pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
@@ -215,7 +189,7 @@ def test_too_many_documents_for_the_sums():
     sums.joint *= times
     sums.counts *= times
     with pytest.raises(UsageError, match="too many"):
-        sums += sums.copy()
+        sums += sums
 
 
 def test_damaged_parts(tmp_path):
@@ -226,31 +200,6 @@ def test_damaged_parts(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"p\.npz"):
             read_parts([str(path)], IDENTITY)
-
-
-@pytest.mark.parametrize("keep", [1, 5, 40, 200, 700])
-def test_only_selected_features_are_summed(keep):
-    rows, log_p = rows_and_probabilities(sure=1.0)
-    scale = np.exp(-np.arange(FEATURES) / 12).astype(np.float32)
-    rows = sparse.csr_matrix(rows @ sparse.diags(scale)).astype(np.float32)
-    rows.sort_indices()
-    passes = []
-
-    def pieces():
-        passes.append(1)
-        return (log_p[a : a + 50] for a in range(0, DOCUMENTS, 50))
-
-    found = sum_screened(rows, pieces, CLASSES, 2, keep, SHRUNK)
-    whole = counted(rows, log_p)
-    options = FusedOptions(keep=str(keep), levels=3)
-    one, other = evidence_of(found, options), evidence_of(whole, options)
-    assert (one.levels != other.levels).nnz == 0
-    assert one.levels.shape == (FEATURES, CLASSES)
-    np.testing.assert_array_equal(one.values, other.values)
-    np.testing.assert_array_equal(found.every, whole.counts)
-    assert len(passes) <= 2
-    if keep <= 5:
-        assert len(found.counts) < FEATURES / 2
 
 
 def test_the_environment_chooses_the_kernels(monkeypatch):

@@ -14,11 +14,11 @@ from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.errors import FormatError
-from dcme_w2v.few_labels.options import ShrinkOptions
+from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.small_models.compact import Steps, width_for
-from dcme_w2v.small_models.shrink import ShrunkModel, shrink, squares_of
+from dcme_w2v.small_models.compact import Steps
+from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
+from dcme_w2v.small_models.shrink import ShrunkModel, shrink, shrink_weights, squares_of
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 
@@ -151,11 +151,9 @@ def test_values_are_rounded_to_the_nearest_step():
 # ---- models ----
 
 
-@pytest.mark.parametrize("coding", ["entropy", "packed", "plain"])
-@pytest.mark.parametrize("words", ["front", "hashed", "plain"])
 @pytest.mark.parametrize("name", ["text", "bigrams", "hashed", "log"])
-def test_a_small_model_round_trips(name, words, coding, folder, tmp_path):
-    model = small(folder, name, keep="1/3", words=words, coding=coding)
+def test_a_small_model_round_trips(name, folder, tmp_path):
+    model = small(folder, name, keep="1/3")
     model.save(tmp_path / "s")
     loaded = load_classifier(tmp_path / "s")
     texts = texts_of(folder)
@@ -205,11 +203,8 @@ def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
     """All that predicts takes the same form of the documents: `predict` did not."""
     rows, model = csr_matrix(load_npz(folder / "rows.npz")), str(tmp_path / "s")
     if kind == "binary":
-        line = f"fuse fit {folder}/train.tsv --unlabelled {folder}/test.tsv --impact paper"
-        assert (
-            run([*line.split(), "--final", "tied", "--no-choose", "--output", model, "--quiet"])
-            == 0
-        )
+        line = f"fuse fit {folder}/train.tsv --unlabelled {folder}/test.tsv --preset paper"
+        assert run([*line.split(), "--output", model, "--quiet"]) == 0
         docs = folder / "test.tsv"
         rows = load_classifier(model).rows(texts_of(folder))
     else:
@@ -227,17 +222,43 @@ def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
 
 
 def test_a_small_model_can_be_made_smaller(folder, tmp_path):
-    for words in ("front", "hashed"):
-        once = small(folder, "text", keep="0.5", words=words)
-        once.save(tmp_path / words)
-        twice = small(tmp_path, words, keep="0.2", words=words)
-        assert twice.size() < once.size() < 20000
-        assert probabilities(twice, texts_of(folder)).shape == (60, 3)
+    once = small(folder, "text", keep="0.5")
+    once.save(tmp_path / "once")
+    twice = small(tmp_path, "once", keep="0.2")
+    assert twice.size() < once.size() < 20000
+    assert probabilities(twice, texts_of(folder)).shape == (60, 3)
 
 
-def test_unknown_words_rarely_match_a_kept_hash_value():
-    assert width_for(1) == 1024 and width_for(1000) == 1 << 20
-    assert width_for(10**9) == 1 << 31
+@pytest.mark.parametrize(
+    ("keep", "total", "expected"),
+    [(None, 50, 50), ("7", 50, 7), ("1", 50, 1), ("0.1", 50, 5), ("1/20", 100, 5), ("1.0", 9, 9)],
+)
+def test_how_many_weights_are_kept(keep, total, expected):
+    assert kept_weights(keep, total) == expected
+
+
+@pytest.mark.parametrize("keep", ["0", "-1", "2.5", "x", "1/0", "nan", "0.0", "1/2/3", ""])
+def test_invalid_numbers_of_weights(keep):
+    with pytest.raises(UsageError, match="keep="):
+        ShrinkOptions(keep=keep)
+
+
+def test_kept_weights_are_those_of_a_full_sort(folder, monkeypatch):
+    """Weights are read in blocks and screened by bins of their impact; ties go to the first."""
+    model = load_classifier(folder / "text")
+    model.weights.table[:] = np.round(model.weights.table, 1)
+    squares = squares_of(model)
+    table = model.weights.get()[:-1].astype(float)
+    table -= table.mean(axis=1, keepdims=True)
+    impact = (table**2 * squares[:, None]).ravel()
+    monkeypatch.setattr("dcme_w2v.classify.trainer.WEIGHTS_AT_ONCE", 20)
+    for count in (1, 7, 50, 120):
+        order = np.argsort(-impact, kind="stable")[:count]
+        wanted = np.zeros(impact.size, dtype=bool)
+        wanted[order[impact[order] > 0]] = True
+        found = shrink_weights(model.weights, squares, 127, str(count)).evidence.levels.toarray()
+        assert not (found.ravel()[~wanted]).any()
+        assert (np.sign(found.ravel()[wanted]) == np.sign(table.ravel()[wanted])).all()
 
 
 # ---- the command ----
@@ -257,7 +278,7 @@ def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
     found = json.loads(invoke(f"{line} --holdout {folder}/test.tsv").stdout)
     size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
     assert found["bytes"] == size <= limit
-    assert size > limit - 200 or limit == 10**9
+    assert size > 0.97 * limit or limit == 10**9
     assert found["accuracy"] > 0.5 and found["accuracy_before"] > 0.8
     tested = json.loads(invoke(f"classify test {tmp_path}/s {folder}/test.tsv --json").stdout)
     assert tested["accuracy"] == found["accuracy"]
@@ -313,6 +334,16 @@ def replace(path, name, array):
     listed = json.loads((path / "model.json").read_text())["arrays"]
     listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
     edit(path, arrays=listed)
+
+
+@pytest.mark.parametrize("name", ["levels_packed", "levels_data", "words_text"])
+def test_codings_of_former_versions_name_the_version_that_reads_them(name, folder, tmp_path):
+    small(folder, "text", keep="0.5").save(tmp_path / "s")
+    edit(tmp_path / "s", coding={"levels": 8, "coding": "packed", "words": "front"})
+    assert ShrunkModel.load(tmp_path / "s").coding == ShrinkOptions()
+    replace(tmp_path / "s", name, np.zeros(3, np.uint8))
+    with pytest.raises(FormatError, match=r"dcme-w2v 0\.1\.0 reads; shrink the model again"):
+        ShrunkModel.load(tmp_path / "s")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def problem(rows=120, seed=0):
 
 def test_parameters_are_the_declared_options():
     found = FusedFeatures().get_params()
+    assert found.pop("progress") is False
     declared = vars(FusedOptions())
     assert found.pop("random_state") == declared.pop("seed") and found == declared
     for name in found:
@@ -68,7 +69,7 @@ def test_minus_one_and_none_mean_unlabelled(spelled):
     assert model.coef_.tobytes() == other.coef_.tobytes()
 
 
-@pytest.mark.parametrize("final", ["teach", "tied", "beside", "columns"])
+@pytest.mark.parametrize("final", ["distill", "beside"])
 def test_levels_are_columns_with_names(final):
     X, y = problem()
     names = np.array(["sun", "rain", "snow"])[y].tolist()
@@ -80,7 +81,7 @@ def test_levels_are_columns_with_names(final):
     assert rows.shape == (120, 12) == (120, len(columns))
     assert columns[0] == "fusedfeatures_rain_1" and columns[-1] == "fusedfeatures_sun_4"
     assert model.levels_.shape == (30, 3) and (np.diff(model.values_) <= 0).all()
-    assert hasattr(model, "weights_") == (final != "columns")
+    assert model.weights_.shape == (4 + (final == "beside"),)
     scores = X @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
@@ -89,7 +90,7 @@ def test_levels_are_columns_with_names(final):
 def test_the_papers_form_binarises_values():
     X, y = problem()
     y[30:] = -1
-    model = FusedFeatures(impact="paper", keep="0.5", threads=1).fit(X, y)
+    model = FusedFeatures(preset="paper", threads=1).fit(X, y)
     assert (model.predict(X * 7) == model.predict(X)).all()
     assert (model.transform(X * 7) != model.transform(X)).nnz == 0
 
@@ -98,7 +99,7 @@ def test_many_labels_use_cross_validation():
     X, y = problem(400)
     y[320:] = -1
     model = FusedFeatures(threads=1).fit(X, y)
-    assert "fold_accuracy" in model.record_["choice"]
+    assert len(model.record_["choice"]["fold_accuracy"]) == 4
     assert (model.predict(X[320:]) == np.arange(320, 400) % 3).mean() > 0.9
 
 
@@ -121,7 +122,7 @@ def test_copies_pipelines_and_frames():
 def test_invalid_training_data():
     X, y = problem()
     for labels, said in (
-        (np.full(120, -1), "no class"),
+        (np.full(120, -1), "no row has a label"),
         (np.where(np.arange(120) < 9, 0, -1), "1 class"),
         (np.where(np.arange(120) < 2, y, -1), "folds=3: there are 2"),
     ):
@@ -130,8 +131,8 @@ def test_invalid_training_data():
     y[12:] = -1
     with pytest.raises(ValueError, match="Negative values in data: row 0, column 0"):
         FusedFeatures().fit(X - 1, y)
-    with pytest.raises(ValueError, match="keep=0"):
-        FusedFeatures(keep="0").fit(X, y)
+    with pytest.raises(ValueError, match="levels=0"):
+        FusedFeatures(levels=0).fit(X, y)
     with pytest.raises(ValueError, match="have 0 of the"):
         FusedFeatures().fit(X * (y >= 0)[:, None], y)
     with pytest.raises(ValueError, match="30 features"):

@@ -23,9 +23,12 @@ def models(tmp_path_factory):
     labelled = [f"{'ab'[i % 2]}\t{LINES[i % 4]}\n" for i in range(8)]
     (folder / "l.tsv").write_text("".join(labelled))
     (folder / "u.txt").write_text("".join(f"{line}\n" for line in LINES * 5))
-    for name in ("tied", "beside", "columns", "teach"):
-        line = f"fuse fit {folder}/l.tsv --unlabelled {folder}/u.txt --quiet --threads 1"
-        assert run([*line.split(), "--final", name, "--output", str(folder / name)]) == 0
+    forms = {
+        "beside": "--final beside", "distill": "--no-choose",
+    }  # fmt: skip
+    for name, more in forms.items():
+        line = f"fuse fit {folder}/l.tsv --unlabelled {folder}/u.txt --quiet --threads 1 {more}"
+        assert run([*line.split(), "--output", str(folder / name)]) == 0
     return folder
 
 
@@ -53,32 +56,32 @@ def without(path, name):
 
 
 DAMAGES = [
-    ("tied", "values", lambda p: changed(p, "values", np.nan)),
-    ("tied", "values", lambda p: replace(p, "values", np.zeros(8, np.float32))),
-    ("tied", "levels_data", lambda p: replace(p, "values", np.zeros(1))),
-    ("tied", "levels_data", lambda p: changed(p, "levels_data", 0)),
-    ("tied", "levels_data", lambda p: changed(p, "levels_data", -128)),
-    ("tied", "levels_indices", lambda p: changed(p, "levels_indices", 2)),
-    ("tied", "levels_indices", lambda p: changed(p, "levels_indices", -1)),
-    ("tied", "levels_indptr", lambda p: changed(p, "levels_indptr", 5)),
-    ("tied", "levels_indptr", lambda p: replace(p, "levels_indptr", np.zeros(0, np.int64))),
-    ("tied", "weights", lambda p: replace(p, "weights", np.zeros(3))),
-    ("tied", "weights", lambda p: without(p, "weights")),
-    ("tied", "biases", lambda p: replace(p, "biases", np.zeros(3))),
-    ("tied", "table", lambda p: without(p, "biases")),
-    ("tied", "options", lambda p: edit(p, options={"levels": 0})),
-    ("tied", "binary", lambda p: edit(p, binary=1)),
-    ("tied", "final", lambda p: edit(p, final="x")),
-    ("tied", "loss", lambda p: edit(p, loss="x")),
-    ("tied", "record", lambda p: edit(p, record=3)),
+    ("beside", "values", lambda p: changed(p, "values", np.nan)),
+    ("beside", "values", lambda p: replace(p, "values", np.zeros(8, np.float32))),
+    ("beside", "levels_data", lambda p: replace(p, "values", np.zeros(1))),
+    ("beside", "levels_data", lambda p: changed(p, "levels_data", 0)),
+    ("beside", "levels_data", lambda p: changed(p, "levels_data", -128)),
+    ("beside", "levels_indices", lambda p: changed(p, "levels_indices", 2)),
+    ("beside", "levels_indices", lambda p: changed(p, "levels_indices", -1)),
+    ("beside", "levels_indptr", lambda p: changed(p, "levels_indptr", 5)),
+    ("beside", "levels_indptr", lambda p: replace(p, "levels_indptr", np.zeros(0, np.int64))),
+    ("beside", "weights", lambda p: replace(p, "weights", np.zeros(3))),
+    ("beside", "weights", lambda p: without(p, "weights")),
+    ("beside", "biases", lambda p: replace(p, "biases", np.zeros(3))),
+    ("beside", "table", lambda p: without(p, "biases")),
+    ("beside", "options", lambda p: edit(p, options={"levels": 0})),
+    ("beside", "binary", lambda p: edit(p, binary=1)),
+    ("beside", "final", lambda p: edit(p, final="x")),
+    ("beside", "loss", lambda p: edit(p, loss="x")),
+    ("beside", "record", lambda p: edit(p, record=3)),
     ("beside", "initial", lambda p: changed(p, "initial", np.inf)),
     ("beside", "initial", lambda p: replace(p, "initial", np.zeros((2, 2), np.float32))),
     ("beside", "initial_bias", lambda p: edit(p, initial_bias=None)),
-    ("columns", "table", lambda p: replace(p, "table", np.zeros((0, 2), np.float32))),
-    ("teach", "table", lambda p: without(p, "table")),
-    ("teach", "table", lambda p: changed(p, "table", np.nan)),
-    ("teach", "bias", lambda p: edit(p, bias=-1)),
-    ("teach", "offset", lambda p: replace(p, "offset", np.full(2, np.nan, np.float32))),
+    ("distill", "table", lambda p: replace(p, "table", np.zeros((0, 2), np.float32))),
+    ("distill", "table", lambda p: without(p, "table")),
+    ("distill", "table", lambda p: changed(p, "table", np.nan)),
+    ("distill", "bias", lambda p: edit(p, bias=-1)),
+    ("distill", "offset", lambda p: replace(p, "offset", np.full(2, np.nan, np.float32))),
 ]
 
 
@@ -94,7 +97,7 @@ def test_a_damaged_fused_model_names_its_entry(name, entry, damage, models, tmp_
 
 
 def test_numbers_too_large_for_probabilities(models, tmp_path, capsys):
-    folder = shutil.copytree(models / "tied", tmp_path / "m")
+    folder = shutil.copytree(models / "beside", tmp_path / "m")
     changed(folder, "values", 1e300)
     docs = tmp_path / "d.tsv"
     docs.write_text("a\tcup tea\n")
@@ -104,28 +107,28 @@ def test_numbers_too_large_for_probabilities(models, tmp_path, capsys):
 
 def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("l.tsv", "u.txt", "tied"):
+    for name in ("l.tsv", "u.txt", "beside"):
         (tmp_path / name).symlink_to(models / name)
     (tmp_path / "text.npz").write_text("no archive")
     for line, said in (
         ("transform u.txt l.tsv --output x.npz", "u.txt"),
         ("levels none", "none: is not a model"),
         ("statistics none u.txt --output p.npz", "none: is not a model"),
-        ("fit l.tsv --reference tied --resume-statistics text.npz --output m", "text.npz"),
-        ("fit l.tsv --reference tied --resume-statistics none.npz --output m", "none.npz"),
+        ("fit l.tsv --reference beside --resume-statistics text.npz --output m", "text.npz"),
+        ("fit l.tsv --reference beside --resume-statistics none.npz --output m", "none.npz"),
         ("fit l.tsv --unlabelled u.txt --output l.tsv", "l.tsv"),
         ("fit l.tsv --unlabelled u.txt --output no/m", "there is no folder"),
-        ("transform tied u.txt --output x.txt", "give a file that ends in .npz"),
+        ("transform beside u.txt --output x.txt", "give a file that ends in .npz"),
     ):
         more = ["--quiet"] * line.startswith(("fit", "statistics"))
         assert said in refused(capsys, run(["fuse", *line.split(), *more])), line
-    assert {path.name for path in tmp_path.iterdir()} == {"l.tsv", "u.txt", "tied", "text.npz"}
+    assert {path.name for path in tmp_path.iterdir()} == {"l.tsv", "u.txt", "beside", "text.npz"}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_missing_permissions(models, tmp_path, capsys):
     (tmp_path / "locked").mkdir(mode=0o500)
-    line = f"fuse shrink {models}/tied --output {tmp_path}/locked/s --quiet"
+    line = f"fuse shrink {models}/beside --output {tmp_path}/locked/s --quiet"
     assert "cannot be written" in refused(capsys, run(line.split()))
 
 
@@ -148,5 +151,5 @@ def test_closed_output_and_empty_input(models, tmp_path, capsys, monkeypatch):
     assert "no unlabelled documents" in refused(capsys, run([*fit.split(), f"{tmp_path}/empty"]))
     assert "0 of the" in refused(capsys, run([*fit.split(), f"{tmp_path}/blank"]))
     monkeypatch.setattr(sys, "stdout", None)
-    assert run(["fuse", "levels", str(models / "tied")]) == 2
+    assert run(["fuse", "levels", str(models / "beside")]) == 2
     assert "standard output: is closed" in capsys.readouterr().err

@@ -1,0 +1,408 @@
+"""Few labels: levels, out-of-fold weights, distillation, choice by cross-validation, folders."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.few_labels import choose, domain, initial
+from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, pairs_of
+from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
+from dcme_w2v.few_labels.initial import ScoredRows
+from dcme_w2v.few_labels.model import FusedModel
+from dcme_w2v.few_labels.options import FusedOptions, resolved
+from dcme_w2v.few_labels.statistics import Statistics, sum_over
+from dcme_w2v.few_labels.tied import learn
+from dcme_w2v.training.progress import Quiet
+
+CLASSES, WORDS = 4, 120
+PAPER, BESIDE = {"preset": "paper"}, {"final": "beside"}
+
+
+class Messages(Quiet):
+    """A reporter that keeps its messages."""
+
+    def __init__(self):
+        self.messages = []
+
+    def message(self, message):
+        self.messages.append(message)
+
+
+def documents(count, seed, labels=None):
+    """Rows of term frequencies, with words of their class and of others; and the classes."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(count) % CLASSES if labels is None else labels
+    share = np.full((CLASSES, WORDS), 0.01)
+    for label in range(CLASSES):
+        share[label, label * 25 : label * 25 + 25] = 0.16
+    rows = csr_matrix((random.random((count, WORDS)) < share[labels]).astype(np.float32))
+    lengths = np.sqrt(np.maximum(1, np.diff(rows.indptr)))
+    return csr_matrix(sparse.diags(1 / lengths) @ rows).astype(np.float32), labels
+
+
+def data_of(few=3, many=300, **options):
+    rows, labels = documents(few * CLASSES, 1)
+    options = {"choose": None if "choose" in options or "preset" in options else False, **options}
+    options = resolved(FusedOptions(**{"threads": 1, **options}), len(labels), CLASSES)
+    return TrainingRows(rows, labels, documents(many, 2)[0], CLASSES, options)
+
+
+def accuracy(found):
+    rows, labels = documents(400, 3)
+    rows = ScoredRows(csr_matrix(rows.sign()) if found.predicts_binary else rows, 1)
+    return float((rows.decisions(found.weights)[0] == labels).mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "final"),
+    [
+        ({}, "distill"),
+        ({"initial": "supervised"}, "distill"),
+        ({"levels": 127}, "distill"),
+        ({"impact": "centred"}, "distill"),
+        (BESIDE, "beside"),
+        ({"impact": "centred", **BESIDE}, "beside"),
+        (PAPER, "tied"),
+    ],
+    ids=str,
+)
+def test_every_form_learns_from_unlabelled_rows_and_is_saved(options, final, tmp_path):
+    data = data_of(**options)
+    assert check_data(data) == []
+    few = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
+    found = fit(data)
+    assert found.final == final
+    if options != PAPER:  # which loses with so few documents
+        assert accuracy(found) > accuracy(Fitted(few, "maxent")) + 0.02
+    for one in found.record["rounds"]:
+        assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
+    model = FusedModel.of(found, ["ä", "b", "c", "d"], data.options)
+    model.save(tmp_path / "m")
+    loaded = FusedModel.load(tmp_path / "m")
+    rows = documents(50, 9)[0]
+    for matrix in (rows, csr_matrix(rows[:, :60])):
+        one, other = (np.concatenate(list(m.log_probabilities(matrix, 1))) for m in (model, loaded))
+        assert one.tobytes() == other.tobytes()
+        assert (loaded.transform(matrix) != model.transform(matrix)).nnz == 0
+    assert loaded.fused == data.options and loaded.explain("ä", 3) == model.explain("ä", 3)
+    assert loaded.transform(rows).shape == (50, len(loaded.column_names()))
+
+
+@pytest.mark.parametrize("former", ["teach", "columns", "tied", "paper"])
+def test_models_of_former_versions_load(former, tmp_path):
+    """Their options had other names, and their final models are read as linear classifiers."""
+    data = data_of(**(PAPER if former in ("tied", "paper") else {}))
+    FusedModel.of(fit(data), list("abcd"), data.options).save(tmp_path / "m")
+    text = json.loads((tmp_path / "m/model.json").read_text())
+    text["final"] = {"paper": "tied"}.get(former, former)
+    options = text["options"]
+    del options["preset"]
+    options |= {"keep": "0.1", "shrinkage": 0.0, "optimiser": "admm", "final": text["final"]}
+    options |= {"impact": "paper" if former == "paper" else "log", "initial": "supervised"}
+    (tmp_path / "m/model.json").write_text(json.dumps(text))
+    loaded = FusedModel.load(tmp_path / "m")
+    assert loaded.final == {"teach": "distill"}.get(text["final"], text["final"])
+    assert loaded.fused.is_paper == (former == "paper")
+
+
+def test_former_names_of_options_are_answered(recwarn):
+    assert FusedOptions(final="teach") == FusedOptions(final="distill")
+    assert FusedOptions(impact="paper") == FusedOptions(preset="paper")
+    said = [str(one.message) for one in recwarn]
+    assert "now final=distill" in said[0] and "now preset=paper" in said[1]
+
+
+def test_the_papers_form_uses_binary_features_and_a_tenth_of_the_pairs():
+    data = data_of(levels=2, **PAPER)
+    found = fit(data)
+    assert found.binary and found.evidence.levels.nnz <= CLASSES * WORDS * PAPER_KEPT
+    assert len(found.evidence.values) == 2 and len(found.tied.weights) == 2
+    assert set(np.unique(data.fused.matrix.data)) == {1} and len(found.record["rounds"]) == 1
+
+
+def test_impacts_follow_equations_8_to_10(monkeypatch):
+    """R = sum (2 r - 1) f, lambda_1 the largest |R| left out, c = (|R| - lambda_1) / (F + 1)."""
+    monkeypatch.setattr("dcme_w2v.few_labels.evidence.PAPER_KEPT", 0.5)
+    sums = Statistics.zeros(3, 2)
+    sums.joint[:] = np.array([[3, 0], [1, 1], [0, 2]]) * 65536**2
+    sums.counts[:] = np.array([3, 2, 2]) * 65536
+    pairs = pairs_of(sums, "paper")
+    r = np.array([3, -3, 0, 0, -2, 2.0])  # of the pairs in order
+    assert pairs.place.tolist() == [0, 1, 4] and pairs.sign.tolist() == [1, -1, -1]
+    np.testing.assert_allclose(pairs.weight, [4, 4, 3])
+    np.testing.assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
+
+
+def test_log_odds_shrink_towards_the_prior():
+    sums = Statistics.zeros(2, 2)
+    sums.joint[:] = np.array([[8, 2], [1, 1]]) * 65536**2
+    sums.counts[:] = np.array([10, 2]) * 65536
+    sums.prior[:] = [30 * 65536, 10 * 65536]
+    pairs, a, share = pairs_of(sums, "log"), 0.2 * 6, np.array([0.75, 0.25])
+    rate = (np.array([[8, 2], [1, 1]]) + a * share) / (np.array([[10], [2]]) + a)
+    expected = np.log(rate / share).ravel()
+    np.testing.assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
+    np.testing.assert_allclose(pairs.weight, [10, 10, 2, 2])
+
+
+def test_evidence_is_a_linear_model_of_levels():
+    found = fit(data_of(**PAPER))
+    evidence, tied = found.evidence, found.tied
+    rows = documents(20, 5)[0]
+    dense = np.zeros((20, CLASSES, 8))
+    table = evidence.levels.toarray().astype(int)
+    for level in range(1, 9):
+        signs = np.where(np.abs(table) == level, np.sign(table), 0)
+        dense[:, :, level - 1] = rows @ signs * evidence.values[level - 1]
+    np.testing.assert_allclose(evidence.parts(rows), dense, atol=1e-5)
+    scores = np.concatenate(list(ScoredRows(rows, 1).scores(found.weights)))
+    np.testing.assert_allclose(scores, tied.scores(dense), atol=1e-3)
+
+
+def test_weights_of_levels_are_at_the_minimum():
+    random = np.random.default_rng(0)
+    parts, labels = random.normal(size=(60, 3, 2)), random.integers(0, 3, 60)
+    parts[np.arange(60), labels] += [0.5, 2.0]
+    found = learn(parts, labels)
+    base = np.log((np.bincount(labels, minlength=3) + 0.5) / 61.5)
+    scales = np.sqrt(np.mean(parts**2, axis=(0, 1)))
+
+    def loss(weights, biases):
+        scores = parts @ weights + biases
+        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        penalty = 0.5e-4 * np.sum((weights * scales) ** 2) + 0.005 * np.sum((biases - base) ** 2)
+        return penalty - log_p[np.arange(60), labels].mean()
+
+    least = loss(found.weights, found.biases)
+    for step in (-0.02, 0.02):
+        for i in range(2):
+            assert loss(found.weights + step * np.eye(2)[i], found.biases) > least
+        for i in range(3):
+            assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
+
+
+def test_a_feature_of_one_labelled_document_gets_no_weight_from_it():
+    """Each labelled document has a word of its own, which random unlabelled documents have, too.
+
+    In sample these words are the best evidence; out of fold they are noise.
+    """
+    data = data_of(few=6, initial="supervised", rounds=1)
+    random = np.random.default_rng(7)
+    count, others = len(data.labels), len(data.unlabelled)
+    own = sparse.identity(count, format="csr", dtype=np.float32) * 3
+    spread = csr_matrix((random.random((others, count)) < 0.05).astype(np.float32))
+    rows = csr_matrix(sparse.hstack([data.labelled.matrix * 0.1, own]), dtype=np.float32)
+    unlabelled = csr_matrix(sparse.hstack([data.unlabelled.matrix * 0.1, spread]), dtype=np.float32)
+    spoilt = TrainingRows(rows, data.labels, unlabelled, CLASSES, data.options)
+    weights = initial.train(rows, data.labels, CLASSES, 1e-5, 1)
+    in_sample_sums = sum_over(unlabelled, spoilt.unlabelled.log_probabilities(weights), CLASSES, 1)
+    parts = evidence_of(in_sample_sums, data.options).parts(rows)
+    in_sample = learn(parts, data.labels)
+    right = in_sample.scores(parts).argmax(axis=1) == data.labels
+    out_of_fold = fit_out_of_fold(spoilt, weights, 1e-5, False, Quiet())
+    assert right.mean() > 0.95 and out_of_fold.record["rounds"][0]["fold_accuracy"] < 0.8
+    assert np.abs(out_of_fold.tied.weights).max() < 0.5 * np.abs(in_sample.weights).max()
+
+
+def test_a_class_missing_in_a_fold_is_excluded_from_it():
+    rows, labels = documents(16, 1)
+    kept = np.r_[np.flatnonzero(labels != 3), np.flatnonzero(labels == 3)[:1]]
+    options = resolved(FusedOptions(threads=1, choose=False, **BESIDE), len(kept), CLASSES)
+    data = TrainingRows(
+        csr_matrix(rows[kept]), labels[kept], documents(200, 2)[0], CLASSES, options
+    )
+    (warning,) = check_data(data, ["a", "b", "c", "lonely"])
+    assert warning.startswith("warning: fewer labelled documents than 3 folds: lonely;")
+    found = fit(data)
+    assert found.record["left_out"] == 1 and np.isfinite(found.weights.get()).all()
+
+
+def test_documents_with_several_labels_stay_in_one_fold():
+    rows, labels = documents(30, 1)
+    groups, numbers = np.repeat(np.arange(30), 2), np.repeat(labels, 2)
+    numbers[1::2] = (numbers[1::2] + 1) % CLASSES
+    options = resolved(FusedOptions(threads=1), 30, CLASSES)
+    data = TrainingRows(csr_matrix(rows[groups]), numbers, rows, CLASSES, options, groups)
+    folds = data.folds(1)
+    assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
+
+
+def test_cross_validation_chooses_the_best_candidate():
+    data, said = data_of(few=8, many=200, choose=True), Messages()
+    found = fit(data, said)
+    choice = found.record["choice"]
+    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
+    assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
+    assert found.final == choice["chosen"] and accuracy(found) > 0.7
+    assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
+
+
+@pytest.mark.parametrize(
+    ("options", "final"),
+    [({}, "maxent"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],
+)
+def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
+    """The words of the unlabelled documents go together across the classes."""
+    monkeypatch.setattr(choose.domain, "differs", lambda area, count: False)
+    rows, labels = documents(80, 1)
+    mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
+    options = resolved(FusedOptions(threads=1, **options), 80, CLASSES)
+    mixed.sort_indices()
+    data, said = TrainingRows(rows, labels, mixed, CLASSES, options), Messages()
+    found = fit(data, said)
+    assert found.final == final
+    if options.choose is False:
+        assert not said.messages and "choice" not in found.record
+        return
+    figures = found.record["choice"]["fold_accuracy"]
+    assert figures["maxent"] > figures["distill"] + 0.1
+    assert (
+        f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}; warning: maxent"
+        in (said.messages[-1])
+    )
+
+
+def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
+    # Feature 0 is only in documents of which the fused model is not sure, feature 1 in none.
+    random = np.random.default_rng(4)
+    labels = np.arange(120) % CLASSES
+    rows = np.zeros((120, CLASSES + 2), dtype=np.float32)
+    rows[np.arange(120), labels + 2] = 1
+    unsure = np.sort(random.permutation(np.arange(20, 120))[:25])
+    rows[unsure, 2:], rows[unsure, 0] = 0, 1
+    labelled, others = csr_matrix(rows[:20]), csr_matrix(rows[20:])
+    options = resolved(FusedOptions(threads=1), 20, CLASSES)
+    data = TrainingRows(labelled, labels[:20], others, CLASSES, options)
+    fused = initial.train(labelled, labels[:20], CLASSES, 1e-5, 1)
+    table = np.zeros((CLASSES + 3, CLASSES), dtype=np.float32)
+    table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
+    fused.set(table)
+    found = distill(data, Fitted(fused, "tied")).weights.get()
+    np.testing.assert_array_equal(found[0], 0)
+    np.testing.assert_allclose(found[1], table[1] / 2, rtol=1e-6)
+    assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
+
+
+def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_domain():
+    data, said = data_of(few=20, many=200, choose=True), Messages()
+    same, count = domain.separability(data, documents(200, 2)[1])
+    assert count > 50 and abs(same - 0.5) < 0.15 and not domain.differs(same, count)
+    mark = csr_matrix(np.repeat([[1.0], [0.0]], [len(data.labels), 200], axis=0), dtype=np.float32)
+    both = sparse.vstack([data.labelled.matrix, data.unlabelled.matrix])
+    marked, n = csr_matrix(sparse.hstack([both, mark], format="csr")), len(data.labels)
+    other = TrainingRows(marked[:n], data.labels, marked[n:], CLASSES, data.options)
+    found = fit(other, said)
+    assert found.final == "distill" and "fold_accuracy" not in found.record["choice"]
+    assert (
+        found.record["choice"]["separability"] > 0.9 and "folds cannot choose" in said.messages[0]
+    )
+    for area, count, expected in ((0.9, 2, 0), (0.8, 12, 0), (0.8, 100, 1), (0.64, 10_000, 0)):
+        assert domain.differs(area, count) == bool(expected)
+
+
+def test_area_under_the_curve():
+    random = np.random.default_rng(1)
+    scores, positive = random.integers(0, 9, 60).astype(float), random.random(60) < 0.4
+    pairs = np.subtract.outer(scores[positive], scores[~positive])
+    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
+    assert domain.area_under_curve(scores, positive) == pytest.approx(expected)
+
+
+def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
+    """Classes are balanced among labelled documents, but not among unlabelled ones."""
+    data = data_of(few=6, many=200, choose=True)
+    always = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
+    always.table[:] = 0
+    always.table[-1, 2] = 1
+    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
+    models = {"maxent": Fitted(always, "maxent"), "distill": Fitted(good, "distill")}
+    candidates = {name: ("supervised", 1, name) for name in models}
+    monkeypatch.setattr(choose, "CANDIDATES", candidates)
+    monkeypatch.setattr(choose, "fit_final", lambda part, final, reporter: models[final])
+    found = choose.choose(data, Quiet())
+    assert found.final == "distill"
+    # of 400 predictions, one model makes 200 of class 2, the other about 50
+    assert found.record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
+
+
+def test_when_cross_validation_is_used():
+    def choosing(documents, classes, **options):
+        return resolved(FusedOptions(**options), documents, classes).choose
+
+    assert choosing(1000, 20) and choosing(100, 2)  # from 50 labelled documents a class on
+    for documents_, classes, options in (
+        (999, 20, {}),
+        (99, 2, {}),
+        (1000, 20, {"final": "distill"}),
+    ):
+        assert choosing(documents_, classes, **options) is None
+    assert choosing(1000, 20, choose=False) is choosing(1000, 20, **PAPER) is False
+    assert choosing(10, 2, choose=True)
+    for options, said in (
+        ({"choose": True, "rounds": 2}, "choose: chooses"),
+        ({"initial": "self-training", **BESIDE}, "out of fold"),
+        ({"rounds": 2, **PAPER}, "preset=paper: sets"),
+        ({"choose": True, **PAPER}, "give one"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            choosing(1000, 20, **options)
+
+
+def test_invalid_training_data():
+    good = data_of()
+
+    def wrong(**parts):
+        values = {
+            "labelled": good.labelled.matrix, "labels": good.labels,
+            "unlabelled": good.unlabelled.matrix, "classes": CLASSES, "options": good.options,
+        }  # fmt: skip
+        return TrainingRows(**{**values, **parts})
+
+    negative = good.unlabelled.matrix.copy()
+    negative.data[0] = -1
+    for parts, kind, said in (
+        ({"unlabelled": csr_matrix((0, WORDS))}, CorpusError, "no unlabelled documents; give"),
+        ({"unlabelled": csr_matrix((5, WORDS))}, CorpusError, r"have 0 of the \d+ features"),
+        ({"labelled": csr_matrix(good.labelled.matrix[:1]), "labels": good.labels[:1]},
+         CorpusError, "1 labelled document"),
+        ({"options": dataclasses.replace(good.options, folds=50)}, UsageError,
+         "folds=50: there are 12"),
+        ({"unlabelled": negative}, UsageError, "row 0, column"),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=said):
+            check_data(wrong(**parts))
+
+
+def test_empty_documents_are_counted_and_ignored():
+    data = data_of()
+    empty = csr_matrix((7, WORDS), dtype=np.float32)
+    rows = csr_matrix(sparse.vstack([data.unlabelled.matrix, empty]))
+    found = fit(TrainingRows(data.labelled.matrix, data.labels, rows, CLASSES, data.options))
+    assert found.record["rounds"][0]["without_features"] >= 7
+    assert abs(accuracy(found) - accuracy(fit(data))) < 0.05
+
+
+def test_the_result_does_not_depend_on_threads():
+    tables = {fit(data_of(seed=5, threads=n)).weights.get().tobytes() for n in (1, 3)}
+    assert len(tables) == 1
+
+
+def test_self_training_improves_the_decisions():
+    data = data_of()
+    first = initial.train(data.labelled.matrix, data.labels, CLASSES, 1e-5, 1)
+    found = initial.self_train(data.labelled.matrix, data.labels, data.unlabelled, first)
+    truth = np.arange(300) % CLASSES
+    before, after = ((data.unlabelled.decisions(m)[0] == truth).mean() for m in (first, found))
+    assert after > before
+
+
+def test_a_class_without_documents_is_never_predicted():
+    rows, labels = documents(40, 1)
+    for kept in (labels != 2, labels == 1):
+        found = initial.train(csr_matrix(rows[kept]), labels[kept], CLASSES, 1e-5, 1)
+        assert set(ScoredRows(rows, 1).decisions(found)[0]) == set(labels[kept])
