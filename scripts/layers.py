@@ -35,7 +35,6 @@ LAYERS = [
 
 # Imports against the order that are still to be cut.
 KNOWN = {
-    ("few_labels", "small_models"),
     ("files", "formats"),
     ("latent", "plots"),
 }
