@@ -110,7 +110,11 @@ def test_two_equal_outputs_are_an_error(row, output, other, there, work, capsys)
 def test_a_path_that_belongs_to_an_output_is_an_error(row, work, capsys, declared):
     with contextlib.suppress(ModuleNotFoundError):
         run(row.arguments())
-    beside = {one.path: one.shown.replace("=", " ") for one in declared if "(beside" in one.shown}
+    beside = {
+        one.path: one.shown.replace("=", " ")
+        for one in declared
+        if "(beside" in one.shown and "(beside path " not in one.shown  # of an inner function
+    }
     for path in row.writes.values():
         shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
     for path in beside:
@@ -139,7 +143,7 @@ def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, cap
     shutil.copy(row.reads[source], "in/a.txt")
     shutil.copy(row.reads[source], "in/deep/b.txt")
     for place in ("in/a.txt", "in/deep/b.txt", "in/new", "in/deep/new"):
-        for name in names_of(place, exists=Path(place).exists()):
+        for name in names_of(place, exists=False):  # a hard link outside may be replaced
             err = refused(work, capsys, row, **{source: "in", output: name})
             assert f"{row.flag(output)} {name}" in err and f"{row.flag(source)} in" in err
 
