@@ -100,8 +100,8 @@ void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *e
     int64_t total = columns->starts[columns->count];
     for (int64_t i = 0; i < total; i++)
         columns->values[i] *= rate * batch->weights[columns->documents[i]];
-    for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
-        int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
+    for (int64_t column = 0; column < model->stride; column += DCME_COLUMNS) {
+        int64_t left = model->stride - column, width = left < DCME_COLUMNS ? left : DCME_COLUMNS;
         for (int64_t c = 0; c < columns->count; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
@@ -117,8 +117,8 @@ void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real
                        real **rows) {
     const dcme_linear *model = batch->model;
     memset(scores, 0, (size_t)((end - begin) * model->stride) * sizeof *scores);
-    for (int64_t column = 0; column < model->stride; column += DCME_BLOCK) {
-        int64_t left = model->stride - column, width = left < DCME_BLOCK ? left : DCME_BLOCK;
+    for (int64_t column = 0; column < model->stride; column += DCME_COLUMNS) {
+        int64_t left = model->stride - column, width = left < DCME_COLUMNS ? left : DCME_COLUMNS;
         for (int64_t d = begin; d < end; d++) {
             int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, rows);
             model->kernels->weighted_sum(scores + (d - begin) * model->stride + column, rows,

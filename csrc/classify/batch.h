@@ -1,7 +1,7 @@
 /* Some instances side by side, and the sparse products that are exact softmax's cost.
  *
  * Scores are X W, a gradient is X^T E with E one row of errors a document. Both run over the
- * classes in blocks of DCME_BLOCK columns, so that one block of all rows that a batch needs stays
+ * classes in blocks of DCME_COLUMNS columns, so that one block of all rows that a batch needs stays
  * in the second-level cache and its sums in registers.
  */
 #ifndef DCME_CLASSIFY_BATCH_H
@@ -9,7 +9,7 @@
 
 #include "classify/classify.h"
 
-enum { DCME_BLOCK = 128 };
+enum { DCME_COLUMNS = 128 };
 
 typedef struct {
     const dcme_linear *model;

@@ -57,8 +57,8 @@ static void *score(void *argument) {
     memset(s->piece->scores + s->begin * stride, 0,
            (size_t)((s->end - s->begin) * stride) * sizeof(real));
     for (int64_t i = s->begin; i < s->end; i += BATCH)
-        for (int64_t column = 0; column < stride; column += DCME_BLOCK) {
-            int64_t width = stride - column < DCME_BLOCK ? stride - column : DCME_BLOCK;
+        for (int64_t column = 0; column < stride; column += DCME_COLUMNS) {
+            int64_t width = stride - column < DCME_COLUMNS ? stride - column : DCME_COLUMNS;
             for (int64_t d = i; d < s->end && d < i + BATCH; d++)
                 add_scores(s, d, column, width);
         }
@@ -154,8 +154,8 @@ static void *add_gradient(void *argument) {
     piece *p = s->piece;
     const dcme_by_feature *columns = p->problem->columns;
     const int64_t classes = p->model->classes, stride = p->model->stride;
-    for (int64_t j = 0; j < classes; j += DCME_BLOCK) {
-        int64_t width = classes - j < DCME_BLOCK ? classes - j : DCME_BLOCK;
+    for (int64_t j = 0; j < classes; j += DCME_COLUMNS) {
+        int64_t width = classes - j < DCME_COLUMNS ? classes - j : DCME_COLUMNS;
         for (int64_t c = s->begin; c < s->end; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)

@@ -8,7 +8,8 @@
 #define KERNELS dcme_kernels_avx2
 #define NAME "avx2"
 #define LANES 8
-#define BLOCK 4
+#define UPDATE_CHUNKS 7
+#define SUM_CHUNKS 14
 typedef __m256 vec;
 
 static inline vec zero(void) { return _mm256_setzero_ps(); }

@@ -8,7 +8,8 @@
 #define KERNELS dcme_kernels_avx512
 #define NAME "avx512"
 #define LANES 16
-#define BLOCK 8
+#define UPDATE_CHUNKS 8
+#define SUM_CHUNKS 8
 typedef __m512 vec;
 
 static inline vec zero(void) { return _mm512_setzero_ps(); }

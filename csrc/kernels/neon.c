@@ -8,7 +8,8 @@
 #define KERNELS dcme_kernels_neon
 #define NAME "neon"
 #define LANES 4
-#define BLOCK 8
+#define UPDATE_CHUNKS 8
+#define SUM_CHUNKS 8
 typedef float32x4_t vec;
 
 static inline vec zero(void) { return vdupq_n_f32(0); }

@@ -1,14 +1,15 @@
 /* The kernels in terms of one vector type; included by the file of each instruction set, which
- * defines before: NAME, vec, LANES, BLOCK, and zero() set1(a) load(p) store(p, v) load_part(p, n)
- * store_part(p, n, v) add(a, b) mul(a, b) madd(a, b, c) = ab + c, sum(v), sum2(p, a, b) for
- * p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v), logistic_lanes(v). A part is the
- * first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For integers:
- * WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and add_product(sums, x,
- * p): sums[0 .. WIDE) += x p.
+ * defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS, and zero() set1(a) load(p) store(p,
+ * v) load_part(p, n) store_part(p, n, v) add(a, b) mul(a, b) madd(a, b, c) = ab + c, sum(v),
+ * sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v), logistic_lanes(v).
+ * A part is the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For
+ * integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and
+ * add_product(sums, x, p): sums[0 .. WIDE) += x p.
  *
- * A row is gone through in blocks of up to BLOCK chunks, so that a block of a gradient or a context
- * vector stays in registers while the rows go by. A row may end with a part of a chunk: `n` is a
- * chunk's lanes, and LANES for all but the last.
+ * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
+ * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the
+ * gradient and one of the context vector, both at most 14. A row may end with a part of a chunk:
+ * `n` is a chunk's lanes, and LANES for all but the last.
  */
 #include "code_weights.h"
 #include "log_sum_exp.h"
@@ -22,7 +23,7 @@ enum {
 #define INLINE static inline __attribute__((always_inline))
 
 /* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
-#define EACH_CHUNK(c) _Pragma("GCC unroll 8") for (int c = 0; c < chunks; c++)
+#define EACH_CHUNK(c) _Pragma("GCC unroll 16") for (int c = 0; c < chunks; c++)
 
 INLINE vec get(const float *p, int64_t n) { return n == LANES ? load(p) : load_part(p, n); }
 
@@ -33,80 +34,100 @@ INLINE void put(float *p, int64_t n, vec v) {
         store_part(p, n, v);
 }
 
-/* Where a block of a row begins. Its value is hidden from the compiler, which would compute the
+/* Where some chunks of a row begin. Its value is hidden from the compiler, which would compute the
  * offset of every chunk before the loop over rows, and run out of registers. */
-INLINE float *block_of(float *row, int64_t d) {
+INLINE float *at_chunk(float *row, int64_t d) {
     row += d;
     __asm__("" : "+r"(row));
     return row;
 }
 
-/* FOR_BLOCKS calls `block` with the arguments and d, chunks, n for each block of a row; it is
+/* FOR_CHUNKS calls `work` with the arguments and d, chunks, n for each few chunks of a row; it is
  * inlined with a constant `chunks`. */
-#define LAST_BLOCK(chunks, block, ...)                                                             \
+#define LAST_CHUNKS(most, chunks, work, ...)                                                       \
     case chunks:                                                                                   \
-        if (chunks < BLOCK)                                                                        \
-            block(__VA_ARGS__, d_, chunks, LANES);                                                 \
+        if (chunks < most)                                                                         \
+            work(__VA_ARGS__, d_, chunks, LANES);                                                  \
         d_ += (chunks) * LANES;                                                                    \
         break;
-#define FOR_BLOCKS(size, block, ...)                                                               \
+#define FOR_CHUNKS(most, size, work, ...)                                                          \
     do {                                                                                           \
         int64_t d_ = 0;                                                                            \
-        for (; d_ + BLOCK * LANES <= (size); d_ += BLOCK * LANES)                                  \
-            block(__VA_ARGS__, d_, BLOCK, LANES);                                                  \
+        for (; d_ + (most) * LANES <= (size); d_ += (most) * LANES)                                \
+            work(__VA_ARGS__, d_, most, LANES);                                                    \
         switch (((size) - d_) / LANES) {                                                           \
-            LAST_BLOCK(7, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(6, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(5, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(4, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(3, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(2, block, __VA_ARGS__)                                                      \
-            LAST_BLOCK(1, block, __VA_ARGS__)                                                      \
+            LAST_CHUNKS(most, 13, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(most, 12, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(most, 11, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(most, 10, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(most, 9, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 8, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 7, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 6, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 5, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 4, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 3, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 2, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(most, 1, work, __VA_ARGS__)                                                \
         }                                                                                          \
         if (d_ < (size))                                                                           \
-            block(__VA_ARGS__, d_, 1, (size) - d_);                                                \
+            work(__VA_ARGS__, d_, 1, (size) - d_);                                                 \
     } while (0)
 
-/* sums[i] += rows[i] . h over a block; `count` is known where this is inlined, so sums are
- * registers */
-INLINE void dots_block(vec *sums, const float *h, float *const *rows, int count, int64_t d,
-                       int chunks, int64_t n) {
-    EACH_CHUNK (c) {
-        vec x = get(h + d + c * LANES, n);
-        for (int i = 0; i < count; i++)
-            sums[i] = madd(x, get(rows[i] + d + c * LANES, n), sums[i]);
+/* Products of up to eight rows, a constant `count`: they share the loads of h, and as many chains
+ * of madd hide its latency. Sums are added up by fours, then by two, then alone. */
+INLINE void dots_of(float *scores, const float *h, float *const *rows, int count, int64_t size) {
+    vec a[8];
+    int64_t d = 0;
+    _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] = zero();
+    for (; d + LANES <= size; d += LANES) {
+        vec x = load(h + d);
+        _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] =
+            madd(x, load(rows[i] + d), a[i]);
     }
+    if (d < size) {
+        vec x = load_part(h + d, size - d);
+        _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] =
+            madd(x, load_part(rows[i] + d, size - d), a[i]);
+    }
+    if (count >= 4)
+        sum4(scores, a[0], a[1], a[2], a[3]);
+    if (count == 8)
+        sum4(scores + 4, a[4], a[5], a[6], a[7]);
+    if (count < 8 && count & 2)
+        sum2(scores + (count & 4), a[count & 4], a[(count & 4) + 1]);
+    if (count & 1)
+        scores[count - 1] = sum(a[count - 1]);
 }
 
 static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) { /* four rows share the loads of h and hide madd's latency */
-        vec a[4] = {zero(), zero(), zero(), zero()};
-        FOR_BLOCKS(size, dots_block, a, h, rows + i, 4);
-        sum4(scores + i, a[0], a[1], a[2], a[3]);
-    }
-    if (i + 2 <= count) {
-        vec a[2] = {zero(), zero()};
-        FOR_BLOCKS(size, dots_block, a, h, rows + i, 2);
-        sum2(scores + i, a[0], a[1]);
-        i += 2;
-    }
-    if (i < count) {
-        vec a[1] = {zero()};
-        FOR_BLOCKS(size, dots_block, a, h, rows + i, 1);
-        scores[i] = sum(a[0]);
+    for (; i + 8 <= count; i += 8)
+        dots_of(scores + i, h, rows + i, 8, size);
+#define LAST_DOTS(n)                                                                               \
+    case n:                                                                                        \
+        dots_of(scores + i, h, rows + i, n, size);                                                 \
+        break;
+    switch (count - i) {
+        LAST_DOTS(7)
+        LAST_DOTS(6)
+        LAST_DOTS(5)
+        LAST_DOTS(4)
+        LAST_DOTS(3)
+        LAST_DOTS(2)
+        LAST_DOTS(1)
     }
 }
 
-INLINE void update_block(float *gradient, const float *h, float *const *rows, const float *weights,
-                         float rate, int64_t count, int64_t d, int chunks, int64_t n) {
-    vec g[BLOCK], x[BLOCK];
+INLINE void update_chunks(float *gradient, const float *h, float *const *rows, const float *weights,
+                          float rate, int64_t count, int64_t d, int chunks, int64_t n) {
+    vec g[UPDATE_CHUNKS], x[UPDATE_CHUNKS];
     EACH_CHUNK (c) {
         g[c] = zero();
         x[c] = mul(set1(rate), get(h + d + c * LANES, n));
     }
     for (int64_t i = 0; i < count; i++) {
-        float *row = block_of(rows[i], d);
+        float *row = at_chunk(rows[i], d);
         vec w = set1(weights[i]);
         EACH_CHUNK (c) {
             vec r = get(row + c * LANES, n);
@@ -120,16 +141,16 @@ INLINE void update_block(float *gradient, const float *h, float *const *rows, co
 
 static void update(float *gradient, const float *h, float *const *rows, const float *weights,
                    float rate, int64_t count, int64_t size) {
-    FOR_BLOCKS(size, update_block, gradient, h, rows, weights, rate, count);
+    FOR_CHUNKS(UPDATE_CHUNKS, size, update_chunks, gradient, h, rows, weights, rate, count);
 }
 
-INLINE void mean_block(float *out, float scale, float *const *rows, int64_t count, int64_t d,
-                       int chunks, int64_t n) {
-    vec a[BLOCK];
+INLINE void mean_chunks(float *out, float scale, float *const *rows, int64_t count, int64_t d,
+                        int chunks, int64_t n) {
+    vec a[SUM_CHUNKS];
     EACH_CHUNK (c)
         a[c] = zero();
     for (int64_t i = 0; i < count; i++) {
-        const float *row = block_of(rows[i], d);
+        const float *row = at_chunk(rows[i], d);
         EACH_CHUNK (c)
             a[c] = add(a[c], get(row + c * LANES, n));
     }
@@ -138,26 +159,26 @@ INLINE void mean_block(float *out, float scale, float *const *rows, int64_t coun
 }
 
 static void mean(float *out, float scale, float *const *rows, int64_t count, int64_t size) {
-    FOR_BLOCKS(size, mean_block, out, scale, rows, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-INLINE void axpy_block(float *y, float a, const float *x, int64_t d, int chunks, int64_t n) {
+INLINE void axpy_chunks(float *y, float a, const float *x, int64_t d, int chunks, int64_t n) {
     EACH_CHUNK (c)
         put(y + d + c * LANES, n,
             madd(set1(a), get(x + d + c * LANES, n), get(y + d + c * LANES, n)));
 }
 
 static void axpy(float *y, float a, const float *x, int64_t size) {
-    FOR_BLOCKS(size, axpy_block, y, a, x);
+    FOR_CHUNKS(SUM_CHUNKS, size, axpy_chunks, y, a, x);
 }
 
-INLINE void add_to_rows_block(float *const *rows, float scale, const float *x, int64_t count,
-                              int64_t d, int chunks, int64_t n) {
-    vec step[BLOCK];
+INLINE void add_to_rows_chunks(float *const *rows, float scale, const float *x, int64_t count,
+                               int64_t d, int chunks, int64_t n) {
+    vec step[SUM_CHUNKS];
     EACH_CHUNK (c)
         step[c] = mul(set1(scale), get(x + d + c * LANES, n));
     for (int64_t i = 0; i < count; i++) {
-        float *row = block_of(rows[i], d);
+        float *row = at_chunk(rows[i], d);
         EACH_CHUNK (c)
             put(row + c * LANES, n, add(step[c], get(row + c * LANES, n)));
     }
@@ -165,16 +186,16 @@ INLINE void add_to_rows_block(float *const *rows, float scale, const float *x, i
 
 static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
                         int64_t size) {
-    FOR_BLOCKS(size, add_to_rows_block, rows, scale, x, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, add_to_rows_chunks, rows, scale, x, count);
 }
 
-INLINE void rank1_update_block(float *const *rows, const float *weights, const float *x,
-                               int64_t count, int64_t d, int chunks, int64_t n) {
-    vec step[BLOCK];
+INLINE void rank1_update_chunks(float *const *rows, const float *weights, const float *x,
+                                int64_t count, int64_t d, int chunks, int64_t n) {
+    vec step[SUM_CHUNKS];
     EACH_CHUNK (c)
         step[c] = get(x + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
-        float *row = block_of(rows[i], d);
+        float *row = at_chunk(rows[i], d);
         vec w = set1(weights[i]);
         EACH_CHUNK (c)
             put(row + c * LANES, n, madd(w, step[c], get(row + c * LANES, n)));
@@ -183,16 +204,16 @@ INLINE void rank1_update_block(float *const *rows, const float *weights, const f
 
 static void rank1_update(float *const *rows, const float *weights, const float *x, int64_t count,
                          int64_t size) {
-    FOR_BLOCKS(size, rank1_update_block, rows, weights, x, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, rank1_update_chunks, rows, weights, x, count);
 }
 
-INLINE void weighted_sum_block(float *out, float *const *rows, const float *weights, int64_t count,
-                               int64_t d, int chunks, int64_t n) {
-    vec a[BLOCK];
+INLINE void weighted_sum_chunks(float *out, float *const *rows, const float *weights, int64_t count,
+                                int64_t d, int chunks, int64_t n) {
+    vec a[SUM_CHUNKS];
     EACH_CHUNK (c)
         a[c] = get(out + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
-        const float *row = block_of(rows[i], d);
+        const float *row = at_chunk(rows[i], d);
         vec w = set1(weights[i]);
         EACH_CHUNK (c)
             a[c] = madd(w, get(row + c * LANES, n), a[c]);
@@ -203,7 +224,7 @@ INLINE void weighted_sum_block(float *out, float *const *rows, const float *weig
 
 static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
                          int64_t size) {
-    FOR_BLOCKS(size, weighted_sum_block, out, rows, weights, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, weighted_sum_chunks, out, rows, weights, count);
 }
 
 static void exponential(float *out, const float *x, int64_t count) {
@@ -221,9 +242,9 @@ static void residuals(float *out, const float *x, int64_t count) {
 
 /* Columns k .. k + chunks WIDE - 1 of the rows. p stays in registers; the rows are anywhere in
  * memory, and asked for AHEAD rows before they are added to. */
-INLINE void add_products_block(int64_t *table, const int32_t *rows, const uint32_t *x,
-                               int64_t count, const uint32_t *p, int64_t size, int64_t k,
-                               int chunks) {
+INLINE void add_products_chunks(int64_t *table, const int32_t *rows, const uint32_t *x,
+                                int64_t count, const uint32_t *p, int64_t size, int64_t k,
+                                int chunks) {
     wide q[PRODUCTS];
     EACH_CHUNK (c)
         q[c] = widen(p + k + c * WIDE);
@@ -240,14 +261,14 @@ INLINE void add_products_block(int64_t *table, const int32_t *rows, const uint32
 
 #define LAST_PRODUCTS(chunks)                                                                      \
     case chunks:                                                                                   \
-        add_products_block(table, rows, x, count, p, size, k, chunks);                             \
+        add_products_chunks(table, rows, x, count, p, size, k, chunks);                            \
         break;
 
 static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
                          const uint32_t *p, int64_t size) {
     int64_t k = 0;
     for (; k + PRODUCTS * WIDE <= size; k += PRODUCTS * WIDE)
-        add_products_block(table, rows, x, count, p, size, k, PRODUCTS);
+        add_products_chunks(table, rows, x, count, p, size, k, PRODUCTS);
     switch ((size - k) / WIDE) {
         LAST_PRODUCTS(7)
         LAST_PRODUCTS(6)

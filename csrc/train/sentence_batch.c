@@ -10,21 +10,24 @@ void dcme_sentence_batch_open(dcme_sentence_batch *batch, dcme_arena *arena) {
     batch->end = dcme_take_unset(arena, CAPACITY, sizeof *batch->end);
 }
 
-/* Append the kept words of one sentence; return the position after it. */
+/* Append the kept words of one sentence; return the position after it. Which words are kept is not
+ * a branch: it would be unpredictable. */
 static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     dcme_sentence_batch *batch = &worker->batch;
-    int64_t begin = batch->length, length = begin;
+    const uint32_t *ids = trainer->corpus.ids, *keep = trainer->keep;
+    int64_t begin = batch->length, length = begin, first = position;
+    uint64_t stream = worker->subsample_stream;
     uint32_t id;
     do {
-        id = trainer->corpus.ids[position++];
+        id = ids[position++];
         uint32_t word = id & ~DCME_SENTENCE_END;
-        if (trainer->keep &&
-            (uint32_t)(dcme_random(&worker->subsample_stream) >> 32) > trainer->keep[word])
-            worker->done->subsampled++;
-        else
-            batch->words[length++] = (int32_t)word;
+        batch->words[length] = (int32_t)word;
+        length += !keep || (uint32_t)(dcme_random(&stream) >> 32) <= keep[word];
     } while (!(id & DCME_SENTENCE_END) && position < end);
+    if (keep)
+        worker->subsample_stream = stream;
+    worker->done->subsampled += position - first - (length - begin);
     if (length - begin == 1) {
         worker->done->without_context++;
         length = begin;
