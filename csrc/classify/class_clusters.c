@@ -126,8 +126,8 @@ void dcme_class_clusters_fold(dcme_class_clusters *clusters) {
         real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;
         for (int64_t k = 0; k < clusters->count; k++) {
             int64_t column = k * clusters->width;
-            model->kernels->axpy(model->weights + f * model->stride + column, -owed[k],
-                                 clusters->alpha + column, dcme_class_cluster_columns(clusters, k));
+            dcme_axpy(model->kernels, model->weights + f * model->stride + column, -owed[k],
+                      clusters->alpha + column, dcme_class_cluster_columns(clusters, k));
             u[k] -= owed[k] * clusters->square[k];
             owed[k] = 0;
         }

@@ -34,7 +34,8 @@ static void add(const composer *c, uint32_t id, int32_t count) {
     float weight = frequency * w->weights[id];
     const float *vector = w->vectors + id * w->stride;
     for (int64_t i = w->starts[id]; i < w->starts[id + 1]; i++)
-        w->kernels->axpy(c->row + w->topic[i] * w->stride, weight * w->share[i], vector, w->stride);
+        dcme_axpy(w->kernels, c->row + w->topic[i] * w->stride, weight * w->share[i], vector,
+                  w->stride);
 }
 
 /* Compute the row of a document, and return 1 / length: 0 for a row of zeros. */

@@ -2,8 +2,7 @@
  *
  * A document's vector has a part for each topic: the sum over its words of
  * frequency x weight x P(topic | word) x vector of the word. No table words x topics x dim is
- * needed: only the row of a document is in memory. The caller drops posteriors near zero. Called
- * by dcme_w2v/_core/documents.pyx.
+ * needed: only the row of a document is in memory. The caller drops posteriors near zero.
  */
 #ifndef DCME_DOCUMENTS_H
 #define DCME_DOCUMENTS_H

@@ -2,7 +2,7 @@
  *
  * Levels are clusters of weighted numbers on a line, one of them at 0. Statistics are sums of
  * integers over documents, so that they have the same bits whatever the order and the number of
- * threads. Called by dcme_w2v/_core/fused.pyx.
+ * threads.
  */
 #ifndef DCME_FUSED_H
 #define DCME_FUSED_H

@@ -60,9 +60,6 @@ typedef struct {
     void (*rank1_update)(real *const *rows, const real *weights, const real *x, int64_t count,
                          int64_t size);
 
-    /* y += a x */
-    void (*axpy)(real *y, real a, const real *x, int64_t size);
-
     /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */
     void (*exponential)(real *out, const real *x, int64_t count);
@@ -94,6 +91,13 @@ typedef struct {
     void (*class_bounds)(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
                          int64_t count, int64_t size);
 } dcme_kernels;
+
+/* y += a x */
+static inline void dcme_axpy(const dcme_kernels *kernels, real *y, real a, const real *x,
+                             int64_t size) {
+    real *row = (real *)x;
+    kernels->weighted_sum(y, &row, &a, 1, size);
+}
 
 extern const dcme_kernels dcme_kernels_scalar;
 

@@ -56,11 +56,6 @@ static void rank1_update(real *const *rows, const real *weights, const real *x, 
             rows[i][d] += weights[i] * x[d];
 }
 
-static void axpy(real *y, real a, const real *x, int64_t size) {
-    for (int64_t d = 0; d < size; d++)
-        y[d] += a * x[d];
-}
-
 static void exponential(real *out, const real *x, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         out[i] = (real)exp((double)x[i]);
@@ -107,6 +102,6 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar", dots,        update,    mean,         add_to_rows, weighted_sum, rank1_update,
-    axpy,     exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar",    dots,      update,       mean,        add_to_rows,  weighted_sum, rank1_update,
+    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

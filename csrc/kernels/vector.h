@@ -162,16 +162,6 @@ static void mean(float *out, float scale, float *const *rows, int64_t count, int
     FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-INLINE void axpy_chunks(float *y, float a, const float *x, int64_t d, int chunks, int64_t n) {
-    EACH_CHUNK (c)
-        put(y + d + c * LANES, n,
-            madd(set1(a), get(x + d + c * LANES, n), get(y + d + c * LANES, n)));
-}
-
-static void axpy(float *y, float a, const float *x, int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, axpy_chunks, y, a, x);
-}
-
 INLINE void add_to_rows_chunks(float *const *rows, float scale, const float *x, int64_t count,
                                int64_t d, int chunks, int64_t n) {
     vec step[SUM_CHUNKS];
@@ -286,6 +276,6 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME, dots,        update,    mean,         add_to_rows, weighted_sum, rank1_update,
-    axpy, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,        dots,      update,       mean,        add_to_rows,  weighted_sum, rank1_update,
+    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

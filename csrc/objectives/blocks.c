@@ -206,9 +206,8 @@ static void move(thread_state *me, const dcme_instance *instances, int64_t count
         model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX, count,
                                      model->stride);
     for (int64_t t = 0; t < count; t++)
-        model->kernels->axpy(dcme_replica_row(&me->replicas, instances[t].target),
-                             me->weights[me->shared->draws * DCME_BLOCK_MAX + t], contexts[t],
-                             model->stride);
+        dcme_axpy(model->kernels, dcme_replica_row(&me->replicas, instances[t].target),
+                  me->weights[me->shared->draws * DCME_BLOCK_MAX + t], contexts[t], model->stride);
 }
 
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,

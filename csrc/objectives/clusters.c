@@ -69,7 +69,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     int64_t best = 0;
     memset(mean, 0, (size_t)model->stride * sizeof *mean);
     memset(u, 0, (size_t)model->stride * sizeof *u);
-    model->kernels->axpy(mean, (real)(1 / sums->weight), sums->h, model->stride);
+    dcme_axpy(model->kernels, mean, (real)(1 / sums->weight), sums->h, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
         if (owed)
@@ -130,7 +130,7 @@ dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters
 
 void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,
                            real weight) {
-    model->kernels->axpy(sums->h, weight, h, model->stride);
+    dcme_axpy(model->kernels, sums->h, weight, h, model->stride);
     sums->weight += weight;
     sums->count++;
 }

@@ -128,7 +128,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         dcme_loss_add(loss, (double)(me->scores[z] - score - clusters->prior[instance->target]));
     }
     kernels->update(instance->gradient, instance->h, &target, &one, instance->rate, 1, stride);
-    kernels->axpy(instance->gradient, -1, clusters->u_rows[z], stride);
+    dcme_axpy(kernels, instance->gradient, -1, clusters->u_rows[z], stride);
     if (clusters->top_items > 0)
         move_tops(me, z, instance);
     dcme_cluster_sums_add(&me->sums[z], model, instance->h, instance->rate);

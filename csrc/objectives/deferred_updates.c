@@ -32,10 +32,10 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
         rows[q] = model->output + d->top[q] * stride;
     if (d->alpha) {
         model->kernels->rank1_update(rows, d->alpha, d->sums, top_items, stride);
-        model->kernels->axpy(clusters->u_rows[z], 1, d->sums + stride, stride);
+        dcme_axpy(model->kernels, clusters->u_rows[z], 1, d->sums + stride, stride);
     } else {
         for (int64_t q = 0; q < top_items; q++)
-            model->kernels->axpy(rows[q], 1, d->sums + q * stride, stride);
+            dcme_axpy(model->kernels, rows[q], 1, d->sums + q * stride, stride);
     }
     memset(d->sums, 0, (size_t)sums_of(clusters, d->alpha != NULL) * sizeof *d->sums);
     d->count = 0;

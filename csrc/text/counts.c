@@ -1,21 +1,10 @@
 /* Lines "word count": the file format in which vocabularies are kept and exchanged. */
 #include "text/text.h"
 
+#include "common/integer.h"
 #include "text/utf8.h"
 
 #include <string.h>
-
-/* Parse all of `text` as a count from 1 on; 0 if it is none or does not fit. */
-static int64_t parse_count(const char *text, int64_t length) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < length; i++) {
-        int digit = text[i] - '0';
-        if (digit < 0 || digit > 9 || count > (INT64_MAX - digit) / 10)
-            return 0;
-        count = count * 10 + digit;
-    }
-    return count;
-}
 
 static int has_separator(const char *word, int64_t length) {
     for (int64_t i = 0; i < length; i++)
@@ -33,7 +22,7 @@ static int64_t last_space(const char *line, int64_t length) {
 static dcme_status parse_line(dcme_vocabulary *v, const char *line, int64_t length, int64_t number,
                               dcme_error *error) {
     int64_t types = dcme_vocabulary_types(v), space = last_space(line, length);
-    int64_t count = parse_count(line + space + 1, length - space - 1);
+    int64_t count = dcme_read_integer(line + space + 1, line + length);
     uint32_t id;
     if (space < 1 || count < 1 || has_separator(line, space))
         return dcme_fail(error, DCME_BAD_FORMAT, number, "%lld: is not a word, a space and a count",
@@ -64,17 +53,6 @@ dcme_status dcme_counts_parse(dcme_vocabulary *v, const char *text, int64_t leng
     return status;
 }
 
-static char *format_count(int64_t count, char *to) {
-    char digits[20];
-    int n = 0;
-    do
-        digits[n++] = (char)('0' + count % 10);
-    while ((count /= 10) > 0);
-    while (n > 0)
-        *to++ = digits[--n];
-    return to;
-}
-
 int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64_t *counts,
                            int64_t n, char *lines) {
     char *to = lines;
@@ -83,7 +61,7 @@ int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64
         memcpy(to, text + offsets[i], (size_t)length);
         to += length;
         *to++ = ' ';
-        to = format_count(counts[i], to);
+        to = dcme_write_integer(to, counts[i]);
         *to++ = '\n';
     }
     return to - lines;

@@ -2,7 +2,7 @@
  *
  * Between the two words of a pair there may be up to DCME_RUN_MAX connectors, as in "bank of the
  * west"; they are part of the pair as its run. The text comes in pieces; results do not depend on
- * where they end. Called by dcme_w2v/_core/text.pyx.
+ * where they end.
  */
 #ifndef DCME_PHRASES_H
 #define DCME_PHRASES_H

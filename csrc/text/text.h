@@ -2,7 +2,7 @@
  *
  * A word is a run of bytes between separators, which are exactly 0x20 \t \n \r \v \f; \n ends a
  * line. Nothing here reads files: the caller cuts its text into blocks that end in a separator and
- * keeps the ids. Called by dcme_w2v/_core/text.pyx.
+ * keeps the ids.
  */
 #ifndef DCME_TEXT_H
 #define DCME_TEXT_H

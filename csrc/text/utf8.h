@@ -7,8 +7,8 @@
 /* The bytes of U+FFFD, which take the place of at least one byte. */
 enum { DCME_REPLACEMENT_BYTES = 3 };
 
-/* Return the bytes of the sequence at `text`, of which `left` > 0 bytes are left, or minus the bytes
- * of the broken piece there; NUL is broken. */
+/* Return the bytes of the sequence at `text`, of which `left` > 0 bytes are left, or minus the
+ * bytes of the broken piece there; NUL is broken. */
 int64_t dcme_utf8_length(const uint8_t *text, int64_t left);
 
 /* Return how many bytes from the start are valid: `length` when all are. */

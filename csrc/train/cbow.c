@@ -66,7 +66,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
                                        .gradient = worker->gradient + t * stride};
         name_classes(worker, i + t, &instances[t]);
         for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
-            kernels->axpy(h, 1, rows[k], stride);
+            dcme_axpy(kernels, h, 1, rows[k], stride);
     }
     if (trainer->objective->step_block)
         trainer->objective->step_block(worker->thread, instances, count, &worker->done->loss);
@@ -74,7 +74,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
         trainer->objective->step(worker->thread, instances, &worker->done->loss);
     for (int64_t t = 0; t < count; t++)
         for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
-            kernels->axpy(rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, stride);
+            dcme_axpy(kernels, rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, stride);
 }
 
 /* Share of g_t for each input row if the weights sum to `total`. */
@@ -132,8 +132,8 @@ static void update_left(dcme_worker *worker, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
     dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * batch->rate);
-    model->kernels->axpy(model->input + batch->words[i] * model->stride, 1, worker->moved,
-                         model->stride);
+    dcme_axpy(model->kernels, model->input + batch->words[i] * model->stride, 1, worker->moved,
+              model->stride);
 }
 
 /* Ask for what is needed soon: the targets of this block, or one some steps ahead. */

@@ -35,8 +35,8 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
                               .h = h,
                               .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-    trainer->model.kernels->axpy(h, worker->input_scale * instance.rate, worker->gradient,
-                                 trainer->model.stride);
+    dcme_axpy(trainer->model.kernels, h, worker->input_scale * instance.rate, worker->gradient,
+              trainer->model.stride);
 }
 
 void dcme_learn_skipgram(dcme_worker *worker) {

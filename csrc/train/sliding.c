@@ -41,18 +41,18 @@ static void renew(dcme_sliding *s, int64_t t) {
     memset(s->near_sum, 0, (size_t)(4 * size) * sizeof *s->near_sum);
     for (int64_t d = 1; d <= c; d++) {
         const real *after = slot(s, t + d);
-        s->kernels->axpy(s->linear ? s->far_sum : s->near_sum, 1, after, size);
+        dcme_axpy(s->kernels, s->linear ? s->far_sum : s->near_sum, 1, after, size);
         if (s->linear)
-            s->kernels->axpy(s->right, (real)(c + 1 - d), after, size);
+            dcme_axpy(s->kernels, s->right, (real)(c + 1 - d), after, size);
     }
     for (int64_t d = 1; d <= c && d <= t; d++) {
         const real *before = slot(s, t - d);
-        s->kernels->axpy(s->near_sum, 1, before, size);
+        dcme_axpy(s->kernels, s->near_sum, 1, before, size);
         if (s->linear)
-            s->kernels->axpy(s->left, (real)(c + 1 - d), before, size);
+            dcme_axpy(s->kernels, s->left, (real)(c + 1 - d), before, size);
     }
     if (!s->linear)
-        s->kernels->axpy(s->near_sum, 1, slot(s, t), size);
+        dcme_axpy(s->kernels, s->near_sum, 1, slot(s, t), size);
 }
 
 /* sum += the `count` vectors times their weights. */

@@ -1,8 +1,8 @@
 /* Word vectors as bytes: numbers, rows and words, written, read and checked.
  *
  * The functions work on blocks of memory that their caller reads and writes, so that blocks can be
- * handled by several threads at once and no file need be in memory whole. Called by
- * dcme_w2v/_core/vectors.pyx. Floats are IEEE 754 binary32.
+ * handled by several threads at once and no file need be in memory whole. Floats are IEEE 754
+ * binary32.
  */
 #ifndef DCME_VECTORS_H
 #define DCME_VECTORS_H

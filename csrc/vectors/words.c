@@ -1,6 +1,9 @@
 /* Words as bytes: what is wrong with one, which ones repeat, and the lines of a .vocab file. */
 #include "vectors.h"
 
+#include "common/integer.h"
+#include "text/utf8.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,34 +16,21 @@ void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int6
     }
 }
 
-/* The length of the UTF-8 code point at `c`, whose first byte is not ASCII; 0 where there is none.
- * Overlong forms, surrogates and what lies beyond U+10FFFF are none (Unicode, table 3-7). */
-static int code_point_size(const unsigned char *c, const unsigned char *end) {
-    int size = c[0] >= 0xF0 ? 4 : c[0] >= 0xE0 ? 3 : 2;
-    unsigned char least = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned char most = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
-    if (c[0] < 0xC2 || c[0] > 0xF4 || end - c < size || c[1] < least || c[1] > most)
-        return 0;
-    for (int i = 2; i < size; i++)
-        if ((c[i] & 0xC0) != 0x80)
-            return 0;
-    return size;
+static int64_t first_separator(const char *word, int64_t size) {
+    int64_t i = 0;
+    while (i < size && word[i] != ' ' && !(word[i] >= '\t' && word[i] <= '\r'))
+        i++;
+    return i;
 }
 
 dcme_fault_kind dcme_check_word(const char *word, int64_t size) {
-    const unsigned char *c = (const unsigned char *)word, *end = c + size;
+    int64_t valid = dcme_utf8_valid(word, size);
     if (size == 0)
         return DCME_FAULT_EMPTY;
-    while (c < end) {
-        if (*c == ' ' || (*c >= '\t' && *c <= '\r'))
-            return DCME_FAULT_SEPARATOR;
-        if (*c == 0)
-            return DCME_FAULT_NUL;
-        int step = *c < 0x80 ? 1 : code_point_size(c, end);
-        if (step == 0)
-            return DCME_FAULT_ENCODING;
-        c += step;
-    }
+    if (first_separator(word, valid) < valid)
+        return DCME_FAULT_SEPARATOR;
+    if (valid < size)
+        return word[valid] == 0 ? DCME_FAULT_NUL : DCME_FAULT_ENCODING;
     return DCME_NO_FAULT;
 }
 
@@ -62,12 +52,6 @@ void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, d
 /* ---- words that repeat ---- */
 
 #define ROWS_AT_ONCE 64
-
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address, 1)
-#else
-#define PREFETCH(address) ((void)(address))
-#endif
 
 typedef struct {
     uint32_t hash;
@@ -116,7 +100,7 @@ static void insert_rows(word_table *table, int64_t first, int64_t last, dcme_fau
     for (int64_t row = first; row < last; row++) {
         uint64_t hash = hash_word(table->text + offsets[row], offsets[row + 1] - offsets[row]);
         hashes[row - first] = hash;
-        PREFETCH(&table->slots[(hash >> 32) & table->mask]);
+        __builtin_prefetch(&table->slots[(hash >> 32) & table->mask], 1);
     }
     for (int64_t row = first; row < last; row++) {
         uint64_t hash = hashes[row - first];
@@ -151,19 +135,6 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
 
 /* ---- lines of "word" or "word count" ---- */
 
-/* Read a count that fills start..end; -1 where it is none. */
-static int64_t read_count(const char *start, const char *end) {
-    int64_t value = 0;
-    if (start == end || end - start > 18)
-        return -1;
-    for (; start < end; start++) {
-        if (*start < '0' || *start > '9')
-            return -1;
-        value = value * 10 + (*start - '0');
-    }
-    return value;
-}
-
 static dcme_fault_kind read_count_line(const char *line, const char *end, int64_t *word_size,
                                        int64_t *count) {
     const char *space = memchr(line, ' ', (size_t)(end - line)), *last = space;
@@ -173,7 +144,7 @@ static dcme_fault_kind read_count_line(const char *line, const char *end, int64_
         if (*c == ' ')
             last = c;
     if (space) {
-        *count = read_count(last + 1, end);
+        *count = end - last > 19 ? -1 : dcme_read_integer(last + 1, end);
         if (*count < 0)
             return DCME_FAULT_COUNT;
         if (last != space)

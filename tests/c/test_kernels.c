@@ -94,7 +94,7 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
         k->rank1_update(a->rows, a->weights, a->x, a->count, a->size);
         break;
     default:
-        k->axpy(a->y, a->scale, a->x, a->size);
+        dcme_axpy(k, a->y, a->scale, a->x, a->size);
     }
 }
 

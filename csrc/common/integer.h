@@ -1,0 +1,31 @@
+/* Whole numbers as decimal text. */
+#ifndef DCME_INTEGER_H
+#define DCME_INTEGER_H
+
+#include <stdint.h>
+
+/* Write a number that is not negative; returns the end of the text. */
+static inline char *dcme_write_integer(char *to, int64_t number) {
+    char digits[20];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (n > 0)
+        *to++ = digits[--n];
+    return to;
+}
+
+/* Read a number that fills start .. end; -1 where there is none or it is above 2^63 - 1. */
+static inline int64_t dcme_read_integer(const char *start, const char *end) {
+    int64_t number = start < end ? 0 : -1;
+    for (; start < end; start++) {
+        int digit = *start - '0';
+        if (digit < 0 || digit > 9 || number > (INT64_MAX - digit) / 10)
+            return -1;
+        number = number * 10 + digit;
+    }
+    return number;
+}
+
+#endif
