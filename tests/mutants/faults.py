@@ -35,10 +35,10 @@ FAULTS = [
     Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)dcme_huffman_child(path[i]);", "me->children[i] = (real)(1 - dcme_huffman_child(path[i]));", "objectives"),
     Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters c/gradient_double"),
     # ---- the core: windows and sentences
-    Fault("CBOW: the window reaches one too far", "csrc/train/cbow.c", "int64_t to = i + half + 1 < batch->end[i] ? i + half + 1 : batch->end[i];", "int64_t to = i + half + 2 < batch->end[i] ? i + half + 2 : batch->end[i];", "objectives"),
+    Fault("the window reaches one too far", "csrc/train", "i + half + 1 < end ? i + half + 1 : end", "i + half + 2 < end ? i + half + 2 : end", "objectives"),
     Fault("CBOW: the target is in its context", "csrc/train/cbow.c", "            if (j != i)\n                worker->rows[count++]", "            if (j >= 0)\n                worker->rows[count++]", "objectives"),
     Fault("CBOW: gradient is not divided", "csrc/train/cbow.c", "options->gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
-    Fault("skip-gram: the last pair is lost", "csrc/train/skipgram.c", "    if (waiting.word >= 0)\n        learn_pair(worker, waiting);\n}", "}", "objectives"),
+    Fault("skip-gram: the last pair is lost", "csrc/train/skipgram.c", "    learn_pair(worker, waiting, &current);\n    learn_pair(worker, none, &current);", "    learn_pair(worker, none, &current);", "objectives"),
     Fault("skip-gram: weight of a linear window", "csrc/train/skipgram.c", "linear ? (real)(window + 1 - distance) / (real)window : 1", "linear ? (real)(window - distance) / (real)window : 1", "objectives"),
     Fault("word order: left and right are swapped", "csrc/train", "rows[count++] = model->neighbours[0] + batch->words[i - 1] * model->stride;", "rows[count++] = model->neighbours[1] + batch->words[i - 1] * model->stride;", "word_order objectives"),
     Fault("sliding window: side weights", "csrc/train", "count * (window + 1) - count * (count + 1) / 2", "count * (window + 1) - count * (count - 1) / 2", "objectives"),
