@@ -3,7 +3,7 @@
 An option is a field of a frozen dataclass, as in `dcme_w2v.options`: type, default, bounds, help
 text, heading of the help, conflicts with other options, earlier names. The click option,
 ``--help``, the reference in the documentation, the manifest and the C struct of the same name are
-derived from it, so that they cannot disagree.
+derived from it, so that they cannot disagree::
 
     @dataclass(frozen=True)
     class MixtureOptions(Checked, group="Model"):
