@@ -83,7 +83,7 @@ FAULTS = [
     Fault("postprocess: nothing is subtracted", "dcme_w2v/words", "matrix - mean.astype(np.float32)", "matrix - 0 * mean.astype(np.float32)", "postprocess"),
     Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "postprocess"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
-    Fault("out-of-vocabulary vector is a sum", "dcme_w2v/words", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
+    Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
     Fault("merge: counts are ignored", "dcme_w2v", "np.where(nowhere[rows], 1, one[rows])", "np.ones_like(one[rows])", "merge"),
     Fault("merge: options may differ", "dcme_w2v", "if value != other and name not in SET_APART:", "if False:", "merge"),
     # ---- classifiers
