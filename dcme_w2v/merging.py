@@ -166,6 +166,12 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
         [s * one.weights.offset for s, one in zip(shares, found, strict=True)], axis=0
     )
     threshold = float(shares @ [one.threshold for one in found])
+    calibration = None
+    if pairs_of := [one.calibration for one in found if one.calibration is not None]:
+        if len(pairs_of) != len(found):
+            raise _other(source, sources[0], "probabilities")
+        a, b = shares @ np.array(pairs_of)
+        calibration = (float(a), float(b))
     texts = [one.text for one in found if one.text is not None]
     if pairs := [text.tag_pairs for text in texts if text.tag_pairs is not None]:
         texts[0].tag_pairs = np.sum(pairs, axis=0)
@@ -176,7 +182,7 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     }
     Classifier(
         first.classes, weights, first.text, first.options, first.multilabel, threshold,
-        record, counts=np.sum(counts, axis=0),
+        record, counts=np.sum(counts, axis=0), calibration=calibration,
     ).save(output)  # fmt: skip
     what = f"{weights.features:,} features and {len(first.classes):,} classes"
     return _line(len(sources), what, output)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, random_array, save_npz
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core import classify as core_classify
 from dcme_w2v.classify import best
-from dcme_w2v.classify.best import BestClasses
+from dcme_w2v.classify.best import TopKSearch
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
@@ -57,36 +57,36 @@ core_documents = best.core_documents
 @pytest.mark.parametrize("kind", ["plain", "signed", "ties", "constant"])
 def test_they_are_the_first_of_all_classes_sorted(monkeypatch, kind, kernels):
     monkeypatch.setenv("DCME_W2V_KERNELS", kernels)
-    monkeypatch.setattr(best, "LEAST_CLASSES", 1)
-    monkeypatch.setattr(best, "GREATEST_SHARE", 1)
+    monkeypatch.setattr(best, "MIN_CLASSES", 1)
+    monkeypatch.setattr(best, "MAX_SHARE", 1)
     for classes in (1, 15, 16, 33, 300, CLASSES):
         weights, X = linear(kind, classes), rows(kind)
         for count in {1, min(5, classes), min(40, classes)}:
             wanted = of_all_scores(weights, X, count)
             for threads in (1, 3):
-                search = BestClasses(weights)
-                np.testing.assert_array_equal(search.find(X, count, threads), wanted)
+                search = TopKSearch(weights)
+                np.testing.assert_array_equal(search.top_k(X, count, threads), wanted)
                 assert search.scored > 0
 
 
 @pytest.mark.parametrize("kind", ["plain", "signed"])
 def test_scores_are_computed_of_few_classes(kind):
-    search, X = BestClasses(linear(kind)), rows(kind)
-    search.find(X, 5, 2)
+    search, X = TopKSearch(linear(kind)), rows(kind)
+    search.top_k(X, 5, 2)
     assert 16 * X.shape[0] <= search.scored < 0.15 * CLASSES * X.shape[0]
 
 
 def test_documents_may_come_in_parts():
-    weights, X, search = linear(), rows(), BestClasses(linear())
+    weights, X, search = linear(), rows(), TopKSearch(linear())
     half = X.copy()
     half.data[half.indices >= FEATURES // 2] = 0
     half.eliminate_zeros()
     for part, coded in [(half, FEATURES // 2), (X, FEATURES), (X[:0], FEATURES), (X[:1], FEATURES)]:
-        found = search.find(part, 3, 1)
+        found = search.top_k(part, 3, 1)
         np.testing.assert_array_equal(found, of_all_scores(weights, part, 3))
         assert search._is_coded.sum() == coded + 1  # the bias
     empty = csr_matrix((2, FEATURES), dtype=np.float32)
-    np.testing.assert_array_equal(search.find(empty, 3, 1), of_all_scores(weights, empty, 3))
+    np.testing.assert_array_equal(search.top_k(empty, 3, 1), of_all_scores(weights, empty, 3))
 
 
 def test_a_document_with_more_features_than_sums_have_room_for():
@@ -94,11 +94,11 @@ def test_a_document_with_more_features_than_sums_have_room_for():
     weights = linear(classes=40, features=features)
     X = csr_matrix(np.ones((2, features), dtype=np.float32))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best, "LEAST_CLASSES", 1)
-        patch.setattr(best, "GREATEST_SHARE", 1)
-        patch.setattr(best, "LEAST_USES", 1)
-        search = BestClasses(weights)
-        np.testing.assert_array_equal(search.find(X, 2, 1), of_all_scores(weights, X, 2))
+        patch.setattr(best, "MIN_CLASSES", 1)
+        patch.setattr(best, "MAX_SHARE", 1)
+        patch.setattr(best, "MIN_USES", 1)
+        search = TopKSearch(weights)
+        np.testing.assert_array_equal(search.top_k(X, 2, 1), of_all_scores(weights, X, 2))
     assert search.scored == 2 * 40  # every class: no bounds
 
 
@@ -113,9 +113,9 @@ def test_where_bounds_do_not_pay_all_scores_are_computed():
         (few, X, 1), (many, X, 100), (many, X[:3], 1), (offset, X, 2), (low_rank, X, 2),
         (vote, X, 2),
     ]:  # fmt: skip
-        search = BestClasses(weights)
+        search = TopKSearch(weights)
         wanted = of_all_scores(weights, matrix, count)
-        np.testing.assert_array_equal(search.find(matrix, count, 1), wanted)
+        np.testing.assert_array_equal(search.top_k(matrix, count, 1), wanted)
         assert search.scored == 0
 
 
@@ -125,9 +125,9 @@ def test_without_memory_for_codes_all_scores_are_computed(monkeypatch):
 
     monkeypatch.setattr(best, "new_codes", none)
     weights, X = linear(), rows()
-    search = BestClasses(weights)
+    search = TopKSearch(weights)
     for _ in range(2):
-        np.testing.assert_array_equal(search.find(X, 3, 1), of_all_scores(weights, X, 3))
+        np.testing.assert_array_equal(search.top_k(X, 3, 1), of_all_scores(weights, X, 3))
     assert search.scored == 0
 
 
@@ -136,11 +136,11 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
     weights, X = linear(), rows()
     weights.table[3, 5] = wrong
     with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
-        BestClasses(weights).find(X, 2, 1)
+        TopKSearch(weights).top_k(X, 2, 1)
     for value in (3e38, wrong):
         X.data[:] = value
         with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
-            BestClasses(linear()).find(X, 2, 1)
+            TopKSearch(linear()).top_k(X, 2, 1)
 
 
 def test_the_model_and_the_estimator_use_them():
@@ -175,8 +175,8 @@ def test_predict_prints_the_same_labels_without_probabilities(tmp_path):
 
 def test_arrays_of_wrong_sizes_and_features_without_codes_are_errors():
     weights, X = linear(), rows()
-    search = BestClasses(weights)
-    search.find(X, 1, 1)
+    search = TopKSearch(weights)
+    search.top_k(X, 1, 1)
     codes, documents = search._codes, core_documents(X)
     with pytest.raises(ValueError, match="do not fit"):
         codes.best(documents, 0, 2, np.empty((1, 1), dtype=np.int32))

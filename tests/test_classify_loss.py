@@ -1,5 +1,7 @@
 """`--loss hinge`: the squared hinge loss, one class against the rest."""
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -8,11 +10,15 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.metrics import calibration_of
+from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.pipeline import predict
+from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.cli.main import program
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import FormatError, UsageError
 
-MARGIN = 4.0  # of csrc/classify/softmax_sgd.c
+MARGIN = 4.0  # of csrc/classify/hinge.c
 
 
 def problem(classes=5, rows=60, features=12, seed=0):
@@ -72,3 +78,106 @@ def test_unsupported_options_of_hinge(tmp_path, more, message):
     given = ["classify", "train", str(tmp_path / "d.tsv"), "--output", str(tmp_path / "m")]
     found = CliRunner().invoke(program, [*given, "--loss", "hinge", *more])
     assert isinstance(found.exception, UsageError) and found.exception.args[0] == message
+
+
+def sets_problem(seed=0, classes=40, documents=300):
+    """Documents with one to three labels, each of which has features of its own."""
+    random, features = np.random.default_rng(seed), classes + 10
+    labels = [sorted(random.choice(classes, 1 + i % 3, replace=False)) for i in range(documents)]
+    rows = 0.3 * random.random((documents, features)) * (random.random((documents, features)) < 0.2)
+    for row, own in zip(rows, labels, strict=True):
+        row[own] += 1
+    return csr_matrix(rows.astype(np.float32)), [[int(one) for one in own] for own in labels]
+
+
+def sets_reference(rows, labels, classes, lr, epochs=1):
+    """Whole-batch steps on documents with sets of labels, in double precision."""
+    dense = np.hstack([rows.toarray().astype(float), np.full((rows.shape[0], 1), 0.1)])
+    signs = np.full((len(labels), classes), -1.0)
+    for row, own in zip(signs, labels, strict=True):
+        row[own] = 1
+    weights, squares = np.zeros((dense.shape[1], classes)), np.square(dense[:, :-1]).sum(1).mean()
+    for _ in range(epochs):
+        lack = np.maximum(0, MARGIN - signs * (dense @ weights))
+        weights += lr / squares * dense.T @ (signs * lack)
+    return weights
+
+
+@pytest.mark.parametrize("classes", [3, 40, 150])
+def test_a_document_with_its_set_of_labels_is_one_example(classes):
+    rows, labels = sets_problem(classes=classes, documents=90)
+    options = resolved(
+        ClassifyOptions(
+            loss="hinge", epochs=1, threads=1, batch=90, lr=0.01, min_lr=0.01, l2=0.0
+        ), classes, True
+    )  # fmt: skip
+    weights, records = fit(Labelled(rows, labels), classes, options, multilabel=True)
+    assert weights.get() == pytest.approx(sets_reference(rows, labels, classes, 0.01), abs=1e-4)
+    assert records[0]["loss"] > 0
+
+
+def test_classes_that_are_left_out_do_not_change_what_is_learned():
+    rows, labels = sets_problem(classes=300, documents=600)
+    options = resolved(ClassifyOptions(loss="hinge", epochs=6, threads=1), 300, True)
+    weights, _ = fit(Labelled(rows, labels), 300, options, multilabel=True)
+    scores = weights.scores(core_documents(rows), 0, 600, 1)
+    best = np.argsort(-scores, axis=1)
+    assert np.mean([row[0] in own for row, own in zip(best, labels, strict=True)]) > 0.98
+
+
+def several_labels(tmp_path, documents=400):
+    rows, labels = sets_problem(documents=documents)
+    path = tmp_path / "d.tsv"
+    path.write_text(
+        "".join(
+            "|".join(f"c{one}" for one in own) + "\t" + " ".join(f"w{one}" for one in row.indices)
+            + "\n"
+            for own, row in zip(labels, rows, strict=True)
+        )
+    )  # fmt: skip
+    return str(path)
+
+
+def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(tmp_path):
+    docs, model = several_labels(tmp_path), str(tmp_path / "m")
+    found = CliRunner().invoke(
+        program, ["classify", "train", docs, "--output", model, "--epochs", "20", "--threads", "1"]
+    )
+    assert found.exit_code == 0 and "several labels a document: --loss hinge" in found.stderr
+    loaded = load_classifier(model)
+    assert loaded.options.loss == "hinge" and loaded.calibration is not None
+    predicted = list(predict(loaded, [docs], 3))
+    assert max(sum(p for _, p in one) for one in predicted) > 1.05  # labels by themselves
+    measures = json.loads(CliRunner().invoke(
+        program, ["classify", "test", model, docs, "--json"]
+    ).stdout)  # fmt: skip
+    assert measures["micro_f1"] > 0.6 and measures["micro_recall"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("more", "loss"),
+    [({"loss": "softmax"}, "softmax"), ({"rank": 4}, "softmax"), ({"objective": "ns"}, "softmax"),
+     ({"solver": "lbfgs"}, "softmax"), ({"draws": 2}, "softmax"), ({}, "hinge")],
+)  # fmt: skip
+def test_what_is_given_decides_the_loss(more, loss):
+    assert resolved(ClassifyOptions(**more), 100, True).loss == loss
+    assert resolved(ClassifyOptions(**more), 100).loss == "softmax"
+
+
+@pytest.mark.parametrize("found", [[1], [0, 1], "ab", [1, None], [True, 2.0]])
+def test_a_calibration_that_is_not_two_numbers_is_an_error(tmp_path, found):
+    docs, model = several_labels(tmp_path, 60), tmp_path / "m"
+    line = ["classify", "train", docs, "--output", str(model), "--quiet", "--epochs", "1"]
+    assert CliRunner().invoke(program, line).exit_code == 0
+    path = model / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "calibration": found}))
+    with pytest.raises(FormatError, match="calibration"):
+        load_classifier(str(model))
+
+
+def test_calibration_finds_the_logistic_function_of_scores():
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(4000, 6)) * 3
+    p = 1 / (1 + np.exp(-(0.7 * scores - 1.5)))
+    labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
+    assert calibration_of(scores, labels) == pytest.approx((0.7, -1.5), abs=0.05)

@@ -49,7 +49,7 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
 
 
 def test_the_chosen_rate_predicts_better(monkeypatch):
-    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 1000)
+    monkeypatch.setattr(rate, "MIN_INSTANCES", 1000)
     X, y = problem(0.6)
     unseen, truth = problem(0, seed=1)
     found = MaxentClassifier(threads=1).fit(X, y)
@@ -105,7 +105,7 @@ def test_a_difference_within_the_error_keeps_the_default():
     ({"objective": "dcme", "dcme_update": "paper"}, False),
 ])  # fmt: skip
 def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wanted):
-    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 2400)
+    monkeypatch.setattr(rate, "MIN_INSTANCES", 2400)
     given, data = ClassifyOptions(**options), labelled(0)
     assert is_open(given, resolved(given, 12), data, 12) == wanted
     assert not is_open(given, resolved(given, 17), data, 17)  # 150 a class
@@ -129,7 +129,7 @@ def test_the_rate_is_chosen_with_weights_and_with_several_labels(monkeypatch):
 
 
 def test_the_command_reports_and_records_the_rate_and_resumes_with_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(rate, "LEAST_DOCUMENTS", 2000)
+    monkeypatch.setattr(rate, "MIN_INSTANCES", 2000)
     matrix, labels = problem(0.6)
     docs, model, state = (str(tmp_path / name) for name in ("d.tsv", "m", "state"))
     words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
@@ -151,3 +151,10 @@ def test_the_command_reports_and_records_the_rate_and_resumes_with_it(tmp_path, 
     fixed, said = invoke("--lr", "4")
     assert fixed["options"]["lr"] == 4 and "by the log-likelihood" not in said
     assert "rate" not in fixed["record"]
+
+
+def test_labels_are_counted_and_not_documents():
+    data = labelled(0, count=rate.MIN_INSTANCES // 2)
+    several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
+    given, options = ClassifyOptions(threads=1), options_of()
+    assert is_open(given, options, several, 12) and not is_open(given, options, data, 12)

@@ -66,7 +66,7 @@ def test_top_classes_are_the_first_of_all_classes_sorted(monkeypatch, kind, kern
 
 
 def test_batches_keep_the_order_of_documents(monkeypatch):
-    monkeypatch.setattr(top, "LEAST_DOCUMENTS", 7)
+    monkeypatch.setattr(top, "MIN_DOCUMENTS", 7)
     monkeypatch.setattr(top, "documents_at_once", lambda classes: 7)
     classifier, X = model(linear("plain")), rows("plain")
     found = np.concatenate([numbers for numbers, _ in classifier.most_probable(X, 1, 4)])

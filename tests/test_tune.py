@@ -280,3 +280,26 @@ def test_first_trials_have_the_rates_of_the_last(monkeypatch):
     search_of(matrix, labels, loss="hinge", lr=0.5).run()
     rates = dict(found)
     assert len(rates) == 2 and len(set(rates.values())) == 1
+
+
+class FewFeatures:
+    """Documents whose pairs of words are the worst of many features."""
+
+    def __init__(self, matrix):
+        self._matrix = matrix
+
+    def choices(self):
+        more = [{"features": number} for number in range(8)]
+        return [{"ngrams": 1}, *({"ngrams": 1, **one} for one in more), {"ngrams": 2}]
+
+    def matrix(self, setting):
+        return self._matrix if setting.get("ngrams", 1) == 1 else csr_matrix(self._matrix.shape)
+
+
+def test_pairs_of_words_are_measured_on_all_documents():
+    matrix, labels = rows_of(2000)
+    numbers = np.unique(labels, return_inverse=True)[1]
+    given = ClassifyOptions(threads=1, loss="softmax", lr=4.0, epochs=1, l2=0.0)
+    found = Search(FewFeatures(matrix), numbers[:, None].tolist(), 4, given, 60.0).run()
+    sizes = {one["documents"] for one in found.trials if one.get("ngrams") == 2}
+    assert max(sizes) == max(one["documents"] for one in found.trials) > min(sizes)

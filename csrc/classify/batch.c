@@ -55,7 +55,7 @@ void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *document
     batch->values[at + n] = batch->model->bias;
     batch->numbers[batch->count] = i;
     batch->weights[batch->count] = instances->weights ? instances->weights[i] : 1;
-    batch->targets[batch->count++] = instances->labels[i];
+    batch->targets[batch->count++] = instances->labels[instances->sets ? instances->sets[i] : i];
     batch->starts[batch->count] = at + n + 1;
 }
 

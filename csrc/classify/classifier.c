@@ -31,7 +31,7 @@ static const dcme_class_objective *choose(const dcme_classify_options *options,
         return options->objective == DCME_CLASSIFY_GD ? &dcme_class_low_rank : NULL;
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
-        return &dcme_class_softmax_sgd;
+        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax_sgd;
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:

@@ -25,9 +25,11 @@ typedef struct {
 /* Training instances: a document with several labels is an instance for each of them. */
 typedef struct {
     const int64_t *documents; /* (count) */
-    const int32_t *labels;    /* (count) */
+    const int32_t *labels;    /* (count), or those of all sets */
     int64_t count;
     const real *weights; /* (count) positive weights of the instances; NULL: 1 each */
+    const int64_t *sets; /* (count + 1) instance i has the labels from sets[i] to sets[i + 1],
+                            ascending (hinge); NULL: labels[i] */
 } dcme_instances;
 
 typedef struct {

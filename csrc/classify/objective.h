@@ -40,6 +40,6 @@ typedef struct {
 } dcme_class_objective;
 
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_nce, dcme_class_ns, dcme_class_low_rank;
+    dcme_class_nce, dcme_class_ns, dcme_class_low_rank, dcme_class_hinge;
 
 #endif

@@ -23,6 +23,7 @@ class Instances:
         document_count: int,
         classes: int,
         weights: NDArray[np.float32] | None = None,
+        sets: NDArray[np.int64] | None = None,
     ) -> None: ...
 
 class Columns:

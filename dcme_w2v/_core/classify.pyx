@@ -42,6 +42,7 @@ cdef extern from "classify/classify.h" nogil:
         const int32_t *labels
         int64_t count
         const float *weights
+        const int64_t *sets
 
     ctypedef struct dcme_linear:
         int64_t classes
@@ -159,22 +160,32 @@ cdef class Instances:
     cdef object kept
 
     def __init__(self, const int64_t[::1] documents, const int32_t[::1] labels,
-                 int64_t document_count, int64_t classes, const float[::1] weights=None):
+                 int64_t document_count, int64_t classes, const float[::1] weights=None,
+                 const int64_t[::1] sets=None):
         cdef int64_t i
-        if documents.shape[0] == 0 or documents.shape[0] != labels.shape[0]:
+        if sets is not None and (sets.shape[0] != documents.shape[0] + 1 or sets[0] != 0
+                                 or sets[documents.shape[0]] != labels.shape[0]):
+            raise ValueError("sets and labels do not fit together")
+        if documents.shape[0] == 0 or sets is None and documents.shape[0] != labels.shape[0]:
             raise ValueError("documents and labels do not fit together")
         for i in range(documents.shape[0]):
-            if not (0 <= documents[i] < document_count and 0 <= labels[i] < classes):
-                raise ValueError("a document or a label is out of range")
+            if not 0 <= documents[i] < document_count:
+                raise ValueError("a document is out of range")
+            if sets is not None and sets[i] >= sets[i + 1]:
+                raise ValueError("a set of labels is empty")
+        for i in range(labels.shape[0]):
+            if not 0 <= labels[i] < classes:
+                raise ValueError("a label is out of range")
         if weights is not None and weights.shape[0] != documents.shape[0]:
             raise ValueError("documents and weights do not fit together")
         self.core.documents = &documents[0]
         self.core.labels = &labels[0]
         self.core.weights = &weights[0] if weights is not None else NULL
+        self.core.sets = &sets[0] if sets is not None else NULL
         self.core.count = documents.shape[0]
         self.classes = classes
         self.documents = document_count
-        self.kept = (documents, labels, weights)
+        self.kept = (documents, labels, weights, sets)
 
 
 cdef class Columns:

@@ -18,14 +18,14 @@ from dcme_w2v.classify.top import batches_of, most_probable
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.numeric.parallel import ordered_map
 
-LEAST_CLASSES = 2048
-GREATEST_SHARE = 1 / 64  # of the classes that are wanted; with more, few bounds are below the best
-LEAST_USES = 8  # of a feature on average; to code its row takes as long as some documents' scores
+MIN_CLASSES = 2048
+MAX_SHARE = 1 / 64  # of the classes that are wanted; with more, few bounds are below the best
+MIN_USES = 8  # of a feature on average; to code its row takes as long as some documents' scores
 ROWS_AT_ONCE = 64  # of weights to code
 
 
-class BestClasses:
-    """Finds the most probable classes of documents by bounds of the scores, or by all scores.
+class TopKSearch:
+    """Searches the most probable classes of documents by bounds of the scores, or by all scores.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class BestClasses:
         self._uses = 0  # of features in all documents so far
         self.scored = 0  # scores that were computed by `_by_bounds`
 
-    def find(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
+    def top_k(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
         """Return the numbers of the most probable classes, shape (documents, count).
 
         The most probable comes first; of equal scores, the lowest number.
@@ -56,7 +56,7 @@ class BestClasses:
         if self._may_pay(count):
             self._uses += matrix.nnz
             new = self._new_features(matrix)
-            if self._uses >= LEAST_USES * len(new) and self._code(new, matrix, threads):
+            if self._uses >= MIN_USES * len(new) and self._code(new, matrix, threads):
                 return self._by_bounds(matrix, count, threads)
         found = most_probable(self._weights, core_documents(matrix), count, threads)
         none = np.empty((0, count), dtype=np.int32)
@@ -64,7 +64,7 @@ class BestClasses:
 
     def _may_pay(self, count: int) -> bool:
         classes = self._weights.classes
-        return self._has_bounds and classes >= LEAST_CLASSES and count <= classes * GREATEST_SHARE
+        return self._has_bounds and classes >= MIN_CLASSES and count <= classes * MAX_SHARE
 
     def _new_features(self, matrix: csr_matrix) -> NDArray[np.int32]:
         """Return the features of documents, and the bias, that have no codes yet."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcme_w2v.classify.best import BestClasses
+from dcme_w2v.classify.best import TopKSearch
 from dcme_w2v.classify.fit import Labelled, RemoteTraining, fit
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import (
@@ -224,8 +224,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (rows,)."""
-        search, matrix = BestClasses(self._linear()), check_features(self, X)
-        best = search.find(matrix, 1, self.threads or default_threads())[:, 0]
+        search, matrix = TopKSearch(self._linear()), check_features(self, X)
+        best = search.top_k(matrix, 1, self.threads or default_threads())[:, 0]
         found: NDArray[Any] = self.classes_[best]
         return found
 

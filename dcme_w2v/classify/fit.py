@@ -138,7 +138,7 @@ class Fit(Task):
         else:
             training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
             named = {**dataclasses.asdict(options), **(others or {})}
-            super().__init__(training, named, len(labels) * training.epochs)
+            super().__init__(training, named, training.count * training.epochs)
             self.weights = training.weights
         self._best_tables: dict[str, NDArray[np.float32]] = {}
         if holdout is not None:

@@ -13,6 +13,8 @@ from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import kernels_named
 
 RANKS = (1, 3, 5)
+NEWTON_STEPS = 50  # at most
+Calibration = tuple[float, float]  # a and b of log-probabilities log sigma(a s + b)
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -28,6 +30,66 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     core.log_softmax(scores, found, kernels_named())
     if np.isnan(found[:, 0]).any():
         check_scores(scores)
+    return found
+
+
+def calibrated(scores: NDArray[np.float64], by: Calibration | None) -> NDArray[np.float64]:
+    """Return log-probabilities: of each label by itself, log sigma(a s + b), or the softmax.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (documents, classes)
+    by : tuple of two floats or None
+        a and b; None for the softmax.
+
+    Raises
+    ------
+    DivergedError
+        A score is NaN or infinite.
+    """
+    if by is None:
+        return log_softmax(scores)
+    check_scores(scores)
+    found: NDArray[np.float64] = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
+    return found
+
+
+def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> Calibration:
+    """Return a and b of the most likely sigma(a s + b), by Newton's method (Platt 1999).
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (documents, classes)
+    labels : sequence of sequence of int
+        Class indices of each document; -1 is a label that is not a class.
+    """
+    flat, point = scores.ravel(), np.array([1.0, 0.0])
+    wanted = relevance(labels, scores.shape[1]).ravel()
+    features = np.stack([flat, np.ones_like(flat)])
+
+    def loss(at: NDArray[np.float64]) -> float:
+        margins = at @ features
+        return float(np.logaddexp(0.0, np.where(wanted, -margins, margins)).sum())
+
+    value = loss(point)
+    for _ in range(NEWTON_STEPS):
+        p = 1 / (1 + np.exp(-np.clip(point @ features, -500, 500)))
+        curvature = (features * (p * (1 - p))) @ features.T + 1e-9 * np.eye(2)
+        step = np.linalg.solve(curvature, features @ (p - wanted))
+        while loss(point - step) > value and np.abs(step).max() > 1e-9:
+            step = step / 2
+        point = point - step
+        value, last = loss(point), value
+        if last - value < 1e-9 * max(value, 1.0):
+            break
+    return float(max(point[0], 1e-6)), float(point[1])
+
+
+def relevance(labels: Sequence[Sequence[int]], classes: int) -> NDArray[np.bool_]:
+    """Return which classes each document has, shape (documents, classes)."""
+    found = np.zeros((len(labels), classes), dtype=bool)
+    for row, wanted in enumerate(labels):
+        found[row, [label for label in wanted if label >= 0]] = True
     return found
 
 
@@ -155,9 +217,7 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
 
 def best_threshold(log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> float:
     """Return the probability threshold with the best micro F1."""
-    relevant = np.zeros(log_p.shape, dtype=bool)
-    for row, wanted in enumerate(labels):
-        relevant[row, list(wanted)] = True
+    relevant = relevance(labels, log_p.shape[1])
     # the most probable label is always predicted
     first = np.zeros(log_p.shape, dtype=bool)
     first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.best import BestClasses
+from dcme_w2v.classify.best import TopKSearch
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.metrics import Calibration, calibrated
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.top import Top, most_probable
+from dcme_w2v.classify.top import Top, most_probable, sorted_top
 from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
@@ -80,6 +81,18 @@ class Predictor(Protocol):
         """Return the highest-weighted features of a class, with their weights."""
 
 
+def scored(
+    model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield batches of rows and their log-probabilities; `is_latent`: of latent classes, if any."""
+    begin, log_probabilities = 0, model.log_probabilities
+    if is_latent:
+        log_probabilities = getattr(model, "latent_log_probabilities", log_probabilities)
+    for log_p in log_probabilities(matrix, threads):
+        yield slice(begin, begin + len(log_p)), log_p
+        begin += len(log_p)
+
+
 def load_classifier(path: str | os.PathLike[str]) -> Predictor:
     """Load any model that predicts classes.
 
@@ -121,6 +134,8 @@ class Classifier:
     counts : ndarray of int64, shape (features + 1,), optional
         How many documents of the training have each feature; the last number is all documents.
         `dcme_w2v.merging` weights the rows of multilabel classifiers by them.
+    calibration : tuple of two floats, optional
+        a and b, where the probability of each label by itself is sigma(a s + b) for its score s.
     """
 
     classes: list[str]
@@ -131,6 +146,7 @@ class Classifier:
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
     counts: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    calibration: Calibration | None = field(default=None, kw_only=True)
 
     @property
     def features(self) -> int:
@@ -158,14 +174,15 @@ class Classifier:
         step = documents_at_once(len(self.classes))
         for begin in range(0, matrix.shape[0], step):
             end = min(begin + step, matrix.shape[0])
-            yield log_softmax(
-                self.weights.scores(documents, begin, end, threads or default_threads())
-            )
+            scores = self.weights.scores(documents, begin, end, threads or default_threads())
+            yield calibrated(scores, self.calibration)
 
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
+        if self.calibration is not None:
+            return (sorted_top(log_p, count) for log_p in self.log_probabilities(matrix, threads))
         documents = core_documents(self.align_features(matrix))
         return most_probable(self.weights, documents, count, threads or default_threads())
 
@@ -176,10 +193,10 @@ class Classifier:
 
         With thousands of classes faster than `most_probable`, which gives the same classes and
         needs the scores of all of them for their probabilities; see
-        `dcme_w2v.classify.best.BestClasses`, which is for documents that come in parts.
+        `dcme_w2v.classify.best.TopKSearch`, which is for documents that come in parts.
         """
-        search, threads = BestClasses(self.weights), threads or default_threads()
-        return search.find(self.align_features(matrix), count, threads)
+        search, threads = TopKSearch(self.weights), threads or default_threads()
+        return search.top_k(self.align_features(matrix), count, threads)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.
@@ -209,6 +226,8 @@ class Classifier:
             "threshold": self.threshold,
             "record": self.record,
         }
+        if self.calibration is not None:
+            description["calibration"] = list(self.calibration)
         store_text(self.text, arrays, description)
         save_model(path, KIND, VERSION, arrays, description)
 
@@ -236,6 +255,7 @@ class Classifier:
             threshold,
             record,
             counts=_counts(model, weights),
+            calibration=_calibration(model),
         )
 
 
@@ -268,6 +288,21 @@ def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
     if counts.min() < 0 or counts[:-1].max(initial=0) > counts[-1]:
         raise model.fault("counts", "are not numbers of documents")
     return counts
+
+
+def _calibration(model: Model) -> Calibration | None:
+    """Return the stored calibration, if there is one."""
+    found = model.description.get("calibration")
+    if found is None:
+        return None
+    if not (
+        isinstance(found, list)
+        and len(found) == 2
+        and all(type(one) in (int, float) and math.isfinite(one) for one in found)
+        and found[0] > 0
+    ):
+        raise model.fault("calibration", "is not two numbers, the first above 0")
+    return float(found[0]), float(found[1])
 
 
 def number_of_class(label: str, classes: Sequence[str]) -> int:

@@ -110,7 +110,7 @@ class ClassifyOptions(Checked, group="Model"):
     loss: str | None = option(
         None,
         "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
-        "gd; default: softmax)",
+        "gd; default: softmax; hinge for documents with several labels)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
@@ -332,6 +332,7 @@ RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
 PAPER_RATE = 1.0
 RATE_OF_HINGE = 0.5
+L2_OF_SETS = 1e-6  # hinge, several labels a document
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # From here dcme takes less time an epoch than gd (docs/results/classification.md).
@@ -345,8 +346,14 @@ ROBUST_CLUSTERS: dict[str, Any] = {
 PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
 
 
-def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
-    """Return the options with every default filled in, or raise if they contradict each other."""
+def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
+    """Return the options with every default filled in, or raise if they contradict each other.
+
+    With several labels a document (`multilabel`), the loss is by default the hinge, where `auto`
+    may choose.
+    """
+    if multilabel and options.loss is None and _is_open(options):
+        options = dataclasses.replace(options, loss="hinge")
     if options.loss == "hinge":
         options = _exact(options, f"--loss={options.loss}", {"rank": (None,)})
     if options.rank is not None:
@@ -369,7 +376,7 @@ def resolved(options: ClassifyOptions, classes: int) -> ClassifyOptions:
         "batch": min(BATCH_MAX, max(1, classes // CLASSES_A_DOCUMENT)),
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,
-        "l2": 1e-6 if exact else 0.0,
+        "l2": 1e-6 if exact else L2_OF_SETS if multilabel and options.loss == "hinge" else 0.0,
         "threads": default_threads(),
     }
     options = _filled(options, found)
@@ -392,11 +399,22 @@ def _exact(
     return dataclasses.replace(options, objective="gd")
 
 
+def _has_dcme(options: ClassifyOptions) -> bool:
+    """Return whether an option of dcme is given."""
+    default = ClassifyOptions()
+    names = [*ROBUST_CLUSTERS, *PAPER_CLUSTERS, "draws", "dcme_update"]
+    return any(getattr(options, name) != getattr(default, name) for name in names)
+
+
+def _is_open(options: ClassifyOptions) -> bool:
+    """Return whether nothing that is given excludes the hinge loss."""
+    linear = options.solver == "sgd" and options.objective == "auto" and options.rank is None
+    return linear and not _has_dcme(options)
+
+
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with the objective that takes less time; an option of dcme selects it."""
-    default = ClassifyOptions()
-    of_dcme = [*ROBUST_CLUSTERS, *PAPER_CLUSTERS, "draws", "dcme_update"]
-    given = any(getattr(options, name) != getattr(default, name) for name in of_dcme)
+    given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < DCME_CLASSES and not given):
         return dataclasses.replace(options, objective="gd")
     options = dataclasses.replace(options, objective="dcme")

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import sequences
-from dcme_w2v.classify.best import BestClasses
+from dcme_w2v.classify.best import TopKSearch
+from dcme_w2v.classify.calibration import calibration_data, calibration_on
 from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
@@ -31,9 +31,9 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining, measure
-from dcme_w2v.classify.metrics import ClusterMeasures, Measures, best_threshold
-from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of
+from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
+from dcme_w2v.classify.metrics import ClusterMeasures, Measures
+from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
 from dcme_w2v.classify.options import (
     ClassifyOptions,
     FeatureOptions,
@@ -60,7 +60,6 @@ from dcme_w2v.training.run import interruptible
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
-THRESHOLD_DOCUMENTS = 5000  # used to choose the threshold for several labels
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,8 @@ def train(
         holdout = None
         if job.holdout.holdout is not None:
             holdout = Labelled(read.held_matrix, numbers_of(read.held_labels, classes))
-        options, given = resolved(options, len(classes)), options
+        multilabel = any(len(labels) > 1 for labels in read.labels)
+        options, given = resolved(options, len(classes), multilabel), options
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(options, len(classes)))
         plan = _plan(job, read, classes, options)
@@ -168,6 +168,9 @@ def train(
             choice = chosen_rate(data, len(classes), options)
             options = choice.options
             reporter.message(choice.line)
+        calibrated_on, by = holdout, None
+        if multilabel and options.loss == "hinge" and holdout is None and remote is None:
+            data, calibrated_on, by = calibration_data(data, len(classes), options, reporter)
         task = _Fit(job, features, options, read, data, classes, text, holdout, remote)
         checkpointer = None
         if options.solver != "lbfgs" and remote is None:
@@ -191,9 +194,13 @@ def train(
                 model.record["rate"] = choice.record
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, holdout)
+            if by is not None:
+                model.calibration, model.threshold = by
+            elif calibrated_on is not None and multilabel:
+                model.calibration, model.threshold = calibration_on(
+                    model.weights, calibrated_on, options
+                )
             if holdout is not None:
-                if task.multilabel:
-                    model.threshold = _threshold(model, holdout)
                 reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
     return model
@@ -217,7 +224,8 @@ def dry_run(
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
     read, classes, _ = _read_documents(job, features, options, reporter or Quiet())
-    plan = _plan(job, read, classes, resolved(options, len(classes)))
+    multilabel = any(len(labels) > 1 for labels in read.labels)
+    plan = _plan(job, read, classes, resolved(options, len(classes), multilabel))
     return {
         **plan,
         "disk": disk_plan(job.output, plan["output_bytes"]),
@@ -249,13 +257,13 @@ class _Fit(Fit):
         remote: RemoteTraining | None = None,
     ) -> None:
         self._job, self._read, self._classes, self._text = job, read, classes, text
-        self.multilabel = any(len(labels) > 1 for labels in read.labels)
+        multilabel = self.multilabel = any(len(labels) > 1 for labels in read.labels)
         described = (
             f"{len(read.labels):,} documents of {len(classes):,} classes in "
             f"{', '.join(job.docs[:3])}"
         )
         super().__init__(
-            data, len(classes), options, holdout, self.multilabel,
+            data, len(classes), options, holdout, multilabel,
             dataclasses.asdict(features), described, remote,
         )  # fmt: skip
 
@@ -381,11 +389,8 @@ def test(
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         numbers = numbers_of([found[i] for i in kept], model.classes)
-        if kept:
-            rows, at = csr_matrix(matrix[kept]), 0
-            for piece in model.log_probabilities(rows, threads):
-                measures.add(piece, numbers[at : at + len(piece)])
-                at += len(piece)
+        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads):
+            measures.add(log_p, numbers[rows])
     result = measures.result() if measures is not None else {"documents": 0}
     if not result["documents"]:
         raise CorpusError(no_labels(docs))
@@ -407,15 +412,12 @@ def _test_clusters(
 ) -> dict[str, Any]:
     """Return clustering measures of the most probable (latent) classes; uses first labels."""
     measures, unlabelled = ClusterMeasures(), 0
-    classes = getattr(model, "latent_log_probabilities", model.log_probabilities)
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
-        at = 0
-        for piece in classes(csr_matrix(matrix[kept]), threads):
-            own = [found[i][0] for i in kept[at : at + len(piece)]]
-            measures.add(piece.argmax(axis=1), own)
-            at += len(piece)
+        own = [found[i][0] for i in kept]
+        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads, is_latent=True):
+            measures.add(log_p.argmax(axis=1), own[rows])
     result = measures.result()
     if not result["documents"]:
         raise CorpusError(no_labels(docs))
@@ -452,10 +454,10 @@ def predict_labels(
         for found in predict(model, docs, count, labels, threads):
             yield [name for name, _ in found]
         return
-    count, search = min(count, len(model.classes)), BestClasses(model.weights)
+    count, search = min(count, len(model.classes)), TopKSearch(model.weights)
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         rows = model.align_features(matrix)
-        for row in search.find(rows, count, threads or default_threads()).tolist():
+        for row in search.top_k(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]
 
 
@@ -469,6 +471,8 @@ def _most_probable(
 
 def _objective_line(options: ClassifyOptions, classes: int) -> str:
     chosen = options.objective
+    if options.loss == "hinge":
+        return f"several labels a document: --loss hinge, for {classes:,} classes"
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"
@@ -476,14 +480,10 @@ def _objective_line(options: ClassifyOptions, classes: int) -> str:
 
 def _held_out_line(model: Classifier, data: Labelled) -> str:
     measures = Measures(len(model.classes), model.multilabel, model.threshold)
-    found = measure(model.weights, data, measures, default_threads())
+    for rows, log_p in scored(model, data.matrix, None):
+        measures.add(log_p, data.labels[rows])
+    found = measures.result()
     shown = ", ".join(
         f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
     )
     return f"held-out: {shown} ({len(data.labels):,} documents)"
-
-
-def _threshold(model: Classifier, data: Labelled) -> float:
-    known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:THRESHOLD_DOCUMENTS]
-    log_p = np.concatenate(list(model.log_probabilities(csr_matrix(data.matrix[known]))))
-    return best_threshold(log_p, [data.labels[i] for i in known])

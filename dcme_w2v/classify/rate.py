@@ -30,7 +30,7 @@ SHARE = 14  # a trial learns from one document in SHARE: three take 30 % of the 
 # 20 Newsgroups, Reuters and titles, with and without wrong labels.
 FACTOR = 5.0
 STEP = 4.0  # from one trial's rate to the next
-LEAST_DOCUMENTS, LEAST_OF_A_CLASS = 10_000, 150  # else some of them say little
+MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # else some of them say little
 HELD_OUT = 5000  # documents at most
 CERTAIN = 2.0  # standard errors by which a lower rate has to be better
 
@@ -77,7 +77,8 @@ def is_open(given: ClassifyOptions, options: ClassifyOptions, data: Labelled, cl
     linear = options.solver == "sgd" and options.rank is None
     exact = options.objective == "gd" and options.loss == "softmax"
     robust = options.objective == "dcme" and options.dcme_update == "robust"
-    enough = len(data.labels) >= max(LEAST_DOCUMENTS, LEAST_OF_A_CLASS * classes)
+    instances = sum(map(len, data.labels))  # a label each
+    enough = instances >= max(MIN_INSTANCES, MIN_OF_A_CLASS * classes)
     return given.lr is None and given.min_lr is None and linear and (exact or robust) and enough
 
 

@@ -13,7 +13,7 @@ from dcme_w2v.classify.trainer import Weights, documents_at_once
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 
-LEAST_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
+MIN_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
 
 Top = tuple[NDArray[np.int32], NDArray[np.float64]]
 
@@ -55,7 +55,7 @@ def most_probable(
 
 def batches_of(documents: int, classes: int, threads: int) -> Iterator[slice]:
     """Yield slices that cover the documents, of a size that suits the scores and the threads."""
-    step = max(LEAST_DOCUMENTS, min(documents_at_once(classes), -(-documents // threads)))
+    step = max(MIN_DOCUMENTS, min(documents_at_once(classes), -(-documents // threads)))
     for begin in range(0, documents, step):
         yield slice(begin, min(begin + step, documents))
 

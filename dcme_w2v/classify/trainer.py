@@ -243,7 +243,8 @@ def order_of(
     options: ClassifyOptions,
 ) -> NDArray[np.int64] | None:
     """Return the order of the classes in the core's columns; None: their own."""
-    if options.objective == "dcme" and options.dcme_update == "robust":
+    robust = options.objective == "dcme" and options.dcme_update == "robust"
+    if robust or (options.loss == "hinge" and has_sets(documents)):
         return similar_neighbours(matrix, documents, labels, classes, options.seed)
     return None
 
@@ -258,6 +259,27 @@ def new_weights(
     if options.rank is not None:
         return LowRankWeights(features, classes, options.rank, options.bias, options.seed)
     return Weights(features, classes, options.bias, order)
+
+
+def has_sets(documents: NDArray[np.int64]) -> bool:
+    """Return whether a document has several instances, which are adjacent."""
+    return bool((documents[1:] == documents[:-1]).any())
+
+
+def _as_sets(
+    documents: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    sample_weight: NDArray[np.float32] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None, NDArray[np.int64]]:
+    """Return one instance for each document: its number, labels, weight, and where labels start.
+
+    The labels of a document ascend, as the core requires.
+    """
+    is_first = np.append(True, documents[1:] != documents[:-1])
+    first = np.flatnonzero(is_first)
+    labels = labels[np.lexsort((labels, np.cumsum(is_first)))]
+    weights = None if sample_weight is None else sample_weight[first]
+    return documents[first], labels, weights, np.append(first, len(labels))
 
 
 def _mean_square(
@@ -289,6 +311,12 @@ class ClassifierTrainer(Trainer):
         Initial weights; zeros by default.
     sample_weight : ndarray of float32, shape (instances,), optional
         Weights of the instances, above 0, which multiply the learning rate; 1 by default.
+
+    Attributes
+    ----------
+    count : int
+        Examples of an epoch: the instances, or with the hinge loss the documents, each with the set
+        of its labels.
     """
 
     def __init__(
@@ -313,8 +341,14 @@ class ClassifierTrainer(Trainer):
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
-        self.instances = core.Instances(documents, placed, matrix.shape[0], classes, sample_weight)
         squares = _mean_square(matrix, documents, sample_weight)
+        sets = None
+        if options.loss == "hinge" and has_sets(documents):
+            documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
+        self.count = len(documents)
+        self.instances = core.Instances(
+            documents, placed, matrix.shape[0], classes, sample_weight, sets
+        )
         # options of the other update rule are None and not read by the core
         values = {name: value or 0 for name, value in core_options(options).items()}
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length

@@ -29,10 +29,10 @@ from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
 
-LEAST_DOCUMENTS = 10
+MIN_DOCUMENTS = 10
 FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most
 LEARNED = 40_000  # documents of a trial at most
-SHARE, LEAST_LEARNED = 4, 1000  # the first trials learn from one document in SHARE, or so many
+SHARE, MIN_LEARNED = 4, 1000  # the first trials learn from one document in SHARE, or so many
 CERTAIN = 1500  # documents held out for the last trials, in several folds
 # The best rate of a share s of many documents is s^-0.6 times that of all; see `classify.rate`. The
 # first trials have the rates of the last: on 20 Newsgroups, headings and source code a quarter of
@@ -182,10 +182,10 @@ class Search:
         received: ReceivedSignal | None = None,
     ) -> None:
         count = len(labels)
-        if count < LEAST_DOCUMENTS:
+        if count < MIN_DOCUMENTS:
             raise CorpusError(
                 f"--tune={seconds:g}: {count} documents of {classes} classes are too few to choose "
-                f"settings; give {LEAST_DOCUMENTS} or more, or omit it"
+                f"settings; give {MIN_DOCUMENTS} or more, or omit it"
             )
         self._features, self._labels, self._classes = features, labels, classes
         self._given, self._weights, self._seconds = given, weights, seconds
@@ -194,7 +194,7 @@ class Search:
         self._fold = min(max(1, count // FOLDS), HELD_OUT)
         learned = min(count - self._fold, LEARNED)
         self._full = _Level(learned, min(FOLDS, math.ceil(CERTAIN / self._fold)))
-        self._first = _Level(min(learned, max(learned // SHARE, LEAST_LEARNED)), 1)
+        self._first = _Level(min(learned, max(learned // SHARE, MIN_LEARNED)), 1)
         self._multilabel = any(len(one) > 1 for one in labels)
         self._found: dict[tuple[Key, _Level], float] = {}  # accuracies
         self._trials: list[dict[str, Any]] = []
@@ -296,8 +296,10 @@ class Search:
         """Return the best setting: all learn from some documents, a third of them from all."""
         left = list({_key(one): one for one in [best, *candidates]}.values())
         if len(left) > 2 and self._first != self._full:
-            left = self._ranked(left, self._first, best)[: max(2, math.ceil(len(left) / 3))]
-            best = left[0]
+            ranked, count = self._ranked(left, self._first, best), max(2, math.ceil(len(left) / 3))
+            # pairs of words pay with all documents only, so they are always measured on them
+            pairs = [one for one in ranked[count:] if one.get("ngrams", 1) > best.get("ngrams", 1)]
+            left, best = ranked[:count] + pairs, ranked[0]
         return self._ranked(left, self._full, best)[0] if len(left) > 1 else best
 
     def _ranked(self, settings: Sequence[Setting], level: _Level, best: Setting) -> list[Setting]:

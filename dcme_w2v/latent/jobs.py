@@ -26,7 +26,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
-from dcme_w2v.classify.model import COLUMNS, require_room
+from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
@@ -224,11 +224,9 @@ def transform_files(
     rows = zero_rows = 0
     with writing_rows(output, model.latent) as writer, optional_write(labels) as lines:
         for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
-            at = 0
-            for log_p in model.latent_log_probabilities(matrix, threads):
+            for part, log_p in scored(model, matrix, threads, is_latent=True):
                 values = (log_p if log else np.exp(log_p)).astype(np.float32)
-                writer.add(csr_matrix(values), own[at : at + len(values)])
-                at += len(values)
+                writer.add(csr_matrix(values), own[part])
             if lines:
                 lines.writelines("|".join(names).encode() + b"\n" for names in own)
             rows += matrix.shape[0]
@@ -326,10 +324,9 @@ def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:
     """Return the held-out measures."""
     matrix, labels = read.held_matrix, numbers_of(read.held_labels, model.classes)
     several = model.multilabel or any(len(one) > 1 for one in labels)
-    measures, at = Measures(len(model.classes), several, model.threshold), 0
-    for piece in model.log_probabilities(matrix, model.options.threads):
-        measures.add(piece, labels[at : at + len(piece)])
-        at += len(piece)
+    measures = Measures(len(model.classes), several, model.threshold)
+    for rows, log_p in scored(model, matrix, model.options.threads):
+        measures.add(log_p, labels[rows])
     found = measures.result()
     return {name: found[name] for name in MEASURED if name in found}
 

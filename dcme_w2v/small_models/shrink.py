@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
+    THRESHOLD,
     Classifier,
     described,
     restore_tag_pairs,
@@ -354,8 +355,10 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
     }
+    # without the means of the weights, scores have no probability of each label by itself
+    threshold = model.threshold if model.calibration is None else THRESHOLD
     return ShrunkModel(
-        model.classes, shrunk.weights(), text, model.options, model.multilabel, model.threshold,
+        model.classes, shrunk.weights(), text, model.options, model.multilabel, threshold,
         record, shrunk, options, columns, _is_binary(model),
     )  # fmt: skip
 

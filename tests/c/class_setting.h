@@ -29,7 +29,7 @@ static const int64_t DOCUMENT[DOCUMENTS] = {0, 1, 2, 3, 4, 5, 6};
 static const int32_t LABEL[DOCUMENTS] = {3, 17, 36, 0, 17, 30, 8};
 static const dcme_sparse_rows CORPUS = {STARTS, FEATURE, VALUE, DOCUMENTS};
 static const double WEIGHT[DOCUMENTS] = {1, 2, .5, 3, 1, .25, 1.5};
-static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS, WEIGHT};
+static const dcme_instances INSTANCES = {DOCUMENT, LABEL, DOCUMENTS, WEIGHT, NULL};
 
 typedef struct {
     double weights[TABLE];

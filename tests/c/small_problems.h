@@ -107,7 +107,7 @@ static inline dcme_status open_words(dcme_trainer **trainer, const dcme_train_op
 static inline dcme_status open_classes(dcme_classifier **classifier,
                                        const dcme_classify_options *options, dcme_error *error) {
     dcme_sparse_rows documents = {starts, features, values, DOCUMENTS};
-    dcme_instances instances = {document_of, labels, DOCUMENTS, NULL};
+    dcme_instances instances = {document_of, labels, DOCUMENTS, NULL, NULL};
     dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, dcme_kernels_choose(NULL)};
     memset(weights, 0, sizeof weights);
     return dcme_classifier_open(classifier, options, &documents, &instances, class_counts, &model,

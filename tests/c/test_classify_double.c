@@ -74,36 +74,39 @@ static void check_step(const char *what, const dcme_class_objective *objective, 
     stop(&s);
 }
 
-/* -sum_j max(0, M - y_j s_j)^2 / 2; an instance has no term for its document's other label */
+/* Four documents of 2, 2, 2 and 1 labels, which ascend. */
+enum { HINGE_DOCUMENTS = 4 };
+static const int64_t SETS[HINGE_DOCUMENTS + 1] = {0, 2, 4, 6, 7}, OWN[] = {0, 1, 2, 3};
+static const int32_t SET_LABEL[] = {0, 2, 1, CLASSES - 1, 2, 3, 1};
+
+/* -sum_j max(0, M - y_j s_j)^2 / 2 with y_j = 1 for the labels of a document */
 static double hinge_value(setting *s) {
     double total = 0;
-    for (int64_t d = 0; d < DOCUMENTS; d++)
+    for (int64_t d = 0; d < HINGE_DOCUMENTS; d++)
         for (int64_t j = 0; j < CLASSES; j++) {
-            int64_t other = d ^ 1; /* instances 2k and 2k + 1 are labels of one document */
-            double score = BIAS * s->weights[FEATURES * STRIDE + j];
-            for (int64_t i = STARTS[d / 2]; i < STARTS[d / 2 + 1]; i++)
+            double score = BIAS * s->weights[FEATURES * STRIDE + j], sign = -1;
+            for (int64_t i = STARTS[d]; i < STARTS[d + 1]; i++)
                 score += VALUE[i] * s->weights[FEATURE[i] * STRIDE + j];
-            double lack = j == LABEL[d] ? 4 - score : 4 + score;
-            if (lack > 0 && !(other < DOCUMENTS && j == LABEL[other]))
-                total += WEIGHT[d] * lack * lack / 2;
+            for (int64_t i = SETS[d]; i < SETS[d + 1]; i++)
+                sign = SET_LABEL[i] == j ? 1 : sign;
+            double lack = 4 - sign * score;
+            total += lack > 0 ? WEIGHT[d] * lack * lack / 2 : 0;
         }
     return -total;
 }
 
-/* A step of the hinge loss, where two documents have two labels each, and one has one. */
+/* A step of the hinge loss on documents with sets of labels. */
 static void check_hinge(void) {
-    static const int64_t shared[DOCUMENTS] = {0, 0, 1, 1, 2, 2, 3};
-    const dcme_instances instances = {shared, LABEL, DOCUMENTS, WEIGHT};
+    const dcme_instances instances = {OWN, SET_LABEL, HINGE_DOCUMENTS, WEIGHT, SETS};
     const double rate = 1e-6;
     setting s;
     double direction[TABLE], wanted[TABLE], kept[TABLE];
     dcme_loss loss = {0, 0, 0};
-    start(&s, &dcme_class_softmax_sgd);
-    s.options.loss = DCME_CLASSIFY_HINGE;
+    start(&s, &dcme_class_hinge);
     s.problem.instances = &instances;
     memcpy(kept, s.weights, sizeof kept);
     open_objective(&s);
-    for (int64_t d = 0; d < DOCUMENTS; d++)
+    for (int64_t d = 0; d < HINGE_DOCUMENTS; d++)
         dcme_batch_add_instance(&s.batch, &CORPUS, &instances, d);
     s.objective->step(s.thread, &s.batch, rate, &loss);
     close_objective(&s);

@@ -64,7 +64,7 @@ static dcme_status train_classes(int32_t form, dcme_error *error) {
     static double gradient[(FEATURES + 1) * CLASSES];
     double loss;
     dcme_sparse_rows documents = {starts, features, values, DOCUMENTS};
-    dcme_instances instances = {document_of, labels, DOCUMENTS, NULL};
+    dcme_instances instances = {document_of, labels, DOCUMENTS, NULL, NULL};
     dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, &dcme_kernels_scalar};
     dcme_classify_options options = class_options(form, 2);
     dcme_classifier *classifier = NULL;

@@ -1,0 +1,68 @@
+"""Probabilities of labels by themselves, and the threshold of the predicted ones.
+
+With the hinge loss, the score of a label says how far a document is on its side. The logistic
+function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
+labels above the probability with the best micro F1 are predicted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.metrics import Calibration, best_threshold, calibrated, calibration_of
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.training.progress import Reporter
+
+MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
+SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
+FOLD, SHARE = 5, 50
+
+Calibrated = tuple[Calibration | None, float]  # and the threshold
+
+
+def calibration_on(weights: Weights, data: Labelled, options: ClassifyOptions) -> Calibrated:
+    """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
+
+    Parameters
+    ----------
+    weights : Weights
+    data : Labelled
+        Documents that the weights were not trained on; some of them are enough.
+    options : ClassifyOptions
+        Resolved.
+    """
+    count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
+    known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
+    rows, labels = csr_matrix(data.matrix[known]), [data.labels[i] for i in known]
+    scores = weights.scores(core_documents(rows), 0, len(known), options.threads or 1)
+    by = calibration_of(scores, labels) if options.loss == "hinge" else None
+    return by, best_threshold(calibrated(scores, by), labels)
+
+
+def calibration_data(
+    data: Labelled, classes: int, options: ClassifyOptions, reporter: Reporter
+) -> tuple[Labelled, Labelled | None, Calibrated | None]:
+    """Return the documents to train on, those left out, or the calibration of another training.
+
+    Parameters
+    ----------
+    data : Labelled
+    classes : int
+    options : ClassifyOptions
+        Resolved.
+    reporter : Reporter
+    """
+    count = len(data.labels)
+    order = np.random.default_rng(options.seed).permutation(count)
+    if count >= SHORT:
+        left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
+        return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
+    left_out = count // FOLD
+    if not left_out:
+        return data, None, None
+    reporter.stage("choosing the threshold of labels", None, "documents")
+    weights, _ = fit(data.some(np.sort(order[left_out:])), classes, options)
+    return data, None, calibration_on(weights, data.some(np.sort(order[:left_out])), options)
