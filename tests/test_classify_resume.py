@@ -104,6 +104,20 @@ def test_resume_after_a_signal_equals_the_uninterrupted_run(
     assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
 
 
+def test_resume_with_several_labels_a_document(tmp_path, docs, monkeypatch):
+    path = tmp_path / "d.tsv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(f"c{i % 7}|x{line}" if i % 2 else line for i, line in enumerate(lines)))
+    held = ("--holdout", "0.2")
+    assert train(docs, tmp_path / "a", *held) == 0
+    with monkeypatch.context() as patched:
+        stop_in(patched, 2)
+        assert train(docs, tmp_path / "b", "--checkpoint", tmp_path / "k", *held) == 130
+    assert train(docs, tmp_path / "b", "--resume", tmp_path / "k", *held) == 0
+    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
+    assert Classifier.load(tmp_path / "a").options.loss == "hinge"
+
+
 def test_the_interval_of_checkpoints_does_not_change_the_result(tmp_path, docs, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     for every, last in (("1", 4), ("2", 2), ("9h", 0)):
