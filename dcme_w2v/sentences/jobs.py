@@ -77,9 +77,9 @@ def encode_files(
     {'rows': 2, 'zero_rows': 0, 'columns': 2}
     """
     options = options or EncodeOptions()
-    kind = _kind_of(output)
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors)).reads("TEXTS", *texts)
     paths.writes("--output", output).check()
+    kind = _kind_of(output)
     table = SentenceTable(Vectors.load(vectors), options, tokenizer)
     columns = int(table.rows.shape[1])
     corpus = Corpus(list(texts), block_bytes=1 << 20)
