@@ -119,12 +119,12 @@ ROWS = [
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
     Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "
-        "--statistics {statistics} --final tied --rounds 1 --quiet",
+        "--statistics {statistics} --preset paper --rounds 1 --quiet",
         {"labelled": "d.txt", "unlabelled": "d2.txt"},
         {"output": "om", "log_json": "ol", "statistics": "os.npz"},
         folders=("labelled", "unlabelled"), kept=("output",)),
     Row("fuse fit {labelled} --labels {labels} --unlabelled {unlabelled} --output {output} "
-        "--final tied --rounds 1 --quiet",
+        "--preset paper --rounds 1 --quiet",
         {"labelled": "w.npz", "labels": "l.txt", "unlabelled": "w2.npz"}, {"output": "om"},
         kept=("output",)),
     Row("fuse fit {labelled} --reference {reference} --resume-statistics {resume_statistics} "
@@ -237,7 +237,7 @@ def made(tmp_path_factory):
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
             "neighbors v.txt aa --index n.index",
-            "fuse fit d.txt --unlabelled d2.txt --output f --final tied --quiet",
+            "fuse fit d.txt --unlabelled d2.txt --output f --preset paper --quiet",
             "fuse statistics k d.txt --output part.npz --quiet",
         ):
             assert run(line.split()) == 0
