@@ -69,7 +69,8 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         task = WordsTask(TrainJob(), options, encoded, training, None)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
-        path = saved.save(record_of(task, fingerprint, Position(1)), task)
+        record = record_of(task, fingerprint, Position(1))
+        path = saved.save(record, task.tables(), task.texts(), training.state())
 
     def read(record_path: Path) -> None:
         found = Checkpoint.load(record_path.parent)

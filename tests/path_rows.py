@@ -119,12 +119,12 @@ ROWS = [
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
     Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "
-        "--statistics {statistics} --preset paper --rounds 1 --quiet",
+        "--statistics {statistics} --preset paper --quiet",
         {"labelled": "d.txt", "unlabelled": "d2.txt"},
         {"output": "om", "log_json": "ol", "statistics": "os.npz"},
         folders=("labelled", "unlabelled"), kept=("output",)),
     Row("fuse fit {labelled} --labels {labels} --unlabelled {unlabelled} --output {output} "
-        "--preset paper --rounds 1 --quiet",
+        "--preset paper --quiet",
         {"labelled": "w.npz", "labels": "l.txt", "unlabelled": "w2.npz"}, {"output": "om"},
         kept=("output",)),
     Row("fuse fit {labelled} --reference {reference} --resume-statistics {resume_statistics} "

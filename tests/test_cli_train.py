@@ -202,7 +202,7 @@ def test_word2vec_command_line(tmp_path, corpus):
         (
             ["--preset", "vektors"],
             2,
-            "--preset vektors: must be one of word2vec, vectors",
+            "--preset vektors: must be one of word2vec, similarity",
         ),
         (["--min-count", "100000"], 1, "--min-count"),
         (["--windw", "3"], 2, "--window"),

@@ -229,6 +229,6 @@ def test_a_string_is_one_path(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("one two\n")
     assert expand(path) == [path]
     assert words.TrainJob(corpus=path).corpus == (path,)
-    assert pipeline.TrainJob(path, "m").docs == latent.FitJob(path, "m").docs == (path,)
-    job = fused.FitJob(path, path, "m", resume_statistics="s")
+    assert pipeline.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
+    job = fused.FuseJob(path, path, "m", resume_statistics="s")
     assert (job.labelled, job.unlabelled, job.resume_statistics) == ((path,), (path,), ("s",))

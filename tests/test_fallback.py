@@ -260,7 +260,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_name_lengths_are_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "encode", None)
-    monkeypatch.setattr(pipeline, "read_text", None)
+    monkeypatch.setattr(pipeline, "read_documents", None)
     monkeypatch.setattr("dcme_w2v.scdv.fit._count", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
         assert run(COMMANDS[name].replace("to/o", f"to/{long}", 1).split()) == 2

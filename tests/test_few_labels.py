@@ -114,7 +114,7 @@ def test_former_names_of_options_are_answered(recwarn):
     assert FusedOptions(final="teach") == FusedOptions(final="distill")
     assert FusedOptions(impact="paper") == FusedOptions(preset="paper")
     said = [str(one.message) for one in recwarn]
-    assert "now final=distill" in said[0] and "now preset=paper" in said[1]
+    assert "final=distill" in said[0] and "preset=paper" in said[1]
 
 
 def test_the_papers_form_uses_binary_features_and_a_tenth_of_the_pairs():

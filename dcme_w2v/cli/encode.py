@@ -32,7 +32,7 @@ def chosen_tokenizer(values: dict[str, Any]) -> TokenizerOptions | None:
     cls=Command, example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy"
 )
 @click.argument("vectors")
-@click.argument("texts", nargs=-1, required=True, metavar="TEXTS...")
+@click.argument("texts", nargs=-1, required=True, metavar="TEXTS")
 @output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
 @options_of(EncodeOptions, TokenizerOptions)
 @option_of(VocabularyOptions, "encoding_errors")

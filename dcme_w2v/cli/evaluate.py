@@ -88,7 +88,7 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
 
 @evaluate.command("sts", example="dcme-w2v eval sts vectors.npy sts-test.tsv --tokenize words")
 @click.argument("vectors")
-@click.argument("pairs", nargs=-1, required=True, metavar="PAIRS...")
+@click.argument("pairs", nargs=-1, required=True, metavar="PAIRS")
 @options_of(EncodeOptions, TokenizerOptions)
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:

@@ -76,7 +76,7 @@ def fit_files(
 
     Parameters
     ----------
-    job : FitJob
+    job : LatentJob
         What to read and write.
     features : FeatureOptions
         How text becomes vectors.
