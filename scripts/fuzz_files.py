@@ -162,7 +162,7 @@ def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
 
     def resume(path: Path) -> None:
         command("fuse", "fit", one, "--reference", base, "--resume-statistics", str(path),
-                "--output", str(folder / "again"), "--final", "tied", "--quiet")  # fmt: skip
+                "--output", str(folder / "again"), "--quiet")  # fmt: skip
 
     found = [("statistics", statistics, resume)]
     for model in (fused, small, latent):

@@ -247,7 +247,7 @@ def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypa
     assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
     assert f"the last checkpoint is {folder}/000001" in said
     assert not (tmp_path / "v.bin").exists()
-    assert np.isfinite(Checkpoint.load(folder / "000001")._table("context.npy", (43, 16))).all()
+    assert np.isfinite(Checkpoint.load(folder / "000001").table("context.npy", (43, 16))).all()
 
 
 def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):

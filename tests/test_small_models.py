@@ -216,8 +216,8 @@ def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [str(docs)])] == names
     assert [one[0] for one in predict_labels(found, [str(docs)])] == names
-    monkeypatch.setattr("dcme_w2v.classify.best.LEAST_CLASSES", 1)
-    monkeypatch.setattr("dcme_w2v.classify.best.GREATEST_SHARE", 1)
+    monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
+    monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
     assert [one[0] for one in predict_labels(found, [str(docs)])] == names
 
 

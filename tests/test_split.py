@@ -75,7 +75,7 @@ def test_no_line_held_out_is_an_error(tmp_path):
     assert not all(held)
     with pytest.raises(CorpusError, match="larger share"):
         split(path, 0.5, held.index(False))
-    with pytest.raises(CorpusError, match="none of the 0"):
+    with pytest.raises(CorpusError, match="all 6 tokens are held out"):
         split(path, 0.5, held.index(True))
 
 

@@ -194,11 +194,13 @@ def test_fused_features_learn_from_sentences_without_tags(here):
 
 
 def test_folds_are_of_sentences(here, monkeypatch):
-    from dcme_w2v.few_labels.fit import Data
+    from dcme_w2v.few_labels.fit import TrainingRows
 
     seen = []
-    whole = Data.folds
-    monkeypatch.setattr(Data, "folds", lambda self, seed: seen.append(self) or whole(self, seed))
+    whole = TrainingRows.folds
+    monkeypatch.setattr(
+        TrainingRows, "folds", lambda self, seed: seen.append(self) or whole(self, seed)
+    )
     invoke("fuse fit train.conll --by token --unlabelled texts.conll --final beside --output fused")
     folds = whole(seen[0], 1)
     assert len(set(seen[0].groups.tolist())) == 30

@@ -113,7 +113,7 @@ def test_text_numbers_have_the_digits_of_numpys_shortest(tmp_path):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_numbers_against_the_c_library(tmp_path):
     root = Path(__file__).parents[1]
-    sources = [*root.glob("csrc/vectors/*.c"), root / "csrc/status.c"]
+    sources = [*root.glob("csrc/vectors/*.c"), root / "csrc/status.c", root / "csrc/text/utf8.c"]
     program = tmp_path / "test_decimal"
     compiler = ["cc", "-std=c11", "-O2", f"-I{root / 'csrc'}", "-o", program]
     subprocess.run([*compiler, root / "tests/c/test_decimal.c", *sources, "-lm"], check=True)

@@ -13,6 +13,8 @@ from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, DcmeWarning, warn
 from dcme_w2v.options import PostprocessOptions
 from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20
@@ -82,7 +84,14 @@ def test_other_commands_warn(tmp_path, capsys):
 
 def test_conditions_name_existing_options():
     known = set(FIELDS) | {"read_table"}
-    others = (ClassifyOptions, FeatureOptions, PostprocessOptions, ScdvOptions)
+    others = (
+        TokenizerOptions,
+        EncodeOptions,
+        ClassifyOptions,
+        FeatureOptions,
+        PostprocessOptions,
+        ScdvOptions,
+    )
     known |= {item.name for cls in others for item in dataclasses.fields(cls)}
     for command in ALL_COMMANDS.values():
         for param in command.params:

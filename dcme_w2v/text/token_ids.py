@@ -82,7 +82,7 @@ class Numbering:
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
         """Encode a list of texts."""
-        return self.lines(b"\n".join(text.replace(b"\n", b" ") for text in texts) + b"\n")
+        return self.lines(b"".join(text.replace(b"\n", b" ") + b"\n" for text in texts))
 
     def lines(self, lines: bytes) -> Batch:
         """Encode texts that are lines, each with its line feed."""
