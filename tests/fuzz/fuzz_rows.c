@@ -1,4 +1,5 @@
-/* Rows of word2vec's text and binary files: cut, read, checked, as formats/vectors/vectors_reader.py does. */
+/* Rows of word2vec's text and binary files: cut, read, checked, as
+ * formats/vectors/vectors_reader.py does. */
 #include "fuzz.h"
 #include "vectors/vectors.h"
 
