@@ -170,7 +170,7 @@ def test_a_stray_folder_is_no_checkpoint(here, capsys, name):
 
 @pytest.mark.parametrize("output", [".", "./", "../new/"])
 def test_the_current_folder_is_not_replaced(here, monkeypatch, capsys, output):
-    """The shell would be left in a folder that is no more."""
+    """The shell would be left in a removed folder."""
     Path("new").mkdir()
     monkeypatch.chdir(here / "new")
     Path("../../d.txt").write_text("x\ta b\ny\tc d\n")
@@ -299,7 +299,7 @@ def test_a_kill_between_renames_leaves_the_old_or_the_new_vectors(here):
 
 
 def test_vectors_and_words_of_different_writes_are_an_error(here, capsys):
-    """As of two runs of which each has copied one file: nothing of ours can tell which is right."""
+    """As of two runs of which each has copied one file: no record says which one is right."""
     save(here / "w.npy", ["c", "d"], [[5, 6], [7, 8]])
     shutil.copy("w.vocab", "v.vocab")
     with pytest.raises(FormatError, match=r"v\.vocab is not the file that was written with it"):

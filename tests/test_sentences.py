@@ -93,8 +93,8 @@ def test_raw_text_is_tokenised(vectors):
 
 def test_the_tokeniser_of_the_manifest_is_the_default(vectors):
     record = {"tokenizer": {"tokenize": "words"}}
-    told = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)
-    (row,) = dw.SentenceEncoder(told, pooling="mean").fit_transform(["KING"])
+    recorded = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)
+    (row,) = dw.SentenceEncoder(recorded, pooling="mean").fit_transform(["KING"])
     assert_allclose(row, vectors["king"])
 
 

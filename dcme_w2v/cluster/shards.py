@@ -124,7 +124,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 @dataclass(frozen=True)
 class _File:
-    """A file and its approximate bytes of text; a packed file is not divided."""
+    """A file and its approximate bytes of text; a compressed file is not divided."""
 
     path: str
     text_bytes: int

@@ -1,6 +1,6 @@
 """Whether the labelled documents are of the same domain as the unlabelled ones.
 
-A classifier learns to separate labelled from unlabelled documents. Where both are alike, its area
+A classifier learns to separate labelled from unlabelled documents. Where both are similar, its area
 under the ROC curve is about 0.5 out of fold. Each class has the same share on both sides, so that
 labelled documents that were selected by class do not differ for this reason.
 """

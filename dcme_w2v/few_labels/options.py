@@ -103,7 +103,7 @@ def stored_options(values: dict[str, Any]) -> FusedOptions:
 
 
 def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOptions:
-    """Return the options with their defaults filled in, but for `preset` and a neutral `choose`.
+    """Return the options with their defaults filled in, except for `preset` and a neutral `choose`.
 
     Raises
     ------

@@ -145,7 +145,7 @@ def lock(number: int) -> bool:
 
 @contextlib.contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
-    """Open a folder, which is no symbolic link; yields its descriptor."""
+    """Open a folder that is not a symbolic link; yields the descriptor of the folder."""
     number = os.open(folder, _FOLDER)
     try:
         yield number

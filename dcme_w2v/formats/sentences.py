@@ -126,7 +126,7 @@ def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
 
 
 def _looks_like_path(item: object) -> bool:
-    """Return whether a string that is no file names one: it has a slash or a suffix."""
+    """Return whether a string reads as the name of a file: it has a slash or a suffix."""
     return isinstance(item, str) and _PATH.fullmatch(item) is not None
 
 

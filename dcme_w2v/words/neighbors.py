@@ -122,7 +122,7 @@ def doesnt_match(vectors: WordVectors, words: Iterable[str]) -> str:
 
 
 def nearest_spelling(words: Sequence[str], word: str) -> str | None:
-    """Return the known word that is spelled most alike, or None if none is alike.
+    """Return the known word with the most similar spelling, or None if none is near.
 
     Another case, form of Unicode or separator comes first, then the most frequent word at one
     letter's distance (as in Damerau 1964: one letter more, less, other, or two swapped).

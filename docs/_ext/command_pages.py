@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "reference" / "commands"  # not in git
 
 
 def __getattr__(name: str) -> click.Command:
-    """Return a command; sphinx-click asks for attributes of a module."""
+    """Return a command; sphinx-click reads attributes of a module."""
     command = program.get_command(click.Context(program), name)
     if command is None:
         raise AttributeError(name)

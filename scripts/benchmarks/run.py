@@ -3,7 +3,7 @@
 FOLDER has the data; suites whose files are missing are left out. README.md beside this script names
 public sources. Each suite yields (setting, seed, metric, number, unit); the lines are printed and,
 with --record, replace the suite's lines in results.csv, with the commit and the machine. Programs
-are run one after the other for each seed, so that a slow moment of the machine hits all alike.
+are run one after the other for each seed, so that a slow moment slows down all of them.
 """
 
 from __future__ import annotations

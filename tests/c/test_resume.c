@@ -124,7 +124,7 @@ static int check(job j) {
     return good;
 }
 
-/* Each number of a state of int32 and int64 that is far too large is refused, or does no harm: what
+/* Each number of a state of int32 and int64 that is far too large is an error or does no harm: what
  * it could name is not there. Meant for the address sanitizer. */
 static int64_t check_crafted(job j) {
     static char state[1 << 20], bytes[1 << 20];
