@@ -157,7 +157,7 @@ ROWS = [
         {"docs": "d.txt", "vectors": "i.npy"}, {"output": "om"}, folders=("docs",),
         kept=("output",)),
     Row("encode {vectors} {texts} --output {output} --pooling usif",
-        {"vectors": "i.npy", "texts": "c.txt"}, {"output": "o.npy"}, folders=("texts",)),
+        {"vectors": "i.npy", "texts": "c.txt"}, {"output": "o.tsv"}, folders=("texts",)),
     Row("eval sts {vectors} {pairs} --pooling mean", {"vectors": "i.npy", "pairs": "sts.tsv"},
         folders=("pairs",)),
     Row("scdv transform {model} {docs} --output {output} --labels {labels}",

@@ -41,7 +41,7 @@ def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
         pytest.importorskip("matplotlib")
     pipe = f"pipe{Path(row.writes[output]).suffix}"
     os.mkfifo(pipe)
-    if pipe.endswith((".npy", ".tsv")):  # two files
+    if pipe.endswith((".npy", ".tsv")) and "encode" not in row.line:  # two files
         assert "needs two files" in refused(work, capsys, row, **{output: pipe})
         return
     with reader_of(pipe) as came:
@@ -78,7 +78,7 @@ def test_a_device_is_written_to_and_kept(row, output, work, capsys):
         pytest.importorskip("matplotlib")
     device = f"null{Path(row.writes[output]).suffix}"
     os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
-    if device.endswith((".npy", ".tsv")):
+    if device.endswith((".npy", ".tsv")) and "encode" not in row.line:
         assert "needs two files" in refused(work, capsys, row, **{output: device})
         return
     assert run(row.arguments(**{output: device})) == 0

@@ -1,6 +1,7 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -168,6 +169,12 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, l
 def test_an_output_of_another_name_is_an_error(files, output, capsys):
     assert run(["encode", "v.npy", "s.txt", "-o", output]) == UsageError.exit_code
     assert ".npy, .npz or .tsv" in capsys.readouterr().err
+
+
+def test_npy_is_not_written_to_a_pipe(files, capsys):
+    os.mkfifo("o.npy")
+    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy"]) == UsageError.exit_code
+    assert "is a stream" in capsys.readouterr().err
 
 
 def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, capsys):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
+from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_errors
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.corpus import Block, Corpus
@@ -103,6 +103,10 @@ def _kind_of(output: str) -> str:
     suffix = uncompressed_name(output).suffix if output.endswith(".gz") else Path(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(f"{output}: give a file that ends in .npy, .npz or .tsv, or -")
+    if suffix == ".npy" and is_stream(output):
+        raise UsageError(
+            f"{output}: is a stream, and npy needs the number of rows first; give .tsv"
+        )
     return suffix
 
 
