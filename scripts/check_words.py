@@ -39,6 +39,7 @@ PHRASES = {
     r"went astray|run away": "diverge",
     r"first bytes": "magic bytes",
     r"speaks? (most )?for": "highest-weighted",
+    r"rounds? of|each round|the rounds": "iteration, epoch",
     r"context rows|noise rows": "input vectors, word vectors",
     r"to the letter": "exactly as in",
     r"a coin": "unpredictable",

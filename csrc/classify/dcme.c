@@ -36,7 +36,7 @@ static const real LOWEST = -87; /* negligible compared with the largest, exp(0) 
 typedef struct {
     dcme_class_clusters clusters;
     int64_t top;           /* Q, at most K - 1 */
-    int64_t draws;         /* S, at most what is left */
+    int64_t draws;         /* S, at most the classes that are left */
     int64_t interval;      /* documents from one offline update to the next */
     _Atomic uint64_t turn; /* whose it is, modulo K */
 } shared_state;

@@ -127,7 +127,7 @@ static void score(real *scores, dcme_batch *batch, int64_t d, int64_t column, in
     }
 }
 
-/* The lines of a block to score: those that were awake, and those of the document's labels. */
+/* The lines of a block to score: lines that were awake, and lines of the document's labels. */
 static uint8_t lines_to_score(const thread_state *me, int64_t instance, int64_t d, int64_t column) {
     const shared_state *state = me->shared;
     const int32_t *labels = state->problem->instances->labels;

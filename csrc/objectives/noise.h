@@ -12,7 +12,7 @@
 typedef struct {
     int64_t items;
     dcme_alias *alias; /* (items) to draw from q */
-    real *offset;      /* (items) shift + log(nu q_j), taken off the scores; NULL for none */
+    real *offset;      /* (items) shift + log(nu q_j), subtracted from the scores; NULL for none */
 } dcme_noise;
 
 /* virtual_draws: nu, 0 for no offsets. Fails where no distribution is in proportion. */

@@ -74,7 +74,7 @@ def local_workers(address: str) -> int | None:
 
 
 def _scheduler(address: str) -> str:
-    """Return the address of a scheduler; a path is that of a scheduler file, which names it."""
+    """Return the address of a scheduler; a path names a scheduler file, which has the address."""
     if re.fullmatch(r"(tcp|tls)://[^\s/]+", address):
         return address
     refused = f"--cluster={address}: is not local:N, tcp://HOST:PORT, tls://HOST:PORT or a file"

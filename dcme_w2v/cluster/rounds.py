@@ -1,6 +1,6 @@
-"""Rounds of distributed training: all shards learn from the same tables, then rows are mixed.
+"""Distributed training in rounds: all shards learn from the same tables, then rows are mixed.
 
-The tables are divided into B blocks of rows. A round of p shards runs p tasks that learn; p * B
+The tables are divided into B blocks of rows. With p shards, a round runs p tasks that learn; p * B
 tasks that pick the rows of one block from the result of one shard, on the worker that has the
 result, so that only these rows are sent; and B tasks that mix. Each block is mixed by the same
 worker in every round, because this worker has the rows before the round. A `Work` defines what a
@@ -219,7 +219,7 @@ def run_rounds(
     data : sequence of Future, optional
         The data of each shard; by default what `Work.load` returns.
     end_round : callable, optional
-        Called in this process after each round; returns whether to stop.
+        Called in this process after every round; returns whether to stop.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tables that workers read before the first round: those of a checkpoint or of --init."""
+"""Tables of a checkpoint or of --init, which workers read before the first round."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Plan:
-    """The options, the number of shards and the number of rounds of a run.
+    """The options, the number of shards and how many rounds a run has.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ class Choice:
     Attributes
     ----------
     options : FusedOptions
-        With the initial model and the rounds that were chosen.
+        With the initial model and number of rounds that were chosen.
     final : str
         The final model; see `Fitted.final`.
     record : dict

@@ -55,7 +55,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
     weights_ : ndarray of float64, shape (levels,)
         w of each level.
     record_ : dict
-        Figures of the rounds and of the cross-validation.
+        Figures of every round and of the cross-validation.
     n_features_in_ : int
         Columns of the rows that it was fitted on.
     feature_names_in_ : ndarray of str, shape (features,)
