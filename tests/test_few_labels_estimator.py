@@ -4,7 +4,6 @@ import doctest
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, random_array
 from sklearn.base import clone
@@ -54,7 +53,7 @@ def test_parameters_are_the_declared_options():
         lambda y, known: [int(one) if k else None for one, k in zip(y, known, strict=True)],
         lambda y, known: [f"c{one}" if k else None for one, k in zip(y, known, strict=True)],
         lambda y, known: [f"c{one}" if k else -1 for one, k in zip(y, known, strict=True)],
-        lambda y, known: pd.Series(
+        lambda y, known: pytest.importorskip("pandas").Series(
             [f"c{one}" if k else None for one, k in zip(y, known, strict=True)]
         ),
     ],
@@ -106,7 +105,7 @@ def test_many_labels_use_cross_validation():
 def test_copies_pipelines_and_frames():
     X, y = problem()
     y[12:] = -1
-    frame = pd.DataFrame(X, columns=[f"w{i}" for i in range(30)])
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=[f"w{i}" for i in range(30)])
     model = FusedFeatures(threads=1, random_state=3).fit(frame, y)
     assert model.feature_names_in_[0] == "w0"
     copy = pickle.loads(pickle.dumps(model))

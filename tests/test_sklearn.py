@@ -10,7 +10,6 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from helpers import make_texts, word_vectors
 from joblib.externals.loky import get_reusable_executor
@@ -246,8 +245,10 @@ def test_fitted_document_vectors_are_pickled(tmp_path):
 
 def test_data_frames_of_features():
     X, y = make_blobs(60, n_features=3, centers=3, random_state=3)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = MaxentClassifier(threads=1).fit(frame, pd.Series(y).map({0: "x", 1: "y", 2: "z"}))
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b", "c"])
+    model = MaxentClassifier(threads=1).fit(
+        frame, pytest.importorskip("pandas").Series(y).map({0: "x", 1: "y", 2: "z"})
+    )
     assert model.feature_names_in_.tolist() == ["a", "b", "c"] and model.n_features_in_ == 3
     assert model.classes_.tolist() == ["x", "y", "z"]
     plain = MaxentClassifier(threads=1).fit(X, y)
@@ -257,7 +258,7 @@ def test_data_frames_of_features():
 
 
 def test_series_of_texts_and_output_in_frames():
-    texts = pd.Series(TEXTS, index=range(5, 85), name="text")
+    texts = pytest.importorskip("pandas").Series(TEXTS, index=range(5, 85), name="text")
     model = SCDV(word_vectors(), clusters=3, iterations=5, tfidf=0, sparse_output=False)
     rows = model.set_output(transform="pandas").fit_transform(texts)
     assert (
@@ -266,7 +267,9 @@ def test_series_of_texts_and_output_in_frames():
     assert list(rows.index) == list(texts.index)
     sparse = clone(model).set_params(sparse_output=True).set_output(transform="default")
     assert (sparse.fit_transform(TEXTS).toarray() == rows.to_numpy()).all()
-    frame = pd.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
+    frame = pytest.importorskip("pandas").DataFrame(
+        {"text": TEXTS, "length": [len(text) for text in TEXTS]}
+    )
     columns = ColumnTransformer([("scdv", model, "text"), ("rest", "passthrough", ["length"])])
     assert columns.fit_transform(frame).shape == (80, 22)
     with pytest.raises(ValueError, match="one column"):

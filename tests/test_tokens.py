@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from helpers import refused
 from hypothesis import given
 from hypothesis import strategies as st
-from seqeval.metrics.sequence_labeling import get_entities
 
 from dcme_w2v.classify import sequences
 from dcme_w2v.classify.model import Classifier
@@ -141,7 +140,8 @@ def test_a_pair_that_does_not_occur_is_unlikely():
 
 @given(st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in ("X", "Y"))])))
 def test_entities_equal_those_of_seqeval(tags):
-    assert sequences.entities(tags) == [tuple(one) for one in get_entities(tags)]
+    labeling = pytest.importorskip("seqeval.metrics.sequence_labeling")
+    assert sequences.entities(tags) == [tuple(one) for one in labeling.get_entities(tags)]
 
 
 # ---- commands ----
