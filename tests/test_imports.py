@@ -24,7 +24,7 @@ def offered():
     text = (TESTS.parent / "pyproject.toml").read_text(encoding="utf-8")
     lists = re.findall(r"^(?:dependencies|test) = \[(.*?)\]", text, flags=re.MULTILINE | re.DOTALL)
     brought = {name.replace("-", "_") for name in re.findall(r'"([\w-]+)', "".join(lists))}
-    brought |= {"sklearn", "joblib"}  # of scikit-learn
+    brought |= {"sklearn", "joblib", "zstandard"}  # of the extras that `test` names
     ours = {path.stem for path in TESTS.glob("*.py")} | {"dcme_w2v"}
     return brought | ours | sys.stdlib_module_names
 
