@@ -22,7 +22,7 @@ def imported(path, walk=ast.walk):
 def offered():
     """Return the top-level names that the package and its extra `test` bring."""
     text = (TESTS.parent / "pyproject.toml").read_text(encoding="utf-8")
-    lists = re.findall(r"^(?:dependencies|test) = \[(.*?)\]", text, flags=re.MULTILINE | re.DOTALL)
+    lists = re.findall(r"^(?:dependencies|test) = \[(.*?)\]$", text, flags=re.MULTILINE | re.DOTALL)
     brought = {name.replace("-", "_") for name in re.findall(r'"([\w-]+)', "".join(lists))}
     brought |= {"sklearn", "joblib", "zstandard"}  # of the extras that `test` names
     ours = {path.stem for path in TESTS.glob("*.py")} | {"dcme_w2v"}
