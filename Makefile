@@ -27,7 +27,7 @@ demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto
 demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
 	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
 
-test: $(VENV)/.test $(VENV)/.built ## run a part of the tests, in a few minutes with the set-up
+test: $(VENV)/.test $(VENV)/.built ## run a part of the tests, in three minutes with the set-up
 	@$(BIN)/python -m pytest -q -m "not slow" --part 1/8
 
 # Two processes, since many tests use one thread.
