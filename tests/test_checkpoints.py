@@ -20,7 +20,7 @@ from dcme_w2v.training.checkpoint_folder import (
     record_of,
 )
 from dcme_w2v.training.checkpoint_record import RECORD
-from dcme_w2v.training.task import Fingerprint, Task
+from dcme_w2v.training.training_run import Fingerprint, TrainingRun
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -29,7 +29,7 @@ SIZE = {"bytes": 5, "crc32": 1}
 FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
 
 
-class Words(Task):
+class Words(TrainingRun):
     """Word vectors with the words w0, w1 …"""
 
     kind, unit = "words", "words"
@@ -44,7 +44,7 @@ class Words(Task):
         words = "".join(f"w{i} 600\n" for i in range(len(self.trainer.input)))
         return {"vectors.vocab": words.encode()}
 
-    def partial(self):
+    def current_model(self):
         return self.trainer
 
     def save_partial(self):

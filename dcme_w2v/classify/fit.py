@@ -26,7 +26,7 @@ from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import interrupted, run_epochs
-from dcme_w2v.training.task import Fingerprint, Task, hash_of
+from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) 
     return measures.result()
 
 
-class Fit(Task):
+class Fit(TrainingRun):
     """Training of a linear classifier, by the run engine or L-BFGS.
 
     Parameters
@@ -193,7 +193,7 @@ class Fit(Task):
         self.records = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
         self._best, self._best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
-    def partial(self) -> object:
+    def current_model(self) -> object:
         """Return the current weights."""
         return self.weights
 

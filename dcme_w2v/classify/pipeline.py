@@ -178,7 +178,7 @@ def train(
         read_seconds = time.monotonic() - start
         with interruptible(task, signals) as received:
             task.train(reporter, received, checkpointer)
-            model = task.partial()
+            model = task.current_model()
             seconds = (
                 checkpointer.position.seconds
                 if checkpointer
@@ -267,7 +267,7 @@ class _Fit(Fit):
             dataclasses.asdict(features), described, remote,
         )  # fmt: skip
 
-    def partial(self) -> Classifier:
+    def current_model(self) -> Classifier:
         """Return the classifier so far."""
         labels = Counter(itertools.chain.from_iterable(self._read.labels))
         record = {
@@ -285,7 +285,7 @@ class _Fit(Fit):
         """Save the classifier so far beside the output."""
         if not self.records and self._remote is not None:
             return None  # the weights are still on the workers
-        result = Result(partial_folder(self._job.output), "model", self.partial().save)
+        result = Result(partial_folder(self._job.output), "model", self.current_model().save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
 

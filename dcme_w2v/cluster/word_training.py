@@ -53,8 +53,8 @@ from dcme_w2v.training.checkpoint_record import FORMAT
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.task import Fingerprint, hash_of
 from dcme_w2v.training.trainer import Progress
+from dcme_w2v.training.training_run import Fingerprint, hash_of
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of

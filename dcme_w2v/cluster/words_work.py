@@ -15,7 +15,7 @@ from dcme_w2v.cluster.shards import Shard, encoded
 from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.training.task import hash_of
+from dcme_w2v.training.training_run import hash_of
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """A corpus: files, folders, standard input and URLs as one stream of blocks of bytes.
 
 A block ends at the end of a line, or of a word if lines are long. Files are opened and decompressed
-by `dcme_w2v.files.opening`. Called by `dcme_w2v.text.encode`.
+by `dcme_w2v.files.opening`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A corpus from an iterable of token lists or lines, as a stream of blocks.
-
-Called by `dcme_w2v.words.train`; `dcme_w2v.text.encode` reads it as it reads a `Corpus`.
-"""
+"""A corpus from an iterable of token lists or lines, as a stream of blocks."""
 
 from __future__ import annotations
 

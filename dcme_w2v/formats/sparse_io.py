@@ -1,7 +1,4 @@
-"""Reading and writing files of sparse rows (.npz and svmlight) and of labels.
-
-Called by `dcme_w2v.classify`, `dcme_w2v.scdv` and the commands of ``scdv``.
-"""
+"""Reading and writing files of sparse rows (.npz and svmlight) and of labels."""
 
 from __future__ import annotations
 

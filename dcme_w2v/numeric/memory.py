@@ -1,7 +1,4 @@
-"""Memory limit of this process, and checks against it before allocation.
-
-Called by modules whose allocations depend on sizes given by a user or a file.
-"""
+"""Memory limit of this process, and checks against it before allocation."""
 
 from __future__ import annotations
 

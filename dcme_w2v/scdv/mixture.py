@@ -3,8 +3,7 @@
 With one covariance for all components the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
 two d x d matrices. An iteration therefore takes two products of n x d by d x k and no whitening.
-Points are processed in blocks in single precision, sums are in double precision. Called by
-`dcme_w2v.scdv.fit`.
+Points are processed in blocks in single precision, sums are in double precision.
 """
 
 from __future__ import annotations

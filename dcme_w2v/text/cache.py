@@ -1,7 +1,6 @@
 """The id cache: an unnamed temporary file of four bytes per token.
 
 The file is unlinked when it is created, so that it is removed however the process ends.
-Called by `dcme_w2v.text.encode`.
 """
 
 from __future__ import annotations

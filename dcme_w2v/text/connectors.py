@@ -1,7 +1,7 @@
 """Connector words of phrases: words that may be inside of a phrase but not at its ends.
 
 A phrase with connectors is scored by the words at its ends: bank_of_america by the counts of bank,
-america and "bank of america". Called by `dcme_w2v.text.phrases`.
+america and "bank of america".
 """
 
 from __future__ import annotations

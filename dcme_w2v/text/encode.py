@@ -3,7 +3,7 @@
 The main thread reads and decompresses; each worker has its own hash table and assigns provisional
 ids to the words of a block. The new words of a block are contiguous in the worker's table, so that
 merging block by block orders words by first appearance: the result does not depend on the number of
-threads. Called by `dcme_w2v.words` and by the command `vocab`.
+threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counting and joining pairs of adjacent words in a stream of pieces of encoded text.
 
-Both hold at most a table of pairs, never the text. Called by `dcme_w2v.text.phrases`.
+Both hold at most a table of pairs, never the text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Conversion of the provisional ids in the cache to word ids, line by line.
 
-Held-out lines are removed. Called by `dcme_w2v.text.encode`.
+Held-out lines are removed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which words of a counted corpus are kept: by their counts, or because they are given.
-
-Called by `dcme_w2v.text.encode`.
-"""
+"""Which words of a counted corpus are kept: by their counts, or because they are given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Choice of the held-out lines of a corpus, which are scored and not trained on.
 
 A line is chosen by the seed and its number among the lines with tokens, so that the choice does not
-depend on the number of threads or on block boundaries. Called by `dcme_w2v.text.encode`.
+depend on the number of threads or on block boundaries.
 """
 
 from __future__ import annotations

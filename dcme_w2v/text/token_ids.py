@@ -1,7 +1,4 @@
-"""Documents as word ids, in batches.
-
-Called by `dcme_w2v.scdv.model` and `dcme_w2v.scdv.search`.
-"""
+"""Documents as word ids, in batches."""
 
 from __future__ import annotations
 

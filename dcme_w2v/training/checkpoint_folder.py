@@ -3,10 +3,10 @@
 A folder has the last two generations, each a subfolder that is written atomically:
 
     000007/checkpoint.json   kind, options, data, epoch, and the size and CRC-32 of each other file
-    000007/NAME.npy          the tables of the task; for words vectors.npy and context.npy
+    000007/NAME.npy          the tables of the run; for words vectors.npy and context.npy
     000007/state.bin         the objective's and the threads' state, as the C core lists it
 
-and the texts of the task: for words vectors.vocab, so that vectors.npy can be read as word vectors.
+and the texts of the run: for words vectors.vocab, so that vectors.npy can be read as word vectors.
 A resumed run may have moved its corpus, and may use other kernels, which change only the last
 digits.
 """
@@ -39,7 +39,7 @@ from dcme_w2v.formats.npy import npy_pieces, read_npy
 from dcme_w2v.numeric.arrays import all_finite
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_record import FORMAT, RECORD, STATE, read_record
-from dcme_w2v.training.task import Fingerprint, Task
+from dcme_w2v.training.training_run import Fingerprint, TrainingRun
 
 T = TypeVar("T", bound=Checked)
 KEPT = 2  # generations
@@ -143,10 +143,10 @@ class Checkpoint:
             f"{shown}): give the same, or start a new run without --resume"
         )
 
-    def restore(self, task: Task) -> Position:
+    def restore(self, run: TrainingRun) -> Position:
         """Load the state into a training with the same options and data; return its position."""
-        training = task.trainer
-        for name, table in task.tables().items():
+        training = run.trainer
+        for name, table in run.tables().items():
             table[:] = self.table(f"{name}.npy", table.shape)
         try:
             with open_regular(self.folder / STATE) as file:
@@ -154,7 +154,7 @@ class Checkpoint:
         except (DcmeError, EOFError) as error:
             raise self._damaged(STATE, f"does not match this run: {error}") from error
         try:
-            task.take_notes(self.record["notes"])
+            run.take_notes(self.record["notes"])
         except Exception as error:
             raise self._damaged(RECORD, f"does not match this run: notes: {error}") from error
         position = Position(**{name: self.record["position"][name] for name in POSITION})
@@ -302,18 +302,18 @@ def generations_in(path: Path) -> list[Path]:
     return sorted(ours, key=lambda one: int(one.name))
 
 
-def record_of(task: Task, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
+def record_of(run: TrainingRun, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
     """Return the record of a checkpoint, without `files`."""
     return {
         "format": FORMAT,
         "version": __version__,
-        "kind": task.kind,
-        "options": dict(task.options),
+        "kind": run.kind,
+        "options": dict(run.options),
         "data": dataclasses.asdict(fingerprint),
-        "kernels": task.trainer.kernels,
+        "kernels": run.trainer.kernels,
         "position": dataclasses.asdict(position),
-        "training": task.trainer.record(),
-        "notes": task.notes(),
+        "training": run.trainer.record(),
+        "notes": run.notes(),
         "argv": recorded_arguments(),
     }
 

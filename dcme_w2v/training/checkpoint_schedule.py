@@ -1,4 +1,4 @@
-"""Decides when checkpoints are written, and reports them; called by `dcme_w2v.training.run`."""
+"""Decides when checkpoints are written, and reports them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dcme_w2v.errors import ResourceError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.task import Task
+from dcme_w2v.training.training_run import TrainingRun
 
 
 class Checkpointer:
@@ -19,7 +19,7 @@ class Checkpointer:
 
     Parameters
     ----------
-    task : Task
+    run : TrainingRun
         What is trained.
     reporter : Reporter
         Receives messages about checkpoints.
@@ -44,7 +44,7 @@ class Checkpointer:
 
     def __init__(
         self,
-        task: Task,
+        run: TrainingRun,
         reporter: Reporter,
         folder: CheckpointFolder | None = None,
         options: CheckpointOptions | None = None,
@@ -53,22 +53,22 @@ class Checkpointer:
         self.folder = folder
         self.position = Position()
         self.latest: Path | None = None
-        self._task, self._reporter, self._options = task, reporter, options
-        self._fingerprint = task.fingerprint() if folder or found else None
+        self._run, self._reporter, self._options = run, reporter, options
+        self._fingerprint = run.fingerprint() if folder or found else None
         if found is not None:
             self._resume(found)
         self._saved = time.monotonic()
 
     def _resume(self, found: Checkpoint) -> None:
         """Load a checkpoint into the training, if options and data are the same."""
-        task, training = self._task, self._task.trainer
+        run, training = self._run, self._run.trainer
         assert self._fingerprint is not None
-        found.check_options(task.options, task.free)
+        found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
-        self.position = found.restore(task)
+        self.position = found.restore(run)
         self.latest = found.folder
         ended = self.position.epoch >= training.epochs or (
-            training.unfinished is None and task.is_over()
+            training.unfinished is None and run.is_over()
         )
         place = "training is complete" if ended else f"in epoch {self.position.epoch + 1}"
         self._reporter.message(f"resuming from {found.folder}, {place}")
@@ -103,7 +103,7 @@ class Checkpointer:
 
         If it cannot be written, the run continues, and the previous checkpoint is unchanged.
         """
-        between = self._task.trainer.unfinished is None
+        between = self._run.trainer.unfinished is None
         epochs = self._options.epochs if self._options else None
         by_epochs = epochs is not None and self.position.epoch % epochs == 0
         if self.is_time() or (self.folder is not None and between and by_epochs):
@@ -126,10 +126,10 @@ class Checkpointer:
         if self.folder is None:
             return None
         assert self._fingerprint is not None
-        self._task.trainer.check_finite()
-        record = record_of(self._task, self._fingerprint, self.position)
+        self._run.trainer.check_finite()
+        record = record_of(self._run, self._fingerprint, self.position)
         self.latest = self.folder.save(
-            record, self._task.tables(), self._task.texts(), self._task.trainer.state()
+            record, self._run.tables(), self._run.texts(), self._run.trainer.state()
         )
         self._saved = time.monotonic()
         return self.latest
@@ -140,4 +140,4 @@ class Checkpointer:
             return ""
         if self.latest is None:
             return "; no checkpoint was written (see --checkpoint)"
-        return f"; the last checkpoint is {self.latest}{self._task.start_hint(self.latest)}"
+        return f"; the last checkpoint is {self.latest}{self._run.start_hint(self.latest)}"

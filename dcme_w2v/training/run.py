@@ -10,13 +10,13 @@ from dcme_w2v.errors import DivergedError, ResourceError
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.task import Task
 from dcme_w2v.training.trainer import Progress
+from dcme_w2v.training.training_run import TrainingRun
 
 
 @contextlib.contextmanager
 def interruptible(
-    task: Task, signals: AbstractContextManager[ReceivedSignal] | None = None
+    run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None = None
 ) -> Iterator[ReceivedSignal]:
     """Open `signals`; a KeyboardInterrupt in the block has the result so far as `partial`.
 
@@ -26,18 +26,18 @@ def interruptible(
         try:
             yield received
         except KeyboardInterrupt as error:
-            error.partial = task.partial()  # type: ignore[attr-defined]
+            error.partial = run.current_model()  # type: ignore[attr-defined]
             raise
 
 
 def run_epochs(
-    task: Task, checkpointer: Checkpointer, reporter: Reporter, received: ReceivedSignal
+    run: TrainingRun, checkpointer: Checkpointer, reporter: Reporter, received: ReceivedSignal
 ) -> Progress:
     """Train all remaining epochs and return the final progress.
 
     Parameters
     ----------
-    task : Task
+    run : TrainingRun
         The training.
     checkpointer : Checkpointer
         Has the next epoch, and writes checkpoints.
@@ -53,15 +53,15 @@ def run_epochs(
     DivergedError
         A parameter is NaN or infinite; the message names the last checkpoint.
     """
-    trainer, position = task.trainer, checkpointer.position
-    reporter.stage("training", task.total, task.unit, task.options)
+    trainer, position = run.trainer, checkpointer.position
+    reporter.stage("training", run.total, run.unit, run.options)
 
     def watch(progress: Progress) -> bool:
-        reporter.advance(task.done(progress), loss=progress.loss, lr=progress.lr)
+        reporter.advance(run.done(progress), loss=progress.loss, lr=progress.lr)
         return received.number is not None or checkpointer.is_time()
 
     def is_over() -> bool:
-        return position.epoch >= trainer.epochs or (trainer.unfinished is None and task.is_over())
+        return position.epoch >= trainer.epochs or (trainer.unfinished is None and run.is_over())
 
     progress = trainer.progress()
     while not is_over():
@@ -69,21 +69,23 @@ def run_epochs(
             with checkpointer.timing():
                 progress = trainer.epoch(position.epoch, watch)
             if trainer.unfinished is None:
-                figures = {"loss": progress.loss, "lr": progress.lr, **task.scores()}
+                figures = {"loss": progress.loss, "lr": progress.lr, **run.scores()}
                 seconds = round(position.epoch_seconds, 3)
                 record = {"epoch": position.epoch + 1, "seconds": seconds, **figures}
-                task.end_epoch(record)
+                run.end_epoch(record)
                 reporter.epoch(record)
                 checkpointer.end_epoch()
             if received.number is not None and not is_over():
-                raise interrupted(task, checkpointer, received)
+                raise interrupted(run, checkpointer, received)
             checkpointer.save_if_due()
         except DivergedError as error:
             raise DivergedError(f"{error.message}{checkpointer.last_state()}") from error
     return progress
 
 
-def interrupted(task: Task, checkpointer: Checkpointer, received: ReceivedSignal) -> Interrupted:
+def interrupted(
+    run: TrainingRun, checkpointer: Checkpointer, received: ReceivedSignal
+) -> Interrupted:
     """Write a checkpoint after a signal, or else the result so far, and return the error."""
     assert received.number is not None
     message = f"stopped by {received.name} in epoch {checkpointer.position.epoch + 1}: "
@@ -94,7 +96,7 @@ def interrupted(task: Task, checkpointer: Checkpointer, received: ReceivedSignal
     except ResourceError as error:
         message += f"{error.message}; "
     try:
-        message += task.save_partial() or "nothing was saved"
+        message += run.save_partial() or "nothing was saved"
     except ResourceError as error:
         message += error.message
     return Interrupted(message, received.number)

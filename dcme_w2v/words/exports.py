@@ -1,7 +1,5 @@
 """Writes word vectors for other programs: TensorFlow's Embedding Projector, safetensors.
 
-Called by `dcme-w2v convert --to`; only the latter are read back.
-
 The projector reads OUT, lines of numbers separated by tabs, and OUT without its suffix and with
 .metadata.tsv, a word a line: see https://projector.tensorflow.org. The other format is described in
 `dcme_w2v.formats.vectors.safetensors`.

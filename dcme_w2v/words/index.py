@@ -2,7 +2,7 @@
 
 For many queries on a million words and more; below that the exact search of
 `dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that says
-which vectors it is of, and the bytes of usearch. Called by `dcme_w2v.words.neighbors`.
+which vectors it is of, and the bytes of usearch.
 """
 
 from __future__ import annotations

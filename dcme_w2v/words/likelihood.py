@@ -1,8 +1,7 @@
 """The likelihood of held-out text under a model, by the exact softmax over the vocabulary.
 
 A word is predicted from the mean of the word vectors around it, as by CBOW with a fixed window, for
-all kinds of models. Scores are computed by BLAS in blocks of contexts and words. Called by
-`dcme_w2v.words.heldout` after an epoch and by `dcme_w2v.words.language_model` for saved vectors.
+all kinds of models. Scores are computed by BLAS in blocks of contexts and words.
 """
 
 from __future__ import annotations

@@ -10,11 +10,9 @@ The score of a word j gets, with z and y the classes of the two neighbours,
     WEIGHT (A_jz + B_jy),    A_jz = log( (n_jz + m pi_z) / ((n_j + m) pi_z) )
 
 where n_jz counts the occurrences of j beside z, pi_z is the share of z and m = PSEUDO_COUNTS: the
-log odds of j beside z against j anywhere. Of a target while training, its own occurrence is taken
-off the counts: a rare word would be predicted by itself. Odds are stored as int8, see UNITS.
-
-Called by `dcme_w2v.words.trainer` before the first epoch. All follows from the text, the counts and
-the options, so that a resumed run has the same classes.
+log odds of j beside z against j anywhere. While training on a target, the counts
+exclude the target itself: otherwise a rare word would predict itself. Odds are stored as int8, see
+UNITS. Text, counts and options determine the classes, so that a resumed run has the same ones.
 """
 
 from __future__ import annotations

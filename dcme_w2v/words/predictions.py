@@ -1,8 +1,7 @@
 """What a saved model predicts: the probability of each token of a text, and the words of a gap.
 
 A token is predicted from the words on both sides of it in its line, as in training, by the exact
-softmax over the vocabulary. Out-of-vocabulary tokens are dropped first. Called by the commands
-`score` and `predict-word`.
+softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
 """
 
 from __future__ import annotations

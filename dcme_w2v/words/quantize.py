@@ -1,7 +1,4 @@
-"""Vectors in 8 bits per number with a scale per row, and how much of them is lost.
-
-Called by `dcme-w2v convert --quantize` and by `dcme_w2v.explore`, whose page searches int8 vectors.
-"""
+"""Vectors in 8 bits per number with a scale per row, and how much of them is lost."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import interruptible, run_epochs
-from dcme_w2v.training.task import Fingerprint, Task, hash_of
 from dcme_w2v.training.trainer import Progress
+from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
 from dcme_w2v.words.classes import check_classes, save_classes, word_classes
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
@@ -125,13 +125,13 @@ def train(
         held_out = prepared(holdout, corpus, vocabulary, training, job.new_words.unk)
         if held_out is not None:
             reporter.message(held_out.line)
-        task = WordsTask(job, vocabulary, corpus, training, held_out)
-        checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
+        run = WordsRun(job, vocabulary, corpus, training, held_out)
+        checkpointer = Checkpointer(run, reporter, folder, job.checkpoints, found)
         if found is None and initial is not None:
             start_from(initial, job.init_context, training, corpus.vocabulary)
         del initial
-        with interruptible(task, signals) as received:
-            last = run_epochs(task, checkpointer, reporter, received)
+        with interruptible(run, signals) as received:
+            last = run_epochs(run, checkpointer, reporter, received)
             check_trained(last)
             trained = checkpointer.position.seconds
             seconds = Seconds(corpus.seconds, trained, time.monotonic() - start)
@@ -202,7 +202,7 @@ def _resolved(
     """Check files and options; threads and sample default to those of the checkpoint."""
     paths_of(job).check()
     job = with_counts(job)
-    found = find_checkpoint(job.checkpoints, WordsTask.kind)
+    found = find_checkpoint(job.checkpoints, WordsRun.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
     checked = resolved(options)
@@ -312,7 +312,7 @@ class Trained(Protocol):
     subwords: Subwords | None
 
 
-class WordsTask(Task):
+class WordsRun(TrainingRun):
     """Training of word vectors, for the run engine."""
 
     kind, unit = "words", "words"
@@ -358,7 +358,7 @@ class WordsTask(Task):
         """Return that the vectors can be used as initial values."""
         return f", whose vectors --init={checkpoint}/vectors.npy reads"
 
-    def partial(self) -> Vectors:
+    def current_model(self) -> Vectors:
         """Return the vectors so far."""
         return as_vectors(self._job, self._training, self._corpus.vocabulary)
 

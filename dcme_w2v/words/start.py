@@ -1,7 +1,4 @@
-"""Initial tables of training: those of an earlier run for the words in its vocabulary.
-
-Called by the train job for --init and --init-context.
-"""
+"""Initial tables of training: those of an earlier run for the words in its vocabulary."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The two tables of a run, input and output, as word vectors: one of them, or their sum.
 
 Training leaves two vectors of each word, for the word as context (input) and as target (output).
-Both know something of the word; GloVe (Pennington et al. 2014, section 4.2) writes their sum, too.
-Called by the train job. A folder of both tables is the input of --init, and what
-likelihoods are computed of.
+Both describe the word; GloVe (Pennington et al. 2014, section 4.2) also writes their sum. --init
+and the commands that compute likelihoods read a folder with both tables.
 """
 
 from __future__ import annotations

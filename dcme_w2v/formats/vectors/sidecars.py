@@ -1,7 +1,4 @@
-"""Files with derived names: X.vocab of X.npy, X.json of vectors X, X.partial.
-
-Called by commands that declare their inputs and outputs, see `dcme_w2v.files.paths`.
-"""
+"""Files with derived names: X.vocab of X.npy, X.json of vectors X, X.partial."""
 
 from __future__ import annotations
 

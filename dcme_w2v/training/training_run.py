@@ -42,8 +42,8 @@ def hash_of(arrays: Iterable[NDArray[Any]]) -> str:
     return found.hexdigest()
 
 
-class Task(ABC):
-    """A training with its data and results; called by `dcme_w2v.training.run`.
+class TrainingRun(ABC):
+    """A training with its data and results, for the epoch loop of `dcme_w2v.training.run`.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Task(ABC):
     # ---- interruption ----
 
     @abstractmethod
-    def partial(self) -> object:
+    def current_model(self) -> object:
         """Return the result so far, for the `partial` of a KeyboardInterrupt."""
 
     @abstractmethod
