@@ -45,7 +45,7 @@ from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.run import WordsTask
+from dcme_w2v.words.run import WordsRun
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -66,7 +66,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        task = WordsTask(TrainJob(), options, encoded, training, None)
+        task = WordsRun(TrainJob(), options, encoded, training, None)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
         record = record_of(task, fingerprint, Position(1))
