@@ -237,7 +237,7 @@ def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypa
     def spoil(checkpointer):
         advance(checkpointer)
         if checkpointer.position.epoch == 2:
-            checkpointer._task.trainer.input[3, 3] = np.nan
+            checkpointer._run.trainer.input[3, 3] = np.nan
 
     monkeypatch.setattr(schedule.Checkpointer, "end_epoch", spoil)
     flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
