@@ -1,6 +1,7 @@
 """The commands classify train, test, predict and explain: files, streams, exit codes, errors."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -119,6 +120,11 @@ def test_several_labels(tmp_path):
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
     assert found["micro_f1"] > 0.8
     assert {"ndcg_at_5", "coverage", "macro_f1"} <= set(found)
+    sets = invoke("predict", model, str(path), "-k", "0", "--no-probabilities").stdout
+    rows = [set(line.split("\t")) - {""} for line in sets.splitlines()]
+    wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 4).splitlines()]
+    both = sum(len(a & b) for a, b in zip(rows, wanted, strict=True))
+    assert found["micro_f1"] == pytest.approx(2 * both / sum(map(len, rows + wanted)))
 
 
 def test_holdout_early_stopping_and_log(tmp_path, docs):

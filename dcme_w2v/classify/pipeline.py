@@ -433,13 +433,16 @@ def predict(
 ) -> Iterator[list[tuple[str, float]]]:
     """Yield the most probable labels of each document, in order, with their probabilities.
 
-    Text is read some lines at a time. Labels of the documents are ignored.
+    Text is read some lines at a time. Labels of the documents are ignored. With `count` 0, the
+    labels are those whose probability is at least the model's threshold.
     """
-    count = min(count, len(model.classes))
+    least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
+    count = min(count or len(model.classes), len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         for numbers, log_p in _most_probable(model, matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
-                yield [(model.classes[j], math.exp(p)) for j, p in zip(chosen, row, strict=True)]
+                found = zip(chosen, row, strict=True)
+                yield [(model.classes[j], math.exp(p)) for j, p in found if p >= least]
 
 
 def predict_labels(
@@ -450,7 +453,7 @@ def predict_labels(
     threads: int | None = None,
 ) -> Iterator[list[str]]:
     """Yield what `predict` does without the probabilities, which is faster with many classes."""
-    if not isinstance(model, Classifier):
+    if not isinstance(model, Classifier) or not count:
         for found in predict(model, docs, count, labels, threads):
             yield [name for name, _ in found]
         return

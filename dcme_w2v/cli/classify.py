@@ -40,8 +40,8 @@ labels_option = plain_option(
     help="for .npz: labels, one line a row, joined by |",
 )
 top_option = click.option(
-    "-k", "--top-k", "count", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-    help="number of labels per document",
+    "-k", "--top-k", "count", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+    help="number of labels per document; 0: those above the threshold of a model of several labels",
 )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def predict(
     if pipeline.is_by_token(loaded):
         if no_probabilities:
             raise UsageError("--no-probabilities: is not for a model --by token; omit it")
-        if count > 1:
+        if count != 1:
             raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
         print_tags(sequences.predict_tags(loaded, docs, threads), as_json)
         return
