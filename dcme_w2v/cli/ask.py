@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
 
@@ -128,7 +129,7 @@ def _answer_arguments(
     if answer.missing:
         click.echo(f"{missing}; skipped", err=True)
     if as_json:
-        click.echo(json.dumps(answer.record, indent=2))
+        print_json(answer.record, indent=2)
         return
     for row in answer.rows:
         click.echo("\t".join(row))

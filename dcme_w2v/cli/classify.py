@@ -29,6 +29,7 @@ from dcme_w2v.cli.options import (
     threads_option,
 )
 from dcme_w2v.cli.plan import dry_run_option, show_plan
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 
@@ -105,7 +106,7 @@ def train(
     if dry_run:
         show_plan(plan, as_json)
     elif as_json:
-        click.echo(json.dumps(model.record))
+        print_json(model.record)
 
 
 @classify.command(example="dcme-w2v classify test model test.tsv")
@@ -142,7 +143,7 @@ def test(
 
     found = pipeline.test(load_classifier(model), docs, labels, threads, clusters)
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
         return
     for name, value in found.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
@@ -230,5 +231,5 @@ def explain(model: str, label: str, count: int, as_json: bool) -> None:
     from dcme_w2v.classify.model import load_classifier
 
     found = load_classifier(model).explain(label, count)
-    lines = [json.dumps(found)] if as_json else [f"{name}\t{weight:.4f}" for name, weight in found]
-    click.echo("\n".join(lines))
+    lines = [f"{name}\t{weight:.4f}" for name, weight in found]
+    print_json(found) if as_json else click.echo("\n".join(lines))

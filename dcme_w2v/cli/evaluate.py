@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from dcme_w2v.cli.encode import chosen_tokenizer
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
 from dcme_w2v.cli.options import collect, json_option, options_of
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.options import ANALOGY_METHODS
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.text.options import TokenizerOptions
@@ -56,7 +56,7 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     from dcme_w2v import eval_analogies
 
     score = eval_analogies(vectors, questions, restrict=restrict, method=method)
-    click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _analogy_table(score))
+    print_json(score.as_dict(), indent=2) if as_json else click.echo(_analogy_table(score))
     _report_skipped(questions, score.skipped_lines)
 
 
@@ -82,7 +82,7 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     from dcme_w2v import eval_similarity
 
     score = eval_similarity(vectors, pairs, restrict=restrict)
-    click.echo(json.dumps(score.as_dict(), indent=2) if as_json else _similarity_table(score))
+    print_json(score.as_dict(), indent=2) if as_json else click.echo(_similarity_table(score))
     _report_skipped(pairs, score.skipped_lines)
 
 
@@ -102,7 +102,7 @@ def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> N
     options, rule = collect(EncodeOptions, values), chosen_tokenizer(values)
     score = eval_sts(vectors, pairs, pooling=options.pooling, dim=options.dim, tokenize=rule)
     if as_json:
-        click.echo(json.dumps(score.as_dict(), indent=2))
+        print_json(score.as_dict(), indent=2)
         return
     click.echo(f"pearson  spearman    pairs  file\n{_correlations(score.pearson, score.spearman)}")
     for one in score.sets:

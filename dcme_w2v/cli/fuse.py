@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -20,6 +19,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.small_models.options import ShrinkOptions
@@ -155,7 +155,7 @@ def statistics(
     with reporting(quiet, None) as reporter:
         sums = jobs.statistics_of_files(model, docs, output, binary, threads, reporter)
     if as_json:
-        click.echo(json.dumps({"documents": sums.documents, "without_features": sums.empty}))
+        print_json({"documents": sums.documents, "without_features": sums.empty})
     if not quiet:
         line = f"{sums.documents:,} documents ({sums.empty:,} without a known feature)"
         click.echo(line, err=True)
@@ -179,7 +179,7 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     suffix_of(output)
     figures = jobs.transform_files(model, docs, output)
     if as_json:
-        click.echo(json.dumps(figures))
+        print_json(figures)
     line = "{rows} rows, {zero_rows} without a known word, {entries} entries"
     click.echo(line.format_map(figures), err=True)
 
@@ -231,7 +231,7 @@ def shrink(
     with reporting(quiet, None) as reporter:
         found = shrink_file(model, output, options, holdout, labels, threads, reporter)
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
     if not quiet:
         line = (
             f"{found['bytes']:,} bytes ({found['bytes_before']:,} before): {found['pairs']:,} "
@@ -255,7 +255,7 @@ def levels(model: str, as_json: bool) -> None:
 
     found = levels_of(model)
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
         return
     click.echo("level\tvalue\tweight\tpositive\tnegative")
     for one in found["levels"]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.streams import print_json
 
 
 @click.command(cls=Command, example="dcme-w2v info vectors.bin")
@@ -24,4 +23,4 @@ def info(file: str, as_json: bool) -> None:
     from dcme_w2v.explore.info import as_text
 
     facts = describe(file)
-    click.echo(json.dumps(facts, indent=2, default=str) if as_json else as_text(facts))
+    print_json(facts, indent=2) if as_json else click.echo(as_text(facts))

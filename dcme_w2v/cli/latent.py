@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -20,7 +19,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
 
@@ -114,7 +113,7 @@ def transform(
     loaded = LatentClassifier.load(model)
     figures = transform_files(loaded, docs, output, log=log, labels=labels, threads=threads)
     if as_json:
-        click.echo(json.dumps(figures))
+        print_json(figures)
     line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
     click.echo(line.format_map(figures), err=True)
 
@@ -146,7 +145,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
         for one, own in zip(found, typical, strict=True):
             one["documents"] = own
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
         return
     for one in found:
         labels = " ".join(f"{name}:{value:.3f}" for name, value in one["labels"] if value >= 0.001)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ from dcme_w2v.cli.options import (
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.scdv_plot import plot
 from dcme_w2v.cli.search import search
-from dcme_w2v.cli.streams import ignore_broken_pipe
+from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.documents import Document
@@ -113,7 +112,7 @@ def fit(
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     if as_json:
-        click.echo(json.dumps(figures))
+        print_json(figures)
     line = (
         "{documents} documents ({documents_without_words} without a vocabulary word), "
         "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"
@@ -164,7 +163,7 @@ def transform(
     loaded = DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     if as_json:
-        click.echo(json.dumps(figures))
+        print_json(figures)
     line = (
         "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "
         "(density {density:.4f})"

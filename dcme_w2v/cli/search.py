@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
 
@@ -110,7 +110,7 @@ def search(
         wanted = retrieval.sharing_labels([own for _, own in asked], names)
     value = finder.mean_average_precision(texts, wanted)
     figures = {"mean_average_precision": value, "queries": len(asked)}
-    click.echo(json.dumps(figures) if as_json else f"{value:.4f}")
+    print_json(figures) if as_json else click.echo(f"{value:.4f}")
 
 
 def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
@@ -149,7 +149,7 @@ def _print_results(
             ]
             for own in answers
         ]
-        click.echo(json.dumps({"answers": shown}))
+        print_json({"answers": shown})
         return
     for number, own in enumerate(answers, 1):
         for rank, hit in enumerate(own, 1):

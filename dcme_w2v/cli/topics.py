@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.scdv.topics import Topic
@@ -40,7 +40,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
         senses = found.senses(loaded, word, words)
         rows = [{"probability": p, **dataclasses.asdict(topic)} for p, topic in senses]
         lines = [f"{p:.3f}\t{t.number}\t{_text_of(t)}" for p, t in senses]
-        click.echo(json.dumps({"word": word, "senses": rows}) if as_json else "\n".join(lines))
+        print_json({"word": word, "senses": rows}) if as_json else click.echo("\n".join(lines))
         return
     texts = None if coherence is None else (d.text for d in read_documents([coherence]))
     listed = found.topics(loaded, words, texts)
@@ -48,7 +48,7 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
     mean = sum(scores) / len(scores) if scores else None
     if as_json:
         rows = [dataclasses.asdict(topic) for topic in listed]
-        click.echo(json.dumps({"topics": rows, "coherence": mean}))
+        print_json({"topics": rows, "coherence": mean})
         return
     for topic in listed:
         score = "" if topic.coherence is None else f"{topic.coherence:.2f}\t"
