@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
 .PHONY: help demo demo-cluster test test-all test-kernels test-slow mutants torture torture-long fuzz asan tsan lint docs man tutorial \
-    bench ctest sdist wheel test-sdist test-wheel test-aarch64 clean
+    bench ctest sdist wheel test-sdist test-wheel test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -142,6 +142,12 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
 
 test-aarch64: $(VENV)/.release ## run the C tests of the Arm kernels under qemu
+	$(IN_TESTS) $@
+
+test-windows-core: $(VENV)/.release ## run the C tests as programs of Windows under wine
+	$(IN_TESTS) $@
+
+test-musl-core: $(VENV)/.release ## run the C tests with musl's C library
 	$(IN_TESTS) $@
 
 clean: ## remove all built files

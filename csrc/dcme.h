@@ -34,13 +34,15 @@ dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const 
 dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
 
 /* Memory for `count` items of `size` bytes, NULL on overflow or if there is not enough memory; free
- * with free(). It shares no cache line with other memory (processors fetch lines in pairs), so that
- * what one thread writes does not slow down another. */
+ * with dcme_free(). It shares no cache line with other memory (processors fetch lines in pairs), so
+ * that what one thread writes does not slow down another. */
 enum { DCME_LINE = 128 };
 void *dcme_allocate(int64_t count, int64_t size);
 
 /* The same, filled with zeros. */
 void *dcme_allocate_zeros(int64_t count, int64_t size);
+
+void dcme_free(void *memory);
 
 /* Give memory that was freed back to the system: the C library keeps some for later. */
 void dcme_release_freed(void);

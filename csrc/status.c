@@ -1,13 +1,10 @@
 /* Error records and checked allocation, used by every part of the core. */
 #include "dcme.h"
+#include "platform.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...) {
     if (error) {
@@ -32,7 +29,7 @@ void *dcme_allocate(int64_t count, int64_t size) {
     int64_t bytes = (count * size + DCME_LINE - 1) / DCME_LINE * DCME_LINE;
     if ((uint64_t)bytes > SIZE_MAX)
         return NULL;
-    return aligned_alloc(DCME_LINE, bytes > 0 ? (size_t)bytes : DCME_LINE);
+    return dcme_system_allocate(bytes > 0 ? (size_t)bytes : DCME_LINE);
 }
 
 void *dcme_allocate_zeros(int64_t count, int64_t size) {
@@ -40,10 +37,4 @@ void *dcme_allocate_zeros(int64_t count, int64_t size) {
     if (memory)
         memset(memory, 0, (size_t)(count * size));
     return memory;
-}
-
-void dcme_release_freed(void) {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
 }

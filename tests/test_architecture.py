@@ -88,3 +88,19 @@ def test_no_import_circle():
 
     for name in sorted(graph):
         visit(name)
+
+
+def test_one_file_of_the_core_asks_for_the_system():
+    standard = "assert errno float inttypes limits math stdarg stdatomic stdbool stddef stdint stdio stdlib string"
+    allowed = {f"{name}.h" for name in [*standard.split(), "immintrin", "arm_neon"]}
+    system = re.compile(r"\b(_WIN32|__APPLE__|__linux__|__GLIBC__|__MINGW\w*|_POSIX_\w+)\b")
+    wrong = {
+        path.name: found
+        for path in (ROOT / "csrc").rglob("*.[ch]")
+        for text in [path.read_text(encoding="utf-8")]
+        if (
+            found := (set(re.findall(r"#include <(.+)>", text)) - allowed)
+            | set(system.findall(text))
+        )
+    }
+    assert set(wrong) == {"platform.c"}, wrong

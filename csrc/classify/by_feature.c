@@ -1,7 +1,6 @@
 /* See by_feature.h. */
 #include "classify/by_feature.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -13,7 +12,7 @@ typedef struct {
 void dcme_by_feature_close(dcme_by_feature *columns) {
     if (columns)
         dcme_arena_close(&columns->arena);
-    free(columns);
+    dcme_free(columns);
 }
 
 /* Count each feature's values in a piece; returns how many features have some. */

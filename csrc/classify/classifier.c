@@ -2,8 +2,6 @@
 #include "classify/objective.h"
 #include "common/random.h"
 
-#include <stdlib.h>
-
 typedef struct {
     _Alignas(DCME_LINE) dcme_classifier *classifier; /* no other worker in its cache lines */
     dcme_done *done;                                 /* the engine's */
@@ -189,5 +187,5 @@ dcme_engine *dcme_classifier_engine(dcme_classifier *c) { return &c->engine; }
 void dcme_classifier_close(dcme_classifier *c) {
     if (c)
         dcme_engine_close(&c->engine);
-    free(c);
+    dcme_free(c);
 }

@@ -7,7 +7,7 @@
  */
 #include "classify/batch.h"
 #include "classify/by_feature.h"
-#include "engine/threads.h"
+#include "platform.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* See arena.h. A piece's memory follows its entry in the list. */
 #include "common/arena.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct dcme_held {
@@ -73,7 +72,7 @@ void dcme_arena_fail(dcme_arena *arena, const char *reason) {
 void dcme_arena_close(dcme_arena *arena) {
     for (dcme_held *held = arena->first, *next; held; held = next) {
         next = held->next;
-        free(held);
+        dcme_free(held);
     }
     *arena = (dcme_arena){0};
 }

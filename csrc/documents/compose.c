@@ -2,7 +2,6 @@
 #include "documents/documents.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -23,8 +22,8 @@ static dcme_status start(composer *c, const dcme_composition *words, dcme_error 
 }
 
 static void end(composer *c) {
-    free(c->row);
-    free(c->counts);
+    dcme_free(c->row);
+    dcme_free(c->counts);
 }
 
 /* Add a word that occurs `count` times in the document. */

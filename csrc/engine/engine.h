@@ -16,8 +16,8 @@
 #include "common/loss.h"
 #include "dcme.h"
 #include "engine/schedule.h"
-#include "engine/threads.h"
 #include "kernels/kernels.h"
+#include "platform.h"
 
 #include <stdatomic.h>
 

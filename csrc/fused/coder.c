@@ -7,7 +7,6 @@
  */
 #include "fused/fused.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -194,7 +193,7 @@ dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t
     int64_t found = 0;
     coder c;
     if (!x || !row) {
-        free(x), free(row);
+        dcme_free(x), dcme_free(row);
         return dcme_no_memory(error, (int64_t)sizeof *x + levels->classes, "levels", "free some");
     }
     open_contexts((context *)x, (int64_t)(sizeof *x / sizeof(context)));
@@ -217,7 +216,7 @@ dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t
     finish(&c);
     if (decoding)
         levels->starts[levels->rows] = found;
-    free(x), free(row);
+    dcme_free(x), dcme_free(row);
     *size = c.size;
     return found == levels->entries
                ? DCME_OK
@@ -320,7 +319,7 @@ dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t 
             offsets[i + 1] = end;
     }
     finish(&c);
-    free(x);
+    dcme_free(x);
     *size = c.size;
     return n == 0 || (end == length && offsets[n] == length)
                ? DCME_OK

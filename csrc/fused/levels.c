@@ -7,7 +7,6 @@
 #include "fused/fused.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Sums before each number: of weights, of weights x number, of weights x number^2. */
 typedef struct {
@@ -129,7 +128,7 @@ dcme_status dcme_cluster_numbers(const double *numbers, const double *weights, i
         status =
             dcme_no_memory(error, (n + 1) * (4 * count + 40), "the levels", "use fewer levels");
     }
-    free((void *)l.sums), free(before), free(now), free(from);
+    dcme_free((void *)l.sums), dcme_free(before), dcme_free(now), dcme_free(from);
     return status;
 }
 

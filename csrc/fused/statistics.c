@@ -5,11 +5,10 @@
  * and these are added in the end. Elsewhere those would cost more than they save, in memory too, so
  * the threads share the features: each goes through all documents, and no two write to one place.
  */
-#include "engine/threads.h"
 #include "fused/fused.h"
+#include "platform.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -162,7 +161,7 @@ static int open_units(units *u, int64_t classes, int64_t documents) {
     return u->whole && u->listed && u->kept;
 }
 
-static void close_units(units *u) { free(u->whole), free(u->listed), free(u->kept); }
+static void close_units(units *u) { dcme_free(u->whole), dcme_free(u->listed), dcme_free(u->kept); }
 
 /* ---- threads that share the documents ---- */
 
@@ -236,7 +235,7 @@ static int open_sums(dcme_statistics *own, int joint) {
 }
 
 static void close_sums(dcme_statistics *own) {
-    free(own->joint), free(own->counts), free(own->prior);
+    dcme_free(own->joint), dcme_free(own->counts), dcme_free(own->prior);
 }
 
 /* Give a thread its documents, room for one of them, and sums of its own unless it is the first. */
@@ -275,7 +274,7 @@ static int by_documents(const share *given, int32_t threads) {
         if (t > 0)
             close_sums(&shares[t].sums);
     }
-    free(shares), free(mergers);
+    dcme_free(shares), dcme_free(mergers);
     return opened;
 }
 
@@ -325,7 +324,7 @@ static dcme_status by_features(const share *given, int32_t threads) {
         add_piece(shares, threads, &piece);
     }
     close_units(&piece.units);
-    free(shares);
+    dcme_free(shares);
     return status;
 }
 

@@ -76,7 +76,7 @@ static dcme_status grow(dcme_pairs *pairs, dcme_error *error) {
     for (int64_t i = 0; i < capacity; i++)
         if (old[i].value)
             put(pairs, &old[i]);
-    free(old);
+    dcme_free(old);
     return DCME_OK;
 }
 
@@ -96,7 +96,7 @@ static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
     pairs->used = 0;
     for (int64_t i = 0; i < n; i++)
         put(pairs, &kept[i]);
-    free(kept);
+    dcme_free(kept);
     return DCME_OK;
 }
 
@@ -131,7 +131,7 @@ dcme_status dcme_pairs_open(dcme_pairs **opened, int64_t bytes, int32_t bits, ui
 void dcme_pairs_close(dcme_pairs *pairs) {
     if (!pairs)
         return;
-    free(pairs->slots);
+    dcme_free(pairs->slots);
     free(pairs);
 }
 

@@ -216,7 +216,7 @@ static dcme_status sort_marks(const dcme_tokenizer *t, int32_t *items, int64_t n
     for (int64_t i = 0; i < n; i++)
         items[i] = marks[i].character;
     if (marks != few)
-        free(marks);
+        dcme_free(marks);
     return DCME_OK;
 }
 
@@ -417,5 +417,5 @@ void dcme_tokenizer_close(dcme_tokenizer *tokenizer) {
     free(tokenizer->piece.items);
     free(tokenizer->scratch.items);
     free(tokenizer->out);
-    free(tokenizer);
+    dcme_free(tokenizer);
 }

@@ -20,7 +20,7 @@ void dcme_vocabulary_close(dcme_vocabulary *v) {
         return;
     while (v->chunks) {
         dcme_chunk *next = v->chunks->next;
-        free(v->chunks);
+        dcme_free(v->chunks);
         v->chunks = next;
     }
     free(v->slots);
@@ -163,7 +163,7 @@ static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t coun
                          (long long)word.length);
     int64_t length = dcme_utf8_replace(word.bytes, word.length, spelling);
     dcme_status status = dcme_vocabulary_add(v, spelling, length, count, id, error);
-    free(spelling);
+    dcme_free(spelling);
     return status;
 }
 

@@ -2,7 +2,6 @@
 #include "train/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
     int64_t stride = dcme_row_stride(items, dim);
@@ -134,5 +133,5 @@ const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernel
 void dcme_trainer_close(dcme_trainer *t) {
     if (t)
         dcme_engine_close(&t->engine);
-    free(t);
+    dcme_free(t);
 }

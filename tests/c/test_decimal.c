@@ -18,6 +18,11 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
+#ifdef __MINGW32__ /* wine's rounds twice */
+float __mingw_strtof(const char *restrict text, char **restrict end);
+#define strtof __mingw_strtof
+#endif
+
 static uint32_t bits_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -1,29 +1,28 @@
 /* Every allocation of training and of the vocabulary fails once; each failure is reported with
- * the requested bytes and without leaks: the program has its own aligned_alloc().
+ * the requested bytes and without leaks: the program has its own
+ * dcme_system_allocate(), and is linked without csrc/platform.c, which it includes.
  * Meant for the sanitizers.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */
-#define _POSIX_C_SOURCE 200112L
+#define dcme_system_allocate allocate_aligned
+#include "platform.c"
+#undef dcme_system_allocate
 
 #include "small_problems.h"
 #include "text/text.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int64_t left; /* allocations until one fails */
 static size_t failed_size;
 
-void *aligned_alloc(size_t alignment, size_t size) {
-    void *memory = NULL;
+void *dcme_system_allocate(size_t bytes) {
     if (left-- == 0) {
-        failed_size = size;
+        failed_size = bytes;
         return NULL;
     }
-    errno = posix_memalign(&memory, alignment, size);
-    return memory;
+    return allocate_aligned(bytes);
 }
 
 static dcme_status train_words(int32_t form, dcme_error *error) {
@@ -118,8 +117,8 @@ static int check_training(void) {
     return good;
 }
 
-/* A word longer than any chunk, and its replacement spelling, which call aligned_alloc.
- */
+/* A word longer than any chunk, and its replacement spelling, which call
+ * dcme_system_allocate(). */
 static int check_vocabulary(void) {
     enum { LONG = 3 << 20 };
     char *word = malloc(LONG);

@@ -1,15 +1,15 @@
 /* Counting and joining pairs, against slow ways, on random text in pieces of exact size; and each
- * allocation fails once: the program has an aligned_alloc() of its own.
+ * allocation fails once: see test_memory.c.
  *
  * Compile it with all of csrc; include path csrc. Meant for the sanitizers. Returns 0 on success.
  */
-#define _POSIX_C_SOURCE 200112L
+#define dcme_system_allocate allocate_aligned
+#include "platform.c"
+#undef dcme_system_allocate
 
 #include "text/phrases.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TOKENS = 60000, TYPES = 2000, WORDS = 90, PIECES = 300 };
@@ -18,13 +18,7 @@ static uint32_t ids[TOKENS];
 static uint8_t roles[TYPES];
 static int64_t left = -1; /* allocations until one fails */
 
-void *aligned_alloc(size_t alignment, size_t size) {
-    void *memory = NULL;
-    if (left-- == 0)
-        return NULL;
-    errno = posix_memalign(&memory, alignment, size);
-    return memory;
-}
+void *dcme_system_allocate(size_t bytes) { return left-- == 0 ? NULL : allocate_aligned(bytes); }
 
 static uint32_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

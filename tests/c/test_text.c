@@ -11,7 +11,7 @@
 
 enum { BLOCKS = 4000, LONGEST = 700, BYTES = 20 };
 
-static const char ALPHABET[BYTES] = "ab  \n\t\r\v\fxyzxyz\xc3\xa9\xe2\x8e\x1f";
+static const char ALPHABET[BYTES + 1] = "ab  \n\t\r\v\fxyzxyz\xc3\xa9\xe2\x8e\x1f";
 
 static uint32_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -54,9 +54,9 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
                 memcmp(ids, expected, (size_t)tokens * sizeof *ids) == 0 &&
                 dcme_vocabulary_types(fast) == dcme_vocabulary_types(slow);
     }
-    free(text);
-    free(ids);
-    free(expected);
+    dcme_free(text);
+    dcme_free(ids);
+    dcme_free(expected);
     return equal;
 }
 

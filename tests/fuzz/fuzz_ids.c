@@ -89,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         dcme_corpus corpus = {ids, length, counts, ITEMS, NULL, NULL};
         train(&options, &corpus, tables);
     }
-    free(ids), free(tables);
+    free(ids), dcme_free(tables);
     return 0;
 }

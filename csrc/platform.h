@@ -1,0 +1,27 @@
+/* The system: threads, aligned memory, what the CPU has. No other file of the core includes a
+ * header of a system or asks which one it is; prefetches and bit counts are GCC's and clang's
+ * built-ins. */
+#ifndef DCME_PLATFORM_H
+#define DCME_PLATFORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread works on begins with one of these. */
+typedef struct {
+    void *(*work)(void *);
+    uintptr_t thread;
+    int started;
+} dcme_handle;
+
+/* Call work() for each of `count` items of `size` bytes, all at once, and return when all are done.
+ * The first one is the caller's, and so are those for which no thread can be started. */
+void dcme_run_threads(void *(*work)(void *), void *items, int64_t size, int32_t count);
+
+/* A multiple of DCME_LINE bytes, aligned to one; NULL if there is not enough memory. */
+void *dcme_system_allocate(size_t bytes);
+
+/* Whether the CPU has what these kernels need and the system saves their registers. */
+void dcme_find_instructions(int *avx2, int *avx512);
+
+#endif
