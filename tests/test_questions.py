@@ -16,7 +16,7 @@ from helpers import save
 from dcme_w2v.cli.ask import Completer
 from dcme_w2v.cli.main import run
 from dcme_w2v.numeric import nearest
-from dcme_w2v.words.questions import Asker
+from dcme_w2v.words.questions import Questions
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["king", "queen", "man", "woman", "-lrb-", "köln"]
@@ -109,7 +109,7 @@ def test_a_query_of_signed_words(words, path, capsys):
 
 
 def test_words_may_start_with_a_sign(path):
-    [plain, signed] = Asker(Vectors.load(path), 1).neighbors([["-lrb-"], ["--lrb-"]])
+    [plain, signed] = Questions(Vectors.load(path), 1).neighbors([["-lrb-"], ["--lrb-"]])
     assert list(plain.record["neighbors"]) == ["-lrb-"]
     assert signed.rows[0][1] != "-lrb-" and float(signed.rows[0][2]) > 0.5
 

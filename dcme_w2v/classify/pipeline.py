@@ -41,7 +41,7 @@ from dcme_w2v.classify.options import (
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.classify.resources import needs, reason_against, weight_bytes
+from dcme_w2v.classify.resources import resource_estimate, resource_shortage, weight_bytes
 from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.classify.tune import Rows, Search, Tuned
 from dcme_w2v.declarations import default_threads
@@ -157,8 +157,8 @@ def train(
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(options, len(classes)))
         plan = _plan(job, read, classes, options)
-        if refused := reason_against(plan):
-            raise refused
+        if shortage := resource_shortage(plan):
+            raise shortage
         table = weight_bytes(read.matrix, len(classes))
         idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
         require_disk(job.output, table + idf + counts, max(table, counts))
@@ -217,8 +217,8 @@ def dry_run(
     Returns
     -------
     dict
-        See `dcme_w2v.classify.resources.needs`; "disk" is the folder that is written to, "refused"
-        the error if there is not enough memory.
+        See `dcme_w2v.classify.resources.resource_estimate`; "disk" is the folder that is written
+        to, "refused" the error if there is not enough memory.
     """
     paths_of(job).check()
     check_file(job.holdout, job.docs)
@@ -229,7 +229,7 @@ def dry_run(
     return {
         **plan,
         "disk": disk_plan(job.output, plan["output_bytes"]),
-        "refused": reason_against(plan),
+        "refused": resource_shortage(plan),
     }
 
 
@@ -238,7 +238,7 @@ def _plan(
 ) -> dict[str, Any]:
     labels = sum(map(len, read.labels))
     holdout = job.holdout.holdout is not None
-    return needs(read.matrix, labels, len(classes), options, holdout)
+    return resource_estimate(read.matrix, labels, len(classes), options, holdout)
 
 
 class _Fit(Fit):

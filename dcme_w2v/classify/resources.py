@@ -16,7 +16,7 @@ PAD = 16  # columns of the table of weights are padded to a multiple
 PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/by_feature.h
 
 
-def needs(
+def resource_estimate(
     matrix: csr_matrix, labels: int, classes: int, options: ClassifyOptions, holdout: bool
 ) -> dict[str, Any]:
     """Return what training takes and what there is, in documents and bytes.
@@ -62,7 +62,7 @@ def weight_bytes(matrix: csr_matrix, classes: int) -> int:
     return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes
 
 
-def reason_against(plan: dict[str, Any]) -> OutOfMemoryError | None:
+def resource_shortage(plan: dict[str, Any]) -> OutOfMemoryError | None:
     """Return the error if the memory of a plan is not there: better now than after hours."""
     what = f"training {plan['features']:,} features and {plan['classes']:,} classes"
     remedy = "lower --features or --hashing, or give --rank"

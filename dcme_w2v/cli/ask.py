@@ -55,18 +55,18 @@ def ask(
 ) -> None:
     """Answer a question, or without words those of standard input.
 
-    `kind` names the method of `dcme_w2v.words.questions.Asker` that answers; `index` is the file of
-    an approximate index, which is built if it is not there.
+    `kind` names the method of `dcme_w2v.words.questions.Questions` that answers; `index` is the
+    file of an approximate index, which is built if it is not there.
     """
-    from dcme_w2v.words.questions import Asker
+    from dcme_w2v.words.questions import Questions
     from dcme_w2v.words.vectors import Vectors
 
     if not words and path == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
     is_new = index is not None and _check_index(path, index)
     vectors = Vectors.load(path)
-    asker = Asker(vectors, k, None if index is None else _searcher(index, vectors, is_new))
-    answer(path, words, as_json, getattr(asker, kind), asker.vectors.words)
+    questions = Questions(vectors, k, None if index is None else _searcher(index, vectors, is_new))
+    answer(path, words, as_json, getattr(questions, kind), questions.vectors.words)
 
 
 def _check_index(path: str, index: str) -> bool:

@@ -61,7 +61,7 @@ from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
-from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against
+from dcme_w2v.words.resources import corpus_line, plan_line, resource_estimate, resource_shortage
 from dcme_w2v.words.vectors import Vectors
 
 KIND = "words on a cluster"
@@ -302,9 +302,9 @@ class _Session:
     def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> None:
         """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""
         options, job = self.plan.options, self.job
-        resources = needs(job, self.corpus, options)
-        if refused := reason_against(resources):
-            raise refused
+        resources = resource_estimate(job, self.corpus, options)
+        if shortage := resource_shortage(resources):
+            raise shortage
         self.reporter.message(plan_line(resources))
         if job.save_vocab:
             self.corpus.vocabulary.save(job.save_vocab)

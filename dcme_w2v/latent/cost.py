@@ -22,7 +22,7 @@ from dcme_w2v.numeric.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite
-LEAST_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
+MIN_SIZE = 0.5  # sum of xi below which a class of own labels becomes and stays empty
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Cost:
         self.sizes = self.label_counts().sum(axis=0) + mass.sum(axis=0)
         totals = counts.sum(axis=0) + mass.sum(axis=0)
         if self.data.classes == 0:
-            mass[:, totals < LEAST_SIZE] = 0  # else so few rows come back at 1 / 0
+            mass[:, totals < MIN_SIZE] = 0  # else so few rows come back at 1 / 0
         alpha = np.concatenate([counts, mass]) / np.maximum(totals, 1e-300)
         self.log_alpha[:, : self.latent] = NEVER
         np.log(alpha, out=self.log_alpha[:, : self.latent], where=alpha > 0, casting="same_kind")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dcme_w2v.latent.quadratic import Quadratic
 
 COLUMNS = 3  # R; also the number of single descents
-LEAST_COLUMN = 1e-6  # columns below this share of the largest one are dropped
+MIN_COLUMN = 1e-6  # columns below this share of the largest one are dropped
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
 _LEAST_STEP = 1e-12
@@ -79,7 +79,7 @@ def low_rank(
 
     v, value = descend(function, project, start, count / latent)
     sizes = v.sum(axis=2).mean(axis=0)
-    kept = np.flatnonzero(sizes > LEAST_COLUMN * sizes.max())
+    kept = np.flatnonzero(sizes > MIN_COLUMN * sizes.max())
     return np.moveaxis(v[:, kept], 1, 0), sizes[kept], value
 
 

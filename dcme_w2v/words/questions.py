@@ -1,7 +1,7 @@
 """Questions about words, as lines of text: neighbors, analogies, cosines, the odd word out.
 
-A line is a list of words. `Asker.neighbors` and the others answer many lines at once and put what
-cannot be answered into the answer, so that one bad line does not end a batch.
+A line is a list of words. `Questions.neighbors` and the others answer many lines at once. An answer
+also says what cannot be answered, so that one bad line does not end a batch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asker:
+class Questions:
     """Answers lines of words with `k` results each, exactly or by `searcher`."""
 
     vectors: Vectors

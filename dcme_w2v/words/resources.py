@@ -22,7 +22,7 @@ TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
 
 
-def needs(
+def resource_estimate(
     job: TrainJob, corpus: EncodedCorpus, options: TrainOptions, ngrams: WordNgrams | None = None
 ) -> dict[str, Any]:
     """Return the required and available resources of a run, in tokens and bytes.
@@ -72,7 +72,7 @@ def needs(
     }
 
 
-def reason_against(plan: dict[str, Any]) -> ResourceError | None:
+def resource_shortage(plan: dict[str, Any]) -> ResourceError | None:
     """Return an error if there is not enough memory or disk space, otherwise None."""
     memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
     if limit is not None and memory > limit:

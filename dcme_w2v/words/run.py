@@ -57,7 +57,13 @@ from dcme_w2v.words.job import (
 from dcme_w2v.words.likelihood import Neighbours
 from dcme_w2v.words.neighbour_classes import NeighbourClasses
 from dcme_w2v.words.options import ClassesOptions
-from dcme_w2v.words.resources import corpus_line, needs, plan_line, reason_against, unk_line
+from dcme_w2v.words.resources import (
+    corpus_line,
+    plan_line,
+    resource_estimate,
+    resource_shortage,
+    unk_line,
+)
 from dcme_w2v.words.start import Initial, load_initial, start_from
 from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
@@ -115,9 +121,9 @@ def train(
     ):
         options = resolved(options, len(corpus.vocabulary))
         ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
-        plan = needs(job, corpus, options, ngrams)
-        if refused := reason_against(plan):
-            raise refused
+        plan = resource_estimate(job, corpus, options, ngrams)
+        if shortage := resource_shortage(plan):
+            raise shortage
         reporter.message(plan_line(plan))
         if job.save_vocab:
             corpus.vocabulary.save(job.save_vocab)
@@ -148,13 +154,14 @@ def dry_run(
     Returns
     -------
     dict
-        See `dcme_w2v.words.resources.needs`; "refused" is the error if they are not available.
+        See `dcme_w2v.words.resources.resource_estimate`; "refused" is the error if they are not
+        available.
     """
     job, options, found = _resolved(job, vocabulary, options)
     with _encoded(job, vocabulary, options, reporter, _initial(job, found)) as corpus:
         ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
-        plan = needs(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
-        return {**plan, "refused": reason_against(plan)}
+        plan = resource_estimate(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
+        return {**plan, "refused": resource_shortage(plan)}
 
 
 def check_trained(progress: Progress) -> None:
