@@ -21,7 +21,7 @@ def plan_of(tmp_path, **more):
     corpus = write_corpus(tmp_path / "c.txt")
     with run_module.encode([corpus], run_module.VocabularyOptions()) as encoded:
         job = run_module.TrainJob(corpus=(corpus,), output=str(tmp_path / "v.txt"), **more)
-        return resources.needs(job, encoded, resolved(TrainOptions(threads=1)))
+        return resources.resource_estimate(job, encoded, resolved(TrainOptions(threads=1)))
 
 
 def test_insufficient_memory_is_an_error_before_training(tmp_path, capsys, monkeypatch):
