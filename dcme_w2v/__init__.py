@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dcme_w2v.plots.jobs import plot as plot
     from dcme_w2v.scdv.estimator import SCDV as SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder as SentenceEncoder
+    from dcme_w2v.sentences.folder import save_sentence_model as save_sentence_model
     from dcme_w2v.sentences.jobs import encode_files as encode_files
     from dcme_w2v.sentences.sts import eval_sts as eval_sts
     from dcme_w2v.text.encode import count_words as count_words
@@ -57,6 +58,7 @@ _MODULES = {
     "phrases": "dcme_w2v.text.phrases",
     "plot": "dcme_w2v.plots.jobs",
     "predict_word": "dcme_w2v.words.predictions",
+    "save_sentence_model": "dcme_w2v.sentences.folder",
     "score": "dcme_w2v.words.predictions",
     "train": "dcme_w2v.cluster.train",
     "word_classes": "dcme_w2v.words.classes",
@@ -84,6 +86,7 @@ __all__ = [
     "phrases",
     "plot",
     "predict_word",
+    "save_sentence_model",
     "score",
     "train",
     "word_classes",

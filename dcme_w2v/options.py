@@ -576,14 +576,15 @@ class PostprocessOptions(Checked, group="Output"):
     to: str | None = option(
         None,
         "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
-        ".metadata.tsv), safetensors (tensors vectors, words, counts)",
-        choices=("projector", "safetensors"),
+        ".metadata.tsv), safetensors (tensors vectors, words, counts), sentence-transformers "
+        "(a folder, which model2vec loads too; needs counts)",
+        choices=("projector", "safetensors", "sentence-transformers"),
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header, as GloVe's files")
     quantize: str | None = option(
         None,
         "write safetensors with 8 bits per number and a scale per row, a quarter of the size; "
-        "reports the loss",
-        choices=("int8",),
+        "reports the loss. Folders of sentence-transformers can also have float16",
+        choices=("int8", "float16"),
     )

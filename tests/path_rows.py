@@ -106,6 +106,9 @@ ROWS = [
     Row("convert {source} {target} --quantize int8", {"source": "v.txt"},
         {"target": "o.safetensors"}, texts=("quantize",)),
     Row("convert {source} {target} --to projector", {"source": "v.txt"}, {"target": "o.tsv"}),
+    Row("convert {source} {target} --to sentence-transformers --scores {scores}",
+        {"source": "i.npy", "scores": "sc.json"}, {"target": "om"}, kept=("target",),
+        texts=("language", "license")),
     Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
         "--epochs 1 --quiet",
         {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},
@@ -212,7 +215,9 @@ def made(tmp_path_factory):
         texts = {
             "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
             "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
-            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10, "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
+            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10,
+            "sc.json": '{"sets": [], "pearson": 1, "spearman": 1}',
+            "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
             "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'

@@ -174,7 +174,7 @@ def test_faults_are_found_and_repaired(folder, capsys):
         ({"embeddings": FLOATS}, "without the tensors vectors and words"),
         (words_and(("F32", [3, 1], b"\0" * 12)), "2 words for 3 vectors"),
         (words_and(("F32", [2], b"\0" * 8)), "vectors are float32 of shape (2,)"),
-        (words_and(("F64", [2, 1], b"\0" * 16)), "the entry of its tensor vectors is not valid"),
+        (words_and(("F64", [2, 1], b"\0" * 16)), "vectors are float64 of shape (2, 1)"),
         (words_and(("F32", [2, 1], b"\0" * 4)), "the entry of its tensor vectors is not valid"),
         (words_and(CODES), "vectors are int8 of shape (2, 1), not float32"),
         (words_and(FLOATS, scales=FLOATS), "vectors are float32 of shape (2, 1), not int8"),

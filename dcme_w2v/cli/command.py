@@ -13,7 +13,7 @@ from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 
 # Headings of the help, in this order; an option declares its own. Others follow.
-HEADINGS = ("Input", "Features", "Objective", "Model", "Cluster", "Run", "Output")
+HEADINGS = ("Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output")
 MIN_GROUPED = 12  # options from which on the help is grouped
 
 

@@ -26,6 +26,7 @@ from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, is_fasttext, load_
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
 from dcme_w2v.formats.vectors.sidecars import is_manifest, read_with
+from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.vectors_io import is_npy, load_vectors, vocabulary_path
 from dcme_w2v.formats.vectors.vectors_reader import open_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -87,11 +88,13 @@ def _folder(path: Path) -> Facts:
         found = describe_model(path)
         facts = {"kind": f"model: {found.pop('kind')}", "bytes": _bytes_in(path)}
         return facts | _with_command(found)
+    if is_static_folder(path):
+        return _static(path)
     folders = [path] if (path / RECORD).exists() else generations_in(path)
     if not folders:
         raise FormatError(
-            f"{path}: is neither a model (no {MODEL_FILE}) nor a folder of checkpoints; give one, "
-            "or a file"
+            f"{path}: is neither a model (no {MODEL_FILE}) nor a folder of checkpoints or static "
+            "embeddings; give one, or a file"
         )
     record = read_record(folders[-1] / RECORD)
     facts = {"kind": f"checkpoint of {record['kind']}", "bytes": _bytes_in(path)}
@@ -102,6 +105,14 @@ def _folder(path: Path) -> Facts:
     return facts | _with_command(
         {key: record.get(key) for key in ("version", "kernels", "options", "files", "argv")}
     )
+
+
+def _static(path: Path) -> Facts:
+    found = load_static_folder(path)
+    rows, dim = found.matrix.shape
+    facts: Facts = {"kind": "static embeddings", "bytes": _bytes_in(path), "rows": rows}
+    facts |= {"dimension": dim, "first_words": list(found.words[:FIRST_WORDS])}
+    return facts | _with_command(found.made or {})
 
 
 def _bytes_in(path: Path) -> int:

@@ -205,13 +205,27 @@ def replaces(kind: str) -> Callable[[str], None]:
 
 def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
+    check_folder_target(path, lambda name, folder: _check_replaceable(name, folder, kind))
+
+
+def check_folder_target(
+    path: str | os.PathLike[str], check_replaceable: Callable[[str, Path], None]
+) -> None:
+    """Raise if a folder cannot be written.
+
+    Parameters
+    ----------
+    path : path
+    check_replaceable : callable
+        Raises if a folder, given as its name in messages and its path, must not be replaced.
+    """
     name = os.fspath(path)
     with write_errors(path):
         target = target_of(path)
         if not target.parent.is_dir():
             raise UsageError(f"{name}: there is no folder {target.parent}; create it first")
         if target.is_dir():
-            _check_replaceable(name, target, kind)
+            check_replaceable(name, target)
         elif target.exists():
             raise UsageError(f"{name}: is a file; a model is a folder, choose a new one")
         if Path(os.path.realpath(".")).is_relative_to(target):

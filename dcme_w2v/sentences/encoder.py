@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, FormatError, UsageError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
@@ -48,9 +52,17 @@ class SentenceTable:
     def __init__(
         self, vectors: Vectors, options: EncodeOptions, tokenizer: Tokenizer | None = None
     ) -> None:
-        record = (vectors.manifest or {}).get("tokenizer")
-        self.tokenizer = tokenizer or Tokenizer.of_record(record)
-        self.pooling = Pooling.of(options.pooling, vectors.vectors, vectors.counts, options.dim)
+        manifest = vectors.manifest or {}
+        self.tokenizer = tokenizer or _tokenizer_of(manifest)
+        kind = options.pooling
+        if manifest.get("pooled"):
+            if kind not in ("static", "mean") or options.dim is not None:
+                raise UsageError(
+                    f"--pooling={kind}: the rows of this folder have a pooling already; leave out "
+                    "--pooling and --dim, or give the word vectors"
+                )
+            kind = "mean"
+        self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)
         self.rows = np.ascontiguousarray(self.pooling.rows(vectors.vectors))
         self._subwords = vectors.subwords
         self._numbering = Numbering(vectors.words)
@@ -172,8 +184,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.vectors is None:
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
-        loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
-        self._table = SentenceTable(loaded, options, _tokenizer(self.tokenize))
+        self._table = SentenceTable(with_manifest(self.vectors), options, _tokenizer(self.tokenize))
         self.n_features_out_ = int(self._table.rows.shape[1])
         self._components: Components | None = None
         rows = self._encoded(X)
@@ -197,6 +208,58 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.no_validation = True
         tags.transformer_tags.preserves_dtype = []  # rows are float32
         return tags
+
+
+def with_manifest(vectors: str | os.PathLike[str] | Vectors) -> Vectors:
+    """Return vectors, loaded if they are a path, with the manifest beside the file."""
+    if isinstance(vectors, Vectors):
+        return vectors
+    loaded, name = Vectors.load(vectors), os.fspath(vectors)
+    if loaded.manifest is None and not is_stream(name):
+        loaded.manifest = read_manifest(name) or None
+    return loaded
+
+
+class LibraryTokenizer:
+    """The tokeniser of a tokenizer.json, by Hugging Face's tokenizers."""
+
+    is_whitespace = False
+
+    def __init__(self, path: str) -> None:
+        try:
+            from tokenizers import Tokenizer as Loaded
+        except ImportError:
+            raise UsageError(
+                f"{path}: this tokeniser needs the package tokenizers: pip install tokenizers"
+            ) from None
+        try:
+            self._loaded = Loaded.from_file(path)
+        except Exception as error:  # what tokenizers raises
+            raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
+        self._loaded.no_truncation()
+        self._loaded.no_padding()
+        model = json.loads(self._loaded.to_str())["model"]
+        self._unknown = model.get("unk_id")
+        if self._unknown is None and model.get("unk_token") is not None:
+            self._unknown = self._loaded.token_to_id(model["unk_token"])
+
+    def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
+        """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
+        lines = bytes(text).decode(errors="replace").split("\n")[:-1]
+        found = self._loaded.encode_batch(lines, add_special_tokens=False)
+        kept = (
+            [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
+            for one in found
+        )
+        # A token with white space is no word.
+        rows = (" ".join(token for token in one if token.split() == [token]) for one in kept)
+        return "".join(f"{row}\n" for row in rows).encode(), -1
+
+
+def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
+    if file := manifest.get("tokenizer_file"):
+        return LibraryTokenizer(file)
+    return Tokenizer.of_record(manifest.get("tokenizer"))
 
 
 def _tokenizer(tokenize: str | TokenizerOptions | None) -> Tokenizer | None:

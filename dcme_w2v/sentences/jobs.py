@@ -19,11 +19,10 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.sidecars import read_with
-from dcme_w2v.sentences.encoder import SentenceTable
+from dcme_w2v.sentences.encoder import SentenceTable, with_manifest
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Components
 from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.words.vectors import Vectors
 
 _NPY_HEADER = 128  # bytes, with room for any number of rows
 
@@ -80,7 +79,7 @@ def encode_files(
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors)).reads("TEXTS", *texts)
     paths.writes("--output", output).check()
     kind = _kind_of(output)
-    table = SentenceTable(Vectors.load(vectors), options, tokenizer)
+    table = SentenceTable(with_manifest(vectors), options, tokenizer)
     columns = int(table.rows.shape[1])
     corpus = Corpus(list(texts), block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)

@@ -22,3 +22,16 @@ class EncodeOptions(Checked, group="Sentence vectors"):
     dim: int | None = option(
         None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
     )
+
+
+@dataclass(frozen=True)
+class CardOptions(Checked, group="Output"):
+    """What the model card of a folder of static embeddings says, besides the manifest."""
+
+    language: str | None = option(None, "language of the text, as en", metavar="CODE")
+    license: str | None = option(
+        None, "license of the vectors, as cc-by-sa-3.0", metavar="NAME", advanced=True
+    )
+    scores: str | None = option(
+        None, "scores for the card: the output of eval sts --json", metavar="FILE", advanced=True
+    )

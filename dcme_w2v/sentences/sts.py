@@ -14,7 +14,7 @@ from scipy import stats
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.sentences.encoder import SentenceEncoder
+from dcme_w2v.sentences.encoder import SentenceEncoder, with_manifest
 from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.words.vectors import Vectors
 
@@ -102,8 +102,7 @@ def eval_sts(
     >>> dw.eval_sts(vectors, "pairs.tsv", pooling="mean").sets[0].pairs
     2
     """
-    loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
-    encoder = SentenceEncoder(loaded, pooling=pooling, dim=dim, tokenize=tokenize)
+    encoder = SentenceEncoder(with_manifest(vectors), pooling=pooling, dim=dim, tokenize=tokenize)
     sets, skipped = [], 0
     for path in expand([pairs] if isinstance(pairs, str) else pairs):
         scores, sentences, others = _read(path)

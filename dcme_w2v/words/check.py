@@ -18,6 +18,7 @@ from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_pair,
@@ -74,8 +75,8 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     Parameters
     ----------
     path : path
-        Text or binary, also compressed, npy with its .vocab, safetensors, or a model of fastText;
-        ``-`` is standard input.
+        Text or binary, also compressed, npy with its .vocab, safetensors, a model of fastText, or
+        a folder of static embeddings; ``-`` is standard input.
 
     Returns
     -------
@@ -94,7 +95,10 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     """
     report = Report(os.fspath(path))
     try:
-        if is_npy(path):
+        if is_static_folder(path):
+            report.format = "static embeddings"
+            report.rows, report.dimension = load_static_folder(path).matrix.shape
+        elif is_npy(path):
             _check_npy(report, Path(path))
         elif is_safetensors(path):
             _check_safetensors(report, Path(path))

@@ -16,6 +16,7 @@ from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
 from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, written_with
+from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import load_vectors, save_vectors
 from dcme_w2v.formats.word_list import Words
@@ -147,7 +148,10 @@ class Vectors(metaclass=_Habits):
         limit: int | None = None,
         mmap: bool = True,
     ) -> Vectors:
-        """Read vectors from a file, or both tables from a folder of --output-tables.
+        """Read vectors from a file, or from a folder.
+
+        A folder of --output-tables has both tables; a folder of static embeddings, as
+        sentence-transformers and model2vec load it, has a vector for each token.
 
         Text and binary files may be compressed (gz, bz2, xz, zst), without a header (text, as
         GloVe's) or without the line end after each vector (binary); ``-`` is standard input. A
@@ -169,7 +173,8 @@ class Vectors(metaclass=_Habits):
         -------
         Vectors
             With counts from the ``.vocab`` file beside an npy file or from a fastText model, else
-            without; of a folder the input vectors, with counts, context vectors and the options.
+            without; of a folder of tables the input vectors, with counts, context vectors and the
+            options.
 
         Raises
         ------
@@ -178,6 +183,10 @@ class Vectors(metaclass=_Habits):
         FormatError
             The file differs from its header or has faults; the message has the first position.
         """
+        if Path(path).is_dir() and is_static_folder(path):
+            folder = load_static_folder(path, limit)
+            made = folder.made or {"tokenizer_file": os.fspath(folder.tokenizer_file)}
+            return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
         if Path(path).is_dir():
             tables = cls._of_tables(path)
             return tables if limit is None else tables[:limit]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,17 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.opening import open_regular
 from dcme_w2v.formats.vectors.unsupported import is_safetensors_head
 from dcme_w2v.formats.vectors.vectors_reader import MAX_DIM
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
 
-_DTYPES = {"F32": "<f4", "I8": "|i1", "U8": "|u1", "I64": "<i8"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}
+_DTYPES |= {"I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
 _NEWLINE = 10
+_ROWS = 1 << 14  # written at once
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,12 @@ def write_safetensors(
     if counts is not None:
         tensors["counts"] = counts
     tensors["words"] = np.frombuffer(text, dtype=np.uint8)
+    with atomic_write(path) as file:
+        file.writelines(tensor_pieces(tensors))
+
+
+def tensor_pieces(tensors: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the bytes of a safetensors file."""
     # The largest items first, so that each tensor is aligned.
     ordered = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)
     header, end = {}, 0
@@ -97,16 +106,10 @@ def write_safetensors(
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [start, end]}
     about = json.dumps(header).encode()
     about += b" " * (-len(about) % 8)
-    with atomic_write(path) as file:
-        file.write(len(about).to_bytes(8, "little") + about)
-        for _, tensor in ordered:
-            for piece in _pieces(tensor):
-                file.write(piece)
-
-
-def _pieces(tensor: NDArray[Any], rows: int = 1 << 14) -> Iterator[bytes]:
-    for first in range(0, len(tensor), rows):
-        yield tensor[first : first + rows].tobytes()
+    yield len(about).to_bytes(8, "little") + about
+    for _, tensor in ordered:
+        for first in range(0, len(tensor), _ROWS):
+            yield tensor[first : first + _ROWS].tobytes()
 
 
 # ---- reading ----
@@ -128,17 +131,13 @@ def open_safetensors(path: str | os.PathLike[str]) -> Tensors:
     FormatError
         The file is corrupt, or has other tensors.
     """
-    header, start = _header_of(os.fspath(path))
-    found = {
-        name: _mapped(path, name, header[name], start)
-        for name in ("vectors", "scales", "words", "counts")
-        if name in header
-    }
+    found = open_tensors(path, ("vectors", "scales", "words", "counts"))
     if not {"vectors", "words"} <= found.keys():
-        listed = ", ".join(ascii(name) for name in list(header)[:5])
+        listed = ", ".join(ascii(name) for name in list(_header_of(os.fspath(path))[0])[:5])
         raise FormatError(
             f"{path}: is a safetensors file without the tensors vectors and words, as convert "
-            f"writes them (it has {listed or 'none'}); write text, one word and its numbers a line"
+            f"writes them (it has {listed or 'none'}); give the folder of a static model, or write "
+            "text, one word and its numbers a line"
         )
     vectors, scales = found["vectors"], found.get("scales")
     kind = "int8" if scales is not None else "float32"
@@ -153,9 +152,15 @@ def open_safetensors(path: str | os.PathLike[str]) -> Tensors:
     return Tensors(vectors, scales, words, found.get("counts"))
 
 
+def open_tensors(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Map the tensors of these names that a file has."""
+    header, start = _header_of(os.fspath(path))
+    return {name: _mapped(path, name, header[name], start) for name in names if name in header}
+
+
 def _header_of(path: str) -> tuple[dict[str, Any], int]:
     """Return the entries of the tensors, and where their bytes start."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         size = int.from_bytes(file.read(8), "little")
         text = file.read(min(size, Path(path).stat().st_size))
     try:

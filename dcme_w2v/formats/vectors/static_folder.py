@@ -1,0 +1,245 @@
+"""Folders of static embeddings, as sentence-transformers and model2vec load them.
+
+model.safetensors  ``embeddings``: a row for each token id, float32, float16 or int8; with
+                   ``weights``, row i is multiplied by weights[i]; with ``mapping``, token i has
+                   row mapping[i]. sentence-transformers calls the rows ``embedding.weight``.
+tokenizer.json     the tokeniser and its vocabulary, for Hugging Face's tokenizers
+config.json        of model2vec; ours has the key ``dcme_w2v``, how the rows were made
+modules.json       of sentence-transformers: mean of the rows, then unit length
+README.md          the model card
+
+The vector of a text is the mean of the rows of its tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v._core.vectors import check_words, find_duplicates
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.atomic import target_of, write_errors
+from dcme_w2v.files.folders import atomic_folder, new_file
+from dcme_w2v.files.opening import read_regular
+from dcme_w2v.formats.model_folder import check_folder_target
+from dcme_w2v.formats.vectors.safetensors import from_int8, open_tensors, tensor_pieces
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
+from dcme_w2v.formats.word_list import Words
+
+ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
+FILES = (CONFIG, ROWS, "modules.json", "README.md", TOKENIZER)
+OWN = "dcme_w2v"  # the key of config.json in folders that are written here
+_NAMES = ("embeddings", "embedding.weight")
+_NESTED = "0_StaticEmbedding"
+_MODULES = [
+    {"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"},
+    {
+        "idx": 1,
+        "name": "1",
+        "path": "1_Normalize",
+        "type": "sentence_transformers.models.Normalize",
+    },
+]
+
+
+@dataclass(frozen=True)
+class StaticFolder:
+    """What a folder has.
+
+    Attributes
+    ----------
+    words : Words
+        The tokens that can be words: without the one of unknown tokens, and without separators.
+    matrix : ndarray of float32, shape (n, d)
+    tokenizer_file : Path
+    made : dict or None
+        How the rows were made, of a folder that was written here.
+    """
+
+    words: Words
+    matrix: NDArray[np.float32]
+    tokenizer_file: Path
+    made: dict[str, Any] | None
+
+
+# ---- writing ----
+
+
+def save_static_folder(
+    path: str | os.PathLike[str],
+    tokenizer: Mapping[str, Any],
+    embeddings: NDArray[Any],
+    weights: NDArray[np.float32] | None,
+    made: Mapping[str, Any],
+    card: str,
+) -> None:
+    """Write a folder atomically; an existing one that was written here is replaced.
+
+    Parameters
+    ----------
+    path : path
+    tokenizer : mapping
+        The content of tokenizer.json.
+    embeddings : ndarray of float32, float16 or int8, shape (token ids, d)
+    weights : ndarray of float32, shape (token ids,), or None
+    made : mapping
+        How the rows were made, for config.json.
+    card : str
+    """
+    check_static_target(path)
+    tensors = {"embeddings": embeddings}
+    if weights is not None:
+        tensors["weights"] = weights
+    config = {
+        "model_type": "model2vec",
+        "architectures": ["StaticModel"],
+        "tokenizer_name": "dcme-w2v",
+        "hidden_dim": embeddings.shape[1],
+        "embedding_dtype": embeddings.dtype.name,
+        "max_length": None,
+        "normalize": True,
+        OWN: dict(made),
+    }
+    texts = {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}
+    target = target_of(path)
+    with write_errors(path), atomic_folder(target, FILES) as temporary:
+        with new_file(temporary / ROWS) as file:
+            file.writelines(tensor_pieces(tensors))
+        for name, content in texts.items():
+            with new_file(temporary / name) as file:
+                indent = None if name == TOKENIZER else 1
+                text = json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+                file.write(text.encode() + b"\n")
+        with new_file(temporary / "README.md") as file:
+            file.write(card.encode())
+
+
+def check_static_target(path: str | os.PathLike[str]) -> None:
+    """Raise before work starts if `save_static_folder` could not write `path`."""
+    check_folder_target(path, _check_replaceable)
+
+
+def _check_replaceable(name: str, folder: Path) -> None:
+    found = {one.name for one in folder.iterdir()}
+    try:
+        ours = not found or OWN in _json_of(folder / CONFIG)
+    except (FormatError, OSError):
+        ours = False
+    if not ours or found - set(FILES):
+        raise UsageError(f"{name}: is a folder with other content; choose a new one")
+
+
+# ---- reading ----
+
+
+def is_static_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder with a tokenizer.json and a model.safetensors."""
+    return any((part / TOKENIZER).exists() and (part / ROWS).exists() for part in _parts(path))
+
+
+def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -> StaticFolder:
+    """Read a folder that was written here, by model2vec or by sentence-transformers.
+
+    Raises
+    ------
+    FormatError
+        The folder has no static embeddings, or is corrupt.
+    """
+    folder = next(part for part in _parts(path) if (part / TOKENIZER).exists())
+    tokens = _tokens_of(folder / TOKENIZER)
+    matrix = _matrix_of(folder / ROWS, len(tokens))
+    made = _json_of(folder / CONFIG).get(OWN) if (folder / CONFIG).exists() else None
+    rule = made.get("tokenizer") if isinstance(made, dict) else None
+    if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
+        raise _corrupt(folder / CONFIG, f"{OWN} is not as convert writes it")
+    kept = np.array([row for row, token in enumerate(tokens) if _is_word(token)], dtype=np.int64)
+    kept = kept[:limit]
+    if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
+        matrix = matrix[: len(kept)]
+    else:
+        matrix = np.asarray(matrix[kept])
+    words = Words.from_words(str(tokens[row]) for row in kept.tolist())
+    faults = no_faults()
+    check_words(words.text, words.offsets, faults)
+    find_duplicates(words.text, words.offsets, faults)
+    if faults[:, 0].any():
+        raise _corrupt(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())])
+    if not np.isfinite(matrix).all():
+        raise _corrupt(folder / ROWS, "NaN or infinite number")
+    return StaticFolder(words, matrix, folder / TOKENIZER, made)
+
+
+def _parts(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    return Path(path), Path(path, _NESTED)
+
+
+def _is_word(token: str | None) -> bool:
+    return token is not None and token.split() == [token] and "\0" not in token
+
+
+def _json_of(path: Path) -> dict[str, Any]:
+    text = read_regular(path)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _corrupt(path, "is not JSON") from None
+    if not isinstance(found, dict):
+        raise _corrupt(path, "is no object")
+    return found
+
+
+def _tokens_of(path: Path) -> list[str | None]:
+    """Return the token of each id; None for the token of unknown text."""
+    found = _json_of(path)
+    model: Any = found.get("model")
+    added = found.get("added_tokens") or []
+    try:
+        listed = model["vocab"]
+        pairs = (
+            dict(listed)
+            if isinstance(listed, dict)
+            else {token: number for number, (token, _) in enumerate(listed)}
+        )
+        pairs |= {one["content"]: one["id"] for one in added}
+        ordered = sorted(pairs.items(), key=lambda item: item[1])
+        if [number for _, number in ordered] != list(range(len(ordered))):
+            raise ValueError
+        tokens = [token for token, _ in ordered]
+        "".join(tokens).encode()
+        number = model.get("unk_id")
+        unknown = tokens[number] if isinstance(number, int) else model.get("unk_token")
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise _corrupt(path, "its vocabulary has no tokens with the ids 0, 1, 2 ...") from None
+    return [None if token == unknown else token for token in tokens]
+
+
+def _matrix_of(path: Path, count: int) -> NDArray[np.float32]:
+    """Return the row of each token id."""
+    tensors = open_tensors(path, (*_NAMES, "weights", "mapping"))
+    rows = next((tensors[name] for name in _NAMES if name in tensors), None)
+    if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:
+        raise FormatError(f"{path}: has no static embeddings; give the folder of a static model")
+    mapping, weights = tensors.get("mapping"), tensors.get("weights")
+    if mapping is not None:
+        whole = mapping.ndim == 1 and mapping.dtype.kind == "i"
+        if not whole or mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(rows):
+            raise _corrupt(path, "its mapping is not one to its rows")
+        rows = rows[mapping]
+    if len(rows) != count:
+        raise _corrupt(path, f"{len(rows)} rows for {count} tokens of {TOKENIZER}")
+    if weights is None:
+        return np.asarray(rows, dtype=np.float32) if rows.dtype != np.float32 else rows
+    if weights.shape != (count,):
+        raise _corrupt(path, f"weights of shape {weights.shape} for {count} tokens")
+    return from_int8(rows, weights)
+
+
+def _corrupt(path: Path, what: str) -> FormatError:
+    return FormatError(f"{path}: {what}; write the folder again")

@@ -1,0 +1,174 @@
+"""Word vectors to a folder of static embeddings, with the pooling written into the rows.
+
+The plain mean of the rows of a text's tokens, which sentence-transformers and model2vec take, is
+then the sentence vector of ``--pooling static``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from dcme_w2v import __version__
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.opening import read_regular
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.command_line import command_of, recorded_arguments
+from dcme_w2v.formats.vectors.sidecars import read_with
+from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
+from dcme_w2v.sentences.encoder import with_manifest
+from dcme_w2v.sentences.options import CardOptions
+from dcme_w2v.sentences.pooling import Pooling
+from dcme_w2v.text.options import TokenizerOptions
+from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.quantize import as_int8
+from dcme_w2v.words.vectors import Vectors
+
+NUMBERS = ("float32", "float16", "int8")
+
+
+def save_sentence_model(
+    vectors: str | os.PathLike[str] | Vectors,
+    folder: str | os.PathLike[str],
+    *,
+    tokenize: TokenizerOptions | None = None,
+    dim: int | None = None,
+    limit: int | None = None,
+    numbers: str = "float32",
+    card: CardOptions | None = None,
+) -> Vectors:
+    """Write vectors as a folder that sentence-transformers and model2vec load.
+
+    Parameters
+    ----------
+    vectors : path or Vectors
+        With counts.
+    folder : path
+        Written atomically; an existing folder that was written here is replaced.
+    tokenize : TokenizerOptions, optional
+        How programs split text. Default: as the text that the vectors were trained on.
+    dim : int, optional
+        Keep this many directions of the most variance.
+    limit : int, optional
+        Keep the first words only.
+    numbers : {"float32", "float16", "int8"}
+        int8 has a scale for each row, which model2vec reads and sentence-transformers does not.
+    card : CardOptions, optional
+        Entries of the model card, README.md.
+
+    Returns
+    -------
+    Vectors
+        The words and rows as they are in the folder, before rounding to `numbers`.
+
+    Raises
+    ------
+    UsageError
+        The vectors have no counts, or `folder` has other content.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> words, rows = ["tea", "green", "car"], [[2, 0], [2, 1], [0, 2]]
+    >>> dw.save_sentence_model(dw.Vectors(words, rows, counts=[5, 3, 2]), "model")
+    Vectors(3 words, 2 dimensions)
+    >>> dw.Vectors.load("model").words
+    Words(['tea', 'green', 'car']; 3 words)
+    """
+    if numbers not in NUMBERS:
+        raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
+    card, source = card or CardOptions(), None
+    paths = Paths().reads("--scores", card.scores)
+    if not isinstance(vectors, Vectors):
+        source = os.fspath(vectors)
+        paths.reads("IN", source, sidecars=read_with(source))
+    paths.model("OUT", os.fspath(folder), check_static_target).check()
+    scores = None if card.scores is None else _scores_of(card.scores)
+    loaded = with_manifest(vectors)
+    manifest = loaded.manifest or {}
+    if manifest.get("pooled"):
+        raise UsageError(
+            f"{source or 'vectors'}: the rows have a pooling already; give the word vectors"
+        )
+    tokenizer = Tokenizer(tokenize or Tokenizer.of_record(manifest.get("tokenizer")).options)
+    pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
+    words, rows = loaded.words[:limit], pooling.rows(loaded.vectors)[:limit]
+    layout = tokenizer.to_json(words)
+    table = np.zeros((len(layout["model"]["vocab"]), rows.shape[1]), dtype=np.float32)
+    table[: len(rows)] = rows
+    codes, scales = as_int8(table) if numbers == "int8" else (table.astype(numbers), None)
+    made = {"options": {}, **manifest, "version": __version__, "tokenizer": tokenizer.record()}
+    made["pooling"] = "Zipf whitening, unit rows, SIF weights"
+    text = _card(PurePath(folder).name, rows.shape, manifest, card, scores)
+    save_static_folder(folder, layout, codes, scales, made, text)
+    return Vectors(words, rows, manifest={**made, "pooled": True})
+
+
+def _scores_of(path: str) -> list[tuple[str, float, float]]:
+    """Return name, Pearson and Spearman of the sets in the output of ``eval sts --json``."""
+    text = read_regular(path)
+    try:
+        found = json.loads(text)
+        return [
+            (PurePath(one["name"]).name, float(one["pearson"]), float(one["spearman"]))
+            for one in (*found["sets"], {**found, "name": "mean"})
+        ]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise FormatError(f"{path}: is not the output of eval sts --json; write it again") from None
+
+
+def _card(
+    name: str,
+    shape: tuple[int, ...],
+    manifest: Mapping[str, Any],
+    card: CardOptions,
+    scores: list[tuple[str, float, float]] | None,
+) -> str:
+    """Return the model card: a head in YAML, then Markdown."""
+    tags = ["sentence-transformers", "model2vec", "static-embeddings", "dcme-w2v"]
+    head = {
+        "language": card.language,
+        "license": card.license,
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": tags,
+    }
+    # A string of JSON is one of YAML.
+    lines = [f"{key}: {json.dumps(value)}" for key, value in head.items() if value is not None]
+    lines = ["---", *lines, "---", f"# {_plain(name) or 'Static embeddings'}", ""]
+    lines += [
+        f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
+        f"{__version__}.",
+        "A sentence vector is the mean of the rows of its words, which are whitened by frequency,",
+        "of unit length, and weighted by a / (a + p).",
+        "",
+        "```python",
+        "from sentence_transformers import SentenceTransformer",
+        f'model = SentenceTransformer("{_plain(name)}")',
+        "from model2vec import StaticModel",
+        f'model = StaticModel.from_pretrained("{_plain(name)}")',
+        "```",
+    ]
+    corpus = manifest.get("corpus")
+    if isinstance(corpus, list) and corpus:
+        lines += ["", "## Data", ""]
+        for one in corpus:
+            size = f", {one['bytes']:,} bytes" if one.get("bytes") is not None else ""
+            lines.append(f"- {_plain(PurePath(one['path']).name)}{size}")
+    commands = [command_of(manifest.get("argv")), command_of(recorded_arguments())]
+    if any(commands):
+        lines += ["", "## Commands", "", *(f"    {_plain(one)}" for one in commands if one)]
+    if scores:
+        lines += ["", "## Scores", "", "| set | Pearson | Spearman |", "|---|---|---|"]
+        lines += [f"| {_plain(one)} | {p:.4f} | {s:.4f} |" for one, p, s in scores]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return text in one line, without marks of Markdown that would end a cell or a block."""
+    return " ".join(text.split()).replace("|", r"\|").encode(errors="replace").decode()

@@ -1,0 +1,257 @@
+"""Folders of static embeddings: what other programs load, and reading theirs."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import refused
+from numpy.testing import assert_allclose
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.formats.vectors.safetensors import tensor_pieces
+from dcme_w2v.text.options import TokenizerOptions
+
+WORDS = ["the", "king", "queen", "tea", "café", "car"]
+COUNTS = np.array([50, 20, 10, 8, 5, 2])
+TEXTS = ["The KING's car, and tea!", "Cafe\u0301; queen", "", "?", "unknown words", "the the tea"]
+CARD = "--language en --license mit --scores s.json"
+CONVERT = "convert v.npy m --to sentence-transformers --tokenize words"
+
+
+@pytest.fixture
+def vectors():
+    rows = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+    manifest = {"version": "0", "options": {}, "corpus": [{"path": "a/b.txt", "bytes": 9}],
+                "argv": ["dcme-w2v", "train", "a/b.txt"]}  # fmt: skip
+    return dw.Vectors(WORDS, rows, counts=COUNTS, manifest=manifest)
+
+
+@pytest.fixture
+def folder(tmp_path, vectors, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors.save("v.npy")
+    return tmp_path
+
+
+def cosines(rows):
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = np.divide(rows, lengths, out=np.zeros(rows.shape), where=lengths > 0)
+    return unit @ unit.T
+
+
+def sentences(count=1000):
+    draws = np.random.default_rng(2).integers(0, 8, size=(count, 12))
+    return [" ".join([*WORDS, "x", "Tea,"][i] for i in row[: 1 + n % 12])
+            for n, row in enumerate(draws)] + TEXTS  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "tolerance"),
+    [("", 1e-5), ("--limit 5 --reduce 3", 1e-5), ("--quantize float16", 2e-3),
+     ("--quantize int8", 0.02)],
+)  # fmt: skip
+def test_cosines_are_those_of_encode_in_model2vec_and_here(folder, vectors, flags, tolerance):
+    static_model = pytest.importorskip("model2vec").StaticModel
+    assert run([*CONVERT.split(), *flags.split()]) == 0
+    dim = 3 if "reduce" in flags else None
+    encoder = dw.SentenceEncoder(vectors, dim=dim, tokenize="words").fit([])
+    if "limit" in flags:
+        encoder._table.rows[5:] = 0  # a row of zeros does not change a cosine
+    expected = cosines(encoder.transform(sentences()))
+    assert_allclose(
+        cosines(static_model.from_pretrained("m").encode(sentences())), expected, atol=tolerance
+    )
+    here = dw.SentenceEncoder("m").fit_transform(sentences())
+    assert_allclose(cosines(here), expected, atol=tolerance)
+
+
+def test_tokenizers_alone_gives_the_ids_of_the_rows(folder):
+    tokenizers = pytest.importorskip("tokenizers")
+    assert run([*CONVERT.split(), "--strip-accents"]) == 0
+    loaded = tokenizers.Tokenizer.from_file("m/tokenizer.json")
+    assert loaded.encode("The King: tea? ZZZ").ids == [0, 1, 3, 6]
+    assert loaded.get_vocab_size() == len(tensors("m")["embeddings"]) == 7
+
+
+def tensors(folder):
+    return pytest.importorskip("safetensors.numpy").load_file(f"{folder}/model.safetensors")
+
+
+def test_the_model_card_has_what_the_manifest_and_the_options_say(folder, capsys):
+    scores = {"sets": [{"name": "x/2012.tsv", "pearson": 0.5, "spearman": 0.25}],
+              "pearson": 0.5, "spearman": 0.25}  # fmt: skip
+    Path("s.json").write_text(json.dumps(scores))
+    assert run([*CONVERT.split(), *CARD.split()]) == 0
+    card = Path("m/README.md").read_text()
+    head = card.split("---\n")[1]
+    assert 'language: "en"\nlicense: "mit"\n' in head
+    assert "- b.txt, 9 bytes" in card and "    dcme-w2v train a/b.txt" in card
+    assert "| 2012.tsv | 0.5000 | 0.2500 |" in card and "| mean | 0.5000" in card
+    Path("s.json").write_text('{"sets": [{}]}')
+    capsys.readouterr()
+    assert "s.json: is not the output" in refused(
+        capsys, run([*CONVERT.split(), "--scores", "s.json"])
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["neighbors m king -k 1", "similarity m king tea", "info m", "check m",
+             "convert m w.bin", "encode m s.txt -o o.tsv", "eval sts m sts.tsv",
+             "convert m w.npy --limit 2 --normalize"],
+)  # fmt: skip
+def test_commands_read_the_folder(folder, line):
+    assert run(CONVERT.split()) == 0
+    Path("s.txt").write_text("King!\n")
+    Path("sts.tsv").write_text("1\tKing\tqueen\n2\ttea\tcar\n")
+    assert run(line.split()) == 0
+
+
+def test_the_vectors_of_the_folder_are_the_pooled_rows(folder, vectors):
+    saved = dw.save_sentence_model(
+        vectors, "m", tokenize=TokenizerOptions(tokenize="words"), numbers="int8"
+    )
+    loaded = dw.Vectors.load("m", limit=5)
+    assert list(loaded.words) == WORDS[:5]
+    assert_allclose(loaded.vectors, saved.vectors[:5], atol=0.01)
+    assert loaded.manifest["tokenizer"]["tokenize"] == "words"
+    loaded.save("w.npy")
+    assert_allclose(dw.Vectors.load("w.npy").vectors, loaded.vectors)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("kind", ["WordPiece", "Unigram"])
+def test_a_folder_of_model2vec_or_sentence_transformers(folder, kind, nested):
+    """A potion model's layout: pieces of words, weights and a mapping."""
+    tokenizers = pytest.importorskip("tokenizers")
+    tokens = ["[UNK]", "tea", "##s", "a b", "king"]
+    model = (
+        tokenizers.models.WordPiece({t: i for i, t in enumerate(tokens)}, unk_token="[UNK]")
+        if kind == "WordPiece"
+        else tokenizers.models.Unigram([(t, -1.0) for t in tokens], unk_id=0)
+    )
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    place = Path("p", "0_StaticEmbedding") if nested else Path("p")
+    place.mkdir(parents=True)
+    tokenizer.save(str(place / "tokenizer.json"))
+    rows, mapping = np.eye(3, dtype=np.float16), np.array([0, 1, 2, 2, 0])
+    weights = np.array([1, 2, 3, 4, 5], dtype=np.float64)
+    parts = {"embedding.weight": rows, "mapping": mapping, "weights": weights}
+    (place / "model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
+    loaded = dw.Vectors.load("p")
+    assert list(loaded.words) == ["tea", "##s", "king"]
+    assert_allclose(loaded.vectors, [[0, 2, 0], [0, 0, 3], [5, 0, 0]])
+    encoded = dw.SentenceEncoder("p").fit_transform(["Tea king zzz", ""])
+    assert_allclose(encoded, [[2.5, 1, 0], [0, 0, 0]])
+
+
+def write_tensors(**parts):
+    Path("m/model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
+
+
+def edit_json(change):
+    found = json.loads(Path("m/tokenizer.json").read_text())
+    change(found)
+    Path("m/tokenizer.json").write_text(json.dumps(found))
+
+
+DAMAGES = {
+    "truncated": lambda: os.truncate("m/model.safetensors", 150),
+    "no header": lambda: os.truncate("m/model.safetensors", 4),
+    "fewer tokens": lambda: edit_json(lambda f: f["model"]["vocab"].pop("car")),
+    "ids with a gap": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=9)),
+    "negative id": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=-1)),
+    "surrogate": lambda: edit_json(lambda f: f["model"].update(vocab={"\ud800": 0})),
+    "no vocabulary": lambda: edit_json(lambda f: f.pop("model")),
+    "vocabulary is a number": lambda: edit_json(lambda f: f["model"].update(vocab=3)),
+    "token is a number": lambda: edit_json(lambda f: f["model"].update(vocab=[[1, 2]] * 7)),
+    "unknown id": lambda: edit_json(lambda f: f["model"].update(unk_id=99)),
+    "not JSON": lambda: Path("m/tokenizer.json").write_text("{"),
+    "a list": lambda: Path("m/tokenizer.json").write_text("[]"),
+    "deep": lambda: Path("m/tokenizer.json").write_text("[" * 100_000),
+    "config": lambda: Path("m/config.json").write_text('{"dcme_w2v": 3}'),
+    "rule": lambda: Path("m/config.json").write_text('{"dcme_w2v": {"tokenizer": 3}}'),
+    "rows are missing": lambda: write_tensors(other=np.ones(3, np.float32)),
+    "one dimension": lambda: write_tensors(embeddings=np.ones(7, np.float32)),
+    "NaN": lambda: write_tensors(embeddings=np.full((7, 2), np.nan, np.float32)),
+    "mapping": lambda: write_tensors(embeddings=np.ones((7, 2), "f"), mapping=np.arange(7) + 1),
+    "weights": lambda: write_tensors(embeddings=np.ones((7, 2), "f"), weights=np.ones(2, "f")),
+    "link in a circle": lambda: relink("model.safetensors", "model.safetensors"),
+    "link to nothing": lambda: relink("tokenizer.json", "nothing"),
+    "link to a folder": lambda: relink("model.safetensors", "."),
+    "link to a device": lambda: relink("model.safetensors", "/dev/zero"),
+}
+
+
+def relink(name, target):
+    Path("m", name).unlink()
+    Path("m", name).symlink_to(target)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_folder_is_one_error_line(folder, damage, capsys):
+    assert run(CONVERT.split()) == 0
+    DAMAGES[damage]()
+    Path("s.txt").write_text("king\n")
+    capsys.readouterr()
+    error = refused(capsys, run(["encode", "m", "s.txt", "-o", "o.tsv"]))
+    assert error.startswith("error: m") and not Path("o.tsv").exists()
+
+
+def test_a_fifo_in_the_folder_is_an_error(folder, capsys):
+    assert run(CONVERT.split()) == 0
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        shutil.copytree("m", "n", dirs_exist_ok=True)
+        Path("n", name).unlink()
+        os.mkfifo(f"n/{name}")
+        capsys.readouterr()
+        assert "is not a regular file" in refused(capsys, run(["neighbors", "n", "king"]))
+        shutil.rmtree("n")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("convert v.npy m --tokenize words", "are for --to"),
+        ("convert v.npy m.npy --language en", "are for --to"),
+        (f"{CONVERT} --normalize", "leave out"),
+        (f"{CONVERT} --reduce 5", "at most 4"),
+        ("convert v.txt m --to sentence-transformers", "without the counts"),
+        ("convert v.npy file --to sentence-transformers", "is a file"),
+        ("convert v.npy other --to sentence-transformers", "other content"),
+        ("convert v.npy . --to sentence-transformers", "would be replaced"),
+        ("convert v.npy no/m --to sentence-transformers", "no folder"),
+        ("convert v.npy w.safetensors --quantize float16", "--quantize float16"),
+        ("convert m m2 --to sentence-transformers", "have a pooling already"),
+        ("encode m s.txt -o o.tsv --pooling usif", "have a pooling already"),
+        ("encode m s.txt -o o.tsv --dim 2", "have a pooling already"),
+        ("encode m s.txt -o m/o.tsv", "is in the folder"),
+    ],
+)
+def test_wrong_use(folder, vectors, line, message, capsys):
+    Path("file").write_text("mine")
+    Path("other").mkdir()
+    Path("other", "config.json").write_text("{}")
+    Path("s.txt").write_text("king\n")
+    vectors[:].save("v.txt")
+    assert run(CONVERT.split()) == 0
+    capsys.readouterr()
+    assert message in refused(capsys, run(line.split()))
+
+
+def test_a_folder_with_another_file_is_not_replaced(folder, capsys):
+    assert run(CONVERT.split()) == run(CONVERT.split()) == 0
+    Path("m/mine.txt").write_text("mine")
+    capsys.readouterr()
+    assert "other content" in refused(capsys, run(CONVERT.split()))
+    assert Path("m/mine.txt").read_text() == "mine"
+
+
+def test_whitespace_is_named_where_no_tokeniser_is_known(folder, capsys):
+    assert run(CONVERT.split()[:5]) == 0
+    assert "--tokenize words is for raw text" in capsys.readouterr().err
