@@ -8,6 +8,8 @@ import gzip
 import json
 import lzma
 import random
+import subprocess
+import sys
 
 import click
 import numpy as np
@@ -90,6 +92,18 @@ def train(corpus, output, *flags, quiet=True):
     files = corpus if isinstance(corpus, list) else [corpus]
     fixed = ["--output", str(output), "--dim", "16", *["--quiet"] * quiet]
     return run(["train", *map(str, files), *fixed, *flags])
+
+
+def signalled(number, *line):
+    """Send a signal to a command that trains, in a process; return its exit code and messages."""
+    command = [sys.executable, "-m", "dcme_w2v", *map(str, line), "--quiet", "--log-json", "-"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert any('"stage": "training"' in one for one in child.stdout)
+        child.send_signal(number)
+        _, said = child.communicate()
+    return child.returncode, said
 
 
 def manifest(output):

@@ -4,14 +4,11 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
+from helpers import signalled, write_corpus
 from helpers import train as train_words
-from helpers import write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import solver
@@ -235,16 +232,10 @@ def test_edited_notes_are_refused(tmp_path, docs, capsys, notes):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signalled_process_ends_with_one_line(tmp_path, docs, number):
-    log = tmp_path / "log"
-    command = [sys.executable, "-m", "dcme_w2v", "classify", "train", docs, "--quiet"]
-    command += ["--epochs", "1000000", "--output", str(tmp_path / "m"), "--log-json", str(log)]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not log.exists() or '"stage": "training"' not in log.read_text():
-        assert child.poll() is None
-        time.sleep(0.01)
-    child.send_signal(number)
-    _, said = child.communicate()
-    assert child.returncode == 128 + number
+    code, said = signalled(
+        number, "classify", "train", docs, "--epochs", "1000000", "--output", tmp_path / "m"
+    )
+    assert code == 128 + number
     assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
     assert Classifier.load(tmp_path / "m.partial").classes[0] == "c0"
 

@@ -29,3 +29,9 @@ def test_kmeans_stops_after_the_maximum_of_iterations():
     np.testing.assert_array_equal(early, again)
     means = [points[nearest == k].mean(axis=0) for k in range(9)]
     np.testing.assert_allclose(again, means, atol=1e-4)
+
+
+def test_an_empty_cluster_moves_to_a_point():
+    points = np.repeat(np.array([[3, 4], [5, 1]], dtype=np.float32), 5, axis=0)
+    centres, _ = kmeans(points, 4, 1)
+    assert {tuple(row) for row in centres} == {(3, 4), (5, 1)}

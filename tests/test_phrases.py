@@ -155,6 +155,23 @@ def test_the_command(corpus, tmp_path, capsys):
     assert (tmp_path / "t").read_text().startswith("1\tnew\tyork\t13\t")
 
 
+def test_a_score_at_the_threshold_is_too_low(tmp_path):
+    (tmp_path / "c").write_text("a b\n" * 9 + "d e\n" * 4 + "d\n")
+    scored = phrases.phrases(tmp_path / "c", tmp_path / "o", min_count=2, threshold=0.1).table
+    at = min(one.score for one in scored.passes[0])
+    found = phrases.phrases(tmp_path / "c", tmp_path / "o", min_count=2, threshold=at).table
+    assert found.passes[0] == tuple(one for one in scored.passes[0] if one.score > at)
+    assert found.passes[0]
+
+
+def test_each_pass_reports_its_progress(tmp_path):
+    (tmp_path / "c").write_text("a b c\n" * 40)
+    heard = []
+    phrases.phrases(tmp_path / "c", tmp_path / "o", passes=2, threshold=0.1, progress=heard.append)
+    ended = [one.stage for one in heard if one.done == one.total]
+    assert ended == ["reading", "counting pairs", "counting words", "counting pairs", "writing"]
+
+
 def test_a_table_of_phrases_applies_to_other_text(corpus, tmp_path, capsysbinary):
     flags = ["--output", "o", "--save-table", "t", "--threshold", "1", "--passes", "2"]
     assert run(["phrases", corpus, *flags]) == 0

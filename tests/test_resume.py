@@ -4,15 +4,12 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, train, write_corpus
+from helpers import manifest, options_of, signalled, train, write_corpus
 from texts import lines
 
 from dcme_w2v.cli.main import run
@@ -295,15 +292,9 @@ def test_vectors_that_cannot_be_written_are_kept_elsewhere(tmp_path, corpus, cap
 def test_a_signalled_process_ends_with_one_line(tmp_path, number):
     """In a separate process, at an arbitrary time; scripts/torture.py checks the results."""
     corpus = write_corpus(tmp_path / "corpus.txt")
-    command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "100000", "--quiet"]
-    command += ["--output", str(tmp_path / "v.bin"), "--log-json", str(tmp_path / "log")]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    log, training = tmp_path / "log", '"stage": "training"'
-    while not log.exists() or training not in log.read_text():
-        assert child.poll() is None
-        time.sleep(0.01)
-    child.send_signal(number)
-    _, said = child.communicate()
-    assert child.returncode == 128 + number
+    code, said = signalled(
+        number, "train", corpus, "--epochs", "100000", "--output", tmp_path / "v.bin"
+    )
+    assert code == 128 + number
     assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
     assert (tmp_path / "v.bin.partial").exists() and not (tmp_path / "v.bin").exists()
