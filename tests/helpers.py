@@ -100,9 +100,12 @@ def signalled(number, *line):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
-        assert any('"stage": "training"' in one for one in child.stdout)
-        child.send_signal(number)
-        _, said = child.communicate()
+        try:
+            assert any('"stage": "training"' in one for one in child.stdout)
+            child.send_signal(number)
+            _, said = child.communicate(timeout=120)
+        finally:
+            child.kill()
     return child.returncode, said
 
 

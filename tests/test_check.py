@@ -47,6 +47,13 @@ PLANTED = {
     "binary half": (b"2 1\n\xc3" + ONE + b"\nb" + ONE, "invalid UTF-8 in a word", 1, "byte 4"),
     "binary separator": (b"2 1\na" + ONE + b"\nb\n" + ONE, "separator in a word", 1, "byte 11"),
     "binary NUL": (b"2 1\na" + ONE + b"\nb\0" + ONE, "NUL byte in a word", 1, "byte 11"),
+    "hexadecimal": (b"2 1\na 1\nb 0x1\n", "not a number", 1, ":3"),
+    "bare exponent": (b"2 1\na 1\nb 1e\n", "not a number", 1, ":3"),
+    "NUL number": (b"2 1\na 1\nb 1\0\n", "not a number", 1, ":3"),
+    "too great": (b"2 2\na 1 1e39\nb 1 2\n", "NaN or infinite number", 1, ":2"),
+    "surrogate": (b"2 1\na 1\n\xed\xa0\x80 2\n", "invalid UTF-8 in a word", 1, ":3"),
+    "overlong": (b"2 1\na 1\n\xc0\xaf 2\n", "invalid UTF-8 in a word", 1, ":3"),
+    "binary tab": (b"2 1\na" + ONE + b"\nb\t" + ONE, "separator in a word", 1, "byte 11"),
     "nothing": (b"", "unreadable", 1, "v"),
     "prose": (b"Call me Ishmael.\n", "unreadable", 1, "v"),
     "huge header": (b"99999999999 1\na 1\n", "unreadable", 1, "v"),
@@ -61,6 +68,11 @@ def test_each_fault_is_reported(tmp_path, name):
     assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
     assert report.faults[0].place.startswith(str(tmp_path / "v"))
     assert report.faults[0].place.endswith(place)
+    with pytest.raises(FormatError) as caught:  # of the reader
+        Vectors.load(tmp_path / "v")
+    said = str(caught.value)
+    assert said.startswith(str(tmp_path / "v") if "junk" in kind else report.faults[0].place)
+    assert kind in said or kind in ("unreadable", "wrong number of rows", "trailing junk")
 
 
 def write_npy(path, matrix, vocabulary):
@@ -94,6 +106,9 @@ def test_faults_of_npy_files(tmp_path, matrix, vocabulary, kind, count, place):
     report = check_vectors(tmp_path / "v.npy")
     assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
     assert report.faults[0].place.endswith(place)
+    if kind not in ("NaN or infinite number", "duplicate word"):  # of all rows: `check` alone
+        with pytest.raises(FormatError, match=r"v\.(npy|vocab)"):
+            Vectors.load(tmp_path / "v.npy")
 
 
 def test_junk_after_an_npy_matrix(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.numeric.sparse_rows import unit_rows
 
 TEXTS = [b"b a a", b"", b"a c, C", "é b b".encode()]
 
@@ -61,20 +60,6 @@ def test_hashing_keeps_the_inner_products_on_average():
     signs = features.transform([b"%d" % i for i in range(400)]).sum(axis=1)
     assert abs((signs > 0).mean() - 0.5) < 0.1
     assert np.array_equal(features.transform(TEXTS).toarray(), rows)
-
-
-def test_hashed_features_have_signs():
-    _, rows = fitted(hashing=1)
-    assert rows.shape == (4, 1)
-    assert abs(rows[0, 0]) in (1, 3)  # "a" twice and "b" once, with a sign each
-
-
-def test_unit_length_of_rows_some_of_them_empty():
-    from scipy.sparse import csr_matrix
-
-    rows = unit_rows(csr_matrix([[0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
-    assert rows.toarray().tolist() == [[0, 0], [0.6000000238418579, 0.800000011920929], [0, 0],
-                                       [0, 1], [0, 0]]  # fmt: skip
 
 
 def test_texts_without_words():

@@ -40,14 +40,6 @@ def test_it_learns_with_a_fraction_of_the_weights():
     assert model.predict_log_proba(rows) == pytest.approx(log_softmax(scores, axis=1), abs=1e-4)
 
 
-def test_one_thread_is_reproducible_and_the_seed_matters():
-    rows, labels = problem()
-    one, same, other = (quick(epochs=2, random_state=seed).fit(rows, labels) for seed in (1, 1, 2))
-    assert np.array_equal(one.coef_, same.coef_)
-    assert not np.array_equal(one.coef_, other.coef_)
-    assert quick(threads=2).fit(rows, labels).score(rows, labels) > 0.95
-
-
 def test_pickle_and_partial_fit():
     rows, labels = problem()
     model = quick(lr=0.3)

@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_matrix, vstack
 
-from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import rate
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -46,25 +45,6 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
     assert noisy.options.lr <= 1 and [one["lr"] for one in noisy.trials] == [4, 1, 0.25]
     assert noisy.options.min_lr == noisy.options.lr / 10_000
     assert f"--lr {noisy.options.lr:g}, by the log-likelihood of 240 documents" in noisy.line
-
-
-def test_the_chosen_rate_predicts_better(monkeypatch):
-    monkeypatch.setattr(rate, "MIN_INSTANCES", 1000)
-    X, y = problem(0.6)
-    unseen, truth = problem(0, seed=1)
-    found = MaxentClassifier(threads=1).fit(X, y)
-    default = MaxentClassifier(threads=1, lr=4.0).fit(X, y)
-    assert found.lr_ < default.lr_ == 4
-    assert (found.predict(unseen) == truth).mean() > (
-        default.predict(unseen) == truth
-    ).mean() + 0.03
-
-
-def test_trials_take_less_than_a_third_of_the_training():
-    data, options = labelled(0.6), options_of()
-    choice = chosen_rate(data, 12, options)
-    learned = len(choice.trials) * choice.documents * options.epochs
-    assert learned <= 0.3 * len(data.labels) * options.epochs
 
 
 @pytest.mark.parametrize(("means", "power"), [

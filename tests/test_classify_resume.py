@@ -7,8 +7,8 @@ import signal
 
 import numpy as np
 import pytest
-from helpers import signalled, write_corpus
 from helpers import train as train_words
+from helpers import write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import solver
@@ -19,7 +19,6 @@ from dcme_w2v.classify.pipeline import train as train_classes
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cli.main import run
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.training.checkpoint_folder import generations_in
 
 SHORT = ("--epochs", "4", "--threads", "1", "--quiet")
 OBJECTIVES = [
@@ -115,20 +114,6 @@ def test_resume_with_several_labels_a_document(tmp_path, docs, monkeypatch):
     assert Classifier.load(tmp_path / "a").options.loss == "hinge"
 
 
-def test_the_interval_of_checkpoints_does_not_change_the_result(tmp_path, docs, monkeypatch):
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    for every, last in (("1", 4), ("2", 2), ("9h", 0)):
-        folder = tmp_path / f"k{every}"
-        flags = ("--checkpoint", folder, "--checkpoint-every", every)
-        assert train(docs, tmp_path / f"m{every}", *flags) == 0
-        assert [int(one.name) for one in generations_in(folder)][-1:] == [last] * bool(last)
-    assert (
-        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "0s") == 0
-    )
-    found = [arrays(tmp_path / name) for name in ("m", "m1", "m2", "m9h")]
-    assert all(one == found[0] for one in found)
-
-
 def test_a_run_that_stopped_early_is_complete_when_resumed(tmp_path, docs, capsys):
     held = ("--holdout", "0.3", "--patience", "1", "--lr", "300", "--epochs", "40")
     kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "1")
@@ -201,19 +186,6 @@ def test_checkpoints_of_the_other_command_are_rejected(tmp_path, docs, capsys):
     assert "is a checkpoint of classes, not of words" in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_format_is_one_line_of_error(tmp_path, docs, capsys):
-    assert (
-        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "4") == 0
-    )
-    record = next((tmp_path / "k").glob("*/checkpoint.json"))
-    old = {"format": 1, "version": "0.0.9", "options": {}, "corpus": {}}  # as it was before
-    record.write_text(json.dumps(old))
-    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
-    err = capsys.readouterr().err
-    assert "has format 1 and this version reads 3" in err and "0.0.9" in err
-    assert err.count("\n") == 1
-
-
 EDITS = [{"epochs": 3}, {"epochs": [{}]}, {"best": None}, {"epochs": [], "best": 1}]
 
 
@@ -228,16 +200,6 @@ def test_edited_notes_are_refused(tmp_path, docs, capsys, notes):
     assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
     err = capsys.readouterr().err
     assert "notes" in err and err.count("\n") == 1 and "a bug" not in err
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signalled_process_ends_with_one_line(tmp_path, docs, number):
-    code, said = signalled(
-        number, "classify", "train", docs, "--epochs", "1000000", "--output", tmp_path / "m"
-    )
-    assert code == 128 + number
-    assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
-    assert Classifier.load(tmp_path / "m.partial").classes[0] == "c0"
 
 
 # ---- library calls ----

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 
-from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import top
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
@@ -81,14 +80,6 @@ def test_scores_that_are_not_finite_are_an_error(wrong):
     weights.table[3, 5] = wrong
     with pytest.raises(DivergedError, match="NaN or infinite"):
         list(model(weights).most_probable(rows("plain"), 2))
-
-
-def test_the_estimator_predicts_the_most_probable_class():
-    X = rows("plain")
-    y = np.random.default_rng(0).integers(0, 30, len(X.indptr) - 1)
-    fitted = MaxentClassifier(threads=1).fit(X, y)
-    best = fitted.decision_function(X).argmax(axis=1)
-    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[best])
 
 
 @pytest.mark.parametrize(

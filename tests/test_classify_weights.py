@@ -30,34 +30,6 @@ def problem(rows=60, features=8, classes=3, seed=0):
     return csr_matrix(X), y, random.integers(0, 4, rows).astype(float)
 
 
-def test_a_weight_of_two_equals_a_repeated_row():
-    X, y, weights = problem()
-    times = weights.astype(int)
-    weighted = MaxentClassifier(**EXACT).fit(X, y, weights)
-    repeated = MaxentClassifier(**EXACT).fit(X[np.repeat(np.arange(60), times)], y.repeat(times))
-    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-4)
-    plain = MaxentClassifier(**EXACT).fit(X, y)
-    assert np.abs(weighted.coef_ - plain.coef_).max() > 0.05
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_loss_and_gradient_equal_those_of_repeated_rows(threads):
-    X, y, weights = problem(rows=300, classes=20)
-    model = Weights(8, 20, bias=0.5)
-    model.set(np.random.default_rng(1).normal(size=(9, 20)).astype(np.float32))
-    found = []
-    for rows, given in (
-        (np.arange(300), weights.astype(np.float32)),
-        (np.repeat(np.arange(300), weights.astype(int)), None),
-    ):
-        instances = core.Instances(rows, y[rows].astype(np.int32), 300, 20, given)
-        gradient, documents = np.empty((9, 20)), core_documents(X)
-        columns = core.Columns(documents, instances)
-        loss = model.linear.gradient(documents, instances, columns, gradient, threads)
-        found.append([loss, *gradient.ravel()])
-    assert found[0] == pytest.approx(found[1], rel=1e-5, abs=1e-4)
-
-
 @pytest.mark.parametrize("classes", [3, 150])
 def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classes):
     """Of more documents than are taken at a time, with empty ones and features that none has."""
@@ -138,16 +110,6 @@ def test_a_weight_multiplies_the_learning_rate(objective, l2):
     assert np.abs(other.coef_ - plain.coef_).max() > 1e-3
 
 
-def test_full_gradient_steps_equal_those_of_repeated_rows():
-    X, y, weights = problem()
-    times = weights.astype(int)
-    given = {"objective": "gd", "lr": 0.01, "min_lr": 0.01, "epochs": 20, "threads": 1, "l2": 1e-2}
-    weighted = MaxentClassifier(**given, batch=60).fit(X, y, weights)
-    rows = np.repeat(np.arange(60), times)
-    repeated = MaxentClassifier(**given, batch=len(rows)).fit(X[rows], y[rows])
-    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-5)
-
-
 def test_partial_fit_uses_weights():
     X, y, weights = problem()
     given = {"objective": "gd", "batch": 500, "threads": 1}
@@ -159,13 +121,6 @@ def test_partial_fit_uses_weights():
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
     with pytest.raises(ValueError, match="give partial_fit a dict"):
         MaxentClassifier(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
-
-
-def test_score_uses_weights():
-    X, y, weights = problem()
-    model = MaxentClassifier().fit(X, y)
-    right = model.predict(X) == y
-    assert model.score(X, y, weights) == pytest.approx(np.average(right, weights=weights))
 
 
 @pytest.mark.parametrize(

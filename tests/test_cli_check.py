@@ -2,12 +2,9 @@
 
 import json
 
-import pytest
 from click.testing import CliRunner
 
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES
-from dcme_w2v.words.check import ROW_COUNT, TRAILING, UNREADABLE
 
 
 def test_a_file_without_faults_is_ok(tmp_path, capsys):
@@ -49,8 +46,3 @@ def test_a_missing_file_is_one_line_of_error(tmp_path, capsys):
         output.out == ""
         and output.err == f"error: {tmp_path / 'none'}: No such file or directory\n"
     )
-
-
-@pytest.mark.parametrize("kind", [*FAULT_NAMES, ROW_COUNT, TRAILING, UNREADABLE])
-def test_the_help_names_every_fault(kind):
-    assert kind in CliRunner().invoke(program, ["check", "--help"]).output

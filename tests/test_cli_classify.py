@@ -15,7 +15,6 @@ from dcme_w2v.formats.model_folder import save_model
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
-NAMES = ["wild | tame", "häuser"]  # the first is two labels: "wild " and " tame"
 
 
 def lines(animals="animals", tools="tools"):
@@ -54,34 +53,6 @@ def test_train_test_predict_explain(tmp_path, docs, model):
     assert len(labels) == 4 and labels[0] == "animals" and labels[2:] == ["tools", "tools"]
     highest_weighted = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
     assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
-
-
-def test_probabilities_of_all_labels_sum_to_one(model):
-    result = invoke("predict", model, "-", "-k", "9", "--json", stdin="cat saw\nnothing known\n")
-    for line in result.stdout.splitlines():
-        pairs = json.loads(line)
-        assert len(pairs) == 2
-        assert sum(p for _, p in pairs) == pytest.approx(1, abs=2e-6)
-        assert pairs[0][1] >= pairs[1][1]
-
-
-def test_predictions_keep_the_order_of_a_long_stream(model):
-    texts = ["cat dog" if i % 3 else "saw axe" for i in range(1000)]
-    result = invoke("predict", model, "-", stdin="\n".join(texts))
-    labels = [line.split("\t")[0] for line in result.stdout.splitlines()]
-    assert labels == ["animals" if i % 3 else "tools" for i in range(1000)]
-
-
-@pytest.mark.parametrize("objective", ["gd", "dcme", "nce", "ns"])
-def test_a_saved_model_predicts_the_same(tmp_path, docs, objective):
-    from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-    from dcme_w2v.classify.pipeline import TrainJob, predict, train
-
-    path = str(tmp_path / "m")
-    options = ClassifyOptions(objective=objective, negative=1)
-    trained = train(TrainJob([docs], path), FeatureOptions(ngrams=2), options)
-    before, after = (list(predict(m, [docs], 2)) for m in (trained, Classifier.load(path)))
-    assert before == after
 
 
 def test_sparse_weights_are_stored_sparsely(tmp_path):
@@ -139,19 +110,6 @@ def test_holdout_early_stopping_and_log(tmp_path, docs):
     assert records[-1]["event"] == "end"
     saved = json.loads((tmp_path / "m" / "model.json").read_text())["record"]["epochs"]
     assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]
-
-
-def test_lbfgs(tmp_path, docs):
-    model = str(tmp_path / "m")
-    invoke("train", docs, "--output", model, "--solver", "lbfgs", "--l2", "0.001", "--quiet")
-    assert json.loads(invoke("test", model, docs, "--json").stdout)["accuracy"] == 1
-
-
-def test_hashing(tmp_path, docs):
-    model = str(tmp_path / "m")
-    invoke("train", docs, "--output", model, "--hashing", "512", "--ngrams", "2", "--quiet")
-    assert json.loads(invoke("test", model, docs, "--json").stdout)["accuracy"] == 1
-    assert invoke("explain", model, "tools", "-k", "1").stdout.startswith("column ")
 
 
 def test_svmlight_and_npz(tmp_path):
@@ -253,26 +211,6 @@ def test_a_matrix_with_nan_and_labels_that_do_not_fit(tmp_path, capfd):
     assert "1 lines" in capfd.readouterr().err
 
 
-def test_invalid_models(tmp_path, capfd, docs, model):
-    assert run(["classify", "explain", model, "tool"]) == 2
-    assert "did you mean tools?" in capfd.readouterr().err
-    assert run(["classify", "test", str(tmp_path), docs]) == 1
-    assert "is not a model" in capfd.readouterr().err
-    path = tmp_path / "v.svm"
-    path.write_text("1 2:1\n")
-    assert run(["classify", "test", model, str(path)]) == 2
-    assert "the model classifies text" in capfd.readouterr().err
-    description = tmp_path / "model" / "model.json"
-    description.write_text(description.read_text().replace('"classes"', '"klasses"'))
-    assert run(["classify", "test", model, docs]) == 1
-    assert "classes: there is no such entry" in capfd.readouterr().err
-
-
-def test_help_of_every_command():
-    for command in ("train", "test", "predict", "explain"):
-        assert "Usage" in invoke(command, "--help").stdout
-
-
 @pytest.mark.parametrize("line", [["test", "docs"], ["predict", "docs"], ["explain", "label"]])
 def test_a_model_of_another_kind(line, tmp_path, capsys):
     save_model(tmp_path / "m", "thing", 1, {}, {})
@@ -355,12 +293,6 @@ def test_documents_of_unknown_labels_only_have_no_measures(tmp_path, docs, model
     assert run(["classify", "test", model, str(path)]) == 1
     streams = capfd.readouterr()
     assert streams.out == "" and "no label is a class of the model, such as" in streams.err
-
-
-def test_training_reports_the_measures_of_held_out_documents(tmp_path, docs):
-    result = invoke("train", docs, "--output", str(tmp_path / "m"), "--holdout", "0.2")
-    line = next(one for one in result.stderr.splitlines() if one.startswith("held-out: "))
-    assert "accuracy 1.0000" in line and "log likelihood -" in line
 
 
 def test_a_bomb_of_labels_takes_no_memory(tmp_path):

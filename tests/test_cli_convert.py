@@ -34,35 +34,11 @@ def test_any_format_becomes_any_other(tmp_path, matrix, source, target, capsys):
     assert list(loaded.words) == list(words) and (loaded.vectors == matrix).all()
 
 
-def test_the_format_option_overrides_the_suffix(tmp_path):
-    (tmp_path / "v").write_bytes(b"1 1\na 2\n")
-    assert run(["convert", str(tmp_path / "v"), str(tmp_path / "w.txt"), "--format", "binary"]) == 0
-    assert (tmp_path / "w.txt").read_bytes() == b"1 1\na \0\0\0\x40\n"
-
-
-def test_counts_are_kept_from_npy_to_npy(tmp_path):
-    save_vectors(
-        tmp_path / "v.npy",
-        Words.from_words(["a"]),
-        np.ones((1, 1), dtype=np.float32),
-        counts=np.array([7]),
-    )
-    assert run(["convert", str(tmp_path / "v.npy"), str(tmp_path / "w.npy")]) == 0
-    assert (tmp_path / "w.vocab").read_bytes() == b"a 7\n"
-
-
 def test_compressed_input_and_standard_output(tmp_path):
     (tmp_path / "v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
     result = CliRunner().invoke(program, ["convert", str(tmp_path / "v.gz"), "-"])
     assert result.exit_code == 0
     assert result.stdout_bytes == b"2 2\na 0.5 1.0\nb 3.0 4.0\n"
-
-
-def test_standard_input(tmp_path):
-    target = tmp_path / "v.bin"
-    result = CliRunner().invoke(program, ["convert", "-", str(target)], input=b"1 1\na 2\n")
-    assert result.exit_code == 0
-    assert target.read_bytes() == b"1 1\na \0\0\0\x40\n"
 
 
 def test_a_damaged_file_does_not_change_the_target(tmp_path, capsys):
@@ -73,11 +49,3 @@ def test_a_damaged_file_does_not_change_the_target(tmp_path, capsys):
     assert error.startswith(f"error: {tmp_path / 'v'}:3: duplicate word 'a'; run dcme-w2v check")
     assert error.count("\n") == 1
     assert (tmp_path / "w").read_bytes() == b"old"
-
-
-def test_wrong_usage_exits_with_2(tmp_path, capsys):
-    (tmp_path / "v").write_bytes(b"1 1\na 1\n")
-    assert run(["convert", str(tmp_path / "v"), str(tmp_path / "w"), "--format", "csv"]) == 2
-    assert run(["convert", str(tmp_path / "v"), "-", "--format", "npy"]) == 2
-    assert run(["convert", str(tmp_path / "v"), str(tmp_path / "no" / "w")]) == 2
-    assert capsys.readouterr().err.count("error: ") == 3

@@ -63,14 +63,6 @@ def test_analogies_as_a_table(vectors, questions, capsys):
     assert rows[-1][1:4] == ["2", "3", "4"]
 
 
-def test_restrict_limits_the_vocabulary(vectors, questions, capsys):
-    assert run(["eval", "analogies", vectors, questions, "--restrict", "4", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (result["covered"], result["restrict"]) == (1, 4)
-    assert run(["eval", "analogies", vectors, questions, "--restrict", "3"]) == 1
-    assert "among the first 3" in capsys.readouterr().err
-
-
 def test_similarity(vectors, tmp_path, capsys):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("Paris\trome\t9\nking\tman\t6\nking\titaly\t1\nking\tx\t1\n", encoding="utf-8")
@@ -123,9 +115,3 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments, vectors, questions, capsy
     err = capsys.readouterr().err
     assert err.startswith("error: ")
     assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("command", ["analogies", "similarity"])
-def test_a_missing_file(command, vectors, capsys):
-    assert run(["eval", command, vectors, "nowhere.txt"]) == 1
-    assert "nowhere.txt: cannot be opened: No such file" in capsys.readouterr().err

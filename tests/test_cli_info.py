@@ -9,11 +9,10 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import refused, save, train, write_corpus
+from helpers import refused, save, write_corpus
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.info import describe
 from dcme_w2v.formats.command_line import command_of
 
 WORDS = ["über", "b", "c"]
@@ -103,11 +102,6 @@ def test_vocabularies_phrases_rows_and_arrays(tmp_path, capsys):
     assert (facts["columns"], facts["entries"], facts["labels"]) == (5, 3, 2)
 
 
-def test_a_header_of_vectors_is_not_a_vocabulary(tmp_path):
-    (tmp_path / "v").write_text("2 1\na 0.5\nb 1\n")
-    assert describe(tmp_path / "v")["kind"] == "word vectors"
-
-
 def test_truncated_and_damaged_logs(tmp_path, capsys):
     path = tmp_path / "log"
     line = '{"event": "epoch", "seconds": 1, "epoch": 1, "loss": 2.0}\n'
@@ -115,13 +109,6 @@ def test_truncated_and_damaged_logs(tmp_path, capsys):
     assert told(capsys, path)["epochs"] == 1
     path.write_text(line + "[]\n")
     assert f"{path}:2: is not an event" in refused(capsys, run(["info", str(path)]))
-
-
-def test_control_characters_do_not_reach_the_terminal(tmp_path, capsys):
-    (tmp_path / "v").write_text("1 1\n\x1b[31mred 1\n")
-    assert run(["info", str(tmp_path / "v")]) == 0
-    out = capsys.readouterr().out
-    assert "\x1b" not in out and r"\x1b[31mred" in out
 
 
 @pytest.mark.parametrize(
@@ -164,9 +151,3 @@ def test_a_hand_edited_manifest(tmp_path, capsys):
     assert "v.txt.json: is not JSON" in refused(capsys, run(["info", str(vectors)]))
     (tmp_path / "v.txt.json").write_text('{"version": "1", "options": {}, "argv": 7}')
     assert "made_by" not in told(capsys, vectors)
-
-
-def test_info_reads_the_manifest_of_train(tmp_path, capsys):
-    corpus = write_corpus(tmp_path / "c.txt")
-    assert train(corpus, tmp_path / "v.bin", "--epochs", "1") == 0
-    assert told(capsys, tmp_path / "v.bin")["tokens"]["corpus"] > 0

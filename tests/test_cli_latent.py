@@ -236,30 +236,30 @@ def code_of(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("line", "code", "message"),
     [
-        (["DOCS", "--latent", "1"], 2, "--latent 1: must be at least 2"),
-        (["DOCS", "--latent", "500"], 2, "--latent 500: there are 24 documents; give fewer"),
-        (["ONE"], 1, "all documents have the label 'x'"),
-        (["PLAIN"], 1, "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
-        (["DOCS", "--unsupervised", "--unlabelled", "use", "--latent", "2"], 2, "give one"),
-        (["PLAIN", "--unsupervised"], 2, "--latent is needed to cluster"),
-        (["DOCS", "--freedom", "1.2"], 2, "--freedom 1.2: must be at most 1"),
-        (["DOCS", "--choose", "2,3"], 2, "--choose: requires held-out documents"),
-        (["DOCS", "--choose", "2,x", "--holdout", "0.2"], 2, "give numbers such as"),
-        (["DOCS", "--choose", "1", "--holdout", "0.2"], 2, "numbers of at least 2"),
-        (["DOCS", "--choose", "2", "--latent", "2", "--holdout", "0.2"], 2, "give one"),
-        (["DOCS", "--unsupervised", "--latent", "2", "--holdout", "0.2"], 2, "nothing to measure"),
-        (["EMPTY", "--unsupervised", "--latent", "2"], 1, "no words"),
-        (["DOCS", "--init", "best"], 2, "--init best: must be one of auto, labels"),
-        (["EMPTY"], 1, "no document has a label"),
+        ("DOCS --latent 1", 2, "--latent 1: must be at least 2"),
+        ("DOCS --latent 500", 2, "--latent 500: there are 24 documents; give fewer"),
+        ("ONE", 1, "all documents have the label 'x'"),
+        ("PLAIN", 1, "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
+        ("DOCS --unsupervised --unlabelled use --latent 2", 2, "give one"),
+        ("PLAIN --unsupervised", 2, "--latent is needed to cluster"),
+        ("DOCS --freedom 1.2", 2, "--freedom 1.2: must be at most 1"),
+        ("DOCS --choose 2,3", 2, "--choose: requires held-out documents"),
+        ("DOCS --choose 2,x --holdout 0.2", 2, "give numbers such as"),
+        ("DOCS --choose 1 --holdout 0.2", 2, "numbers of at least 2"),
+        ("DOCS --choose 2 --latent 2 --holdout 0.2", 2, "give one"),
+        ("DOCS --unsupervised --latent 2 --holdout 0.2", 2, "nothing to measure"),
+        ("EMPTY --unsupervised --latent 2", 1, "no words"),
+        ("DOCS --init best", 2, "--init best: must be one of auto, labels"),
+        ("EMPTY", 1, "no document has a label"),
     ],
 )
-def test_refused(tmp_path, docs, plain, capsys, arguments, code, message):
+def test_refused(tmp_path, docs, plain, capsys, line, code, message):
     (tmp_path / "one").write_text("x\tcat dog\nx\tdog\n")
     (tmp_path / "empty").write_text("")
     files = {"DOCS": docs, "PLAIN": plain, "ONE": tmp_path / "one", "EMPTY": tmp_path / "empty"}
-    given = [files.get(one, one) for one in arguments]
+    given = [files.get(one, one) for one in line.split()]
     out = tmp_path / "out"
     assert code_of("latent", "fit", *given, "--output", out, "--quiet") == code
     assert message in refused(capsys, code)

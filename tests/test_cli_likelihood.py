@@ -136,8 +136,3 @@ def test_missing_files_are_named(tmp_path, model, capsys):
     Path(f"{model}.json").write_text("[1]")
     assert run([*command, held]) == 1
     assert "is not a manifest" in capsys.readouterr().err
-
-
-def test_text_output(tmp_path, model, capsys):
-    assert run(["eval", "likelihood", str(model), str(tmp_path / "held.txt")]) == 0
-    assert "log mean probability: -" in capsys.readouterr().out

@@ -157,54 +157,54 @@ def test_rows_of_any_size_are_drawn(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("line", "code", "message"),
     [
-        (["fit", "docs", "--vectors", "v.txt", "--output", "docs"], 2, "docs: is the same"),
-        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--clusters", "500"], 2,
+        ("fit docs --vectors v.txt --output docs", 2, "docs: is the same"),
+        ("fit docs --vectors v.txt --output n --clusters 500", 2,
          "--clusters 500: there are only"),
-        (["fit", "docs", "--vectors", "absent", "--output", "n"], 1, "absent"),
-        (["fit", "docs", "--vectors", "docs", "--output", "n"], 1, "docs"),
-        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--sparsity", "101"], 2,
+        ("fit docs --vectors absent --output n", 1, "absent"),
+        ("fit docs --vectors docs --output n", 1, "docs"),
+        ("fit docs --vectors v.txt --output n --sparsity 101", 2,
          "--sparsity 101.0: must be at most 100"),
-        (["fit", "docs", "--vectors", "v.txt", "--output", "n", "--covariance", "full"], 2,
+        ("fit docs --vectors v.txt --output n --covariance full", 2,
          "--covariance full: must be one of tied"),
-        (["transform", "m", "docs", "--output", "x.csv"], 2, "x.csv: give a file that ends in"),
-        (["transform", "m", "docs", "--output", "-", "--json"], 2, "--json (stdout): is the"),
-        (["transform", "docs", "docs", "--output", "x.npz"], 1, "docs: is not a model"),
-        (["transform", "old", "docs", "--output", "x.npz"], 1, "old: has version 0"),
-        (["topics", "bag"], 1, "the model is tfidf, which has no topics"),
-        (["topics", "m", "--words", "0"], 2, "--words 0: must be at least 1"),
-        (["search", "m", "x.npz"], 2, "no query; give one"),
-        (["search", "m", "x.npz", "unknown"], 1, "no query has a word that the model"),
-        (["search", "m", "docs", "w1"], 1, "docs: is not a valid sparse matrix"),
-        (["search", "m", "x.npz", "w1", "--lm", "0.5"], 2, "0 requires --documents"),
-        (["search", "m", "x.npz", "w1", "--documents", "one", "--lm", "1"], 1,
+        ("transform m docs --output x.csv", 2, "x.csv: give a file that ends in"),
+        ("transform m docs --output - --json", 2, "--json (stdout): is the"),
+        ("transform docs docs --output x.npz", 1, "docs: is not a model"),
+        ("transform old docs --output x.npz", 1, "old: has version 0"),
+        ("topics bag", 1, "the model is tfidf, which has no topics"),
+        ("topics m --words 0", 2, "--words 0: must be at least 1"),
+        ("search m x.npz", 2, "no query; give one"),
+        ("search m x.npz unknown", 1, "no query has a word that the model"),
+        ("search m docs w1", 1, "docs: is not a valid sparse matrix"),
+        ("search m x.npz w1 --lm 0.5", 2, "0 requires --documents"),
+        ("search m x.npz w1 --documents one --lm 1", 1,
          "the index has 80 rows and --documents 1"),
-        (["search", "bag", "x.npz", "w1"], 1, "has 35 columns, the model"),
-        (["search", "m", "x.npz", "w1", "--labels", "one"], 1, "one: has 1 lines for 80 rows"),
-        (["search", "m", "x.npz", "w1", "--map"], 2, "no query has a relevant document"),
-        (["search", "m", "x.npz", "w1", "--map", "--judgements", "one"], 1, "one:1: give two"),
-        (["search", "m", "x.npz", "w1", "-k", "0"], 2, "-k 0: must be at least 1"),
-        (["plot", "x.npz", "--output", "p", "--method", "umap"], 2, "--method umap: must be one"),
-        (["plot", "x.npz", "--output", "p", "--limit", "2"], 2, "2 rows of 35 numbers"),
-        (["plot", "x.npz", "--output", "p", "--seed", "-1"], 2, "'--seed': -1 is not in the range"),
-        (["plot", "v.npy", "--output", "p"], 1, "v.npy: is not a valid sparse matrix"),
-        (["plot", "equal.npz", "--output", "p"], 2, "all rows are equal"),
+        ("search bag x.npz w1", 1, "has 35 columns, the model"),
+        ("search m x.npz w1 --labels one", 1, "one: has 1 lines for 80 rows"),
+        ("search m x.npz w1 --map", 2, "no query has a relevant document"),
+        ("search m x.npz w1 --map --judgements one", 1, "one:1: give two"),
+        ("search m x.npz w1 -k 0", 2, "-k 0: must be at least 1"),
+        ("plot x.npz --output p --method umap", 2, "--method umap: must be one"),
+        ("plot x.npz --output p --limit 2", 2, "2 rows of 35 numbers"),
+        ("plot x.npz --output p --seed -1", 2, "'--seed': -1 is not in the range"),
+        ("plot v.npy --output p", 1, "v.npy: is not a valid sparse matrix"),
+        ("plot equal.npz --output p", 2, "all rows are equal"),
     ],
 )  # fmt: skip
-def test_errors_are_one_line(folder, capsys, arguments, code, message):
+def test_errors_are_one_line(folder, capsys, line, code, message):
     (folder / "one").write_bytes(b"w1\n")
     np.save(folder / "v.npy", np.ones((5, 4), dtype=np.float32))
     sparse.save_npz(folder / "equal.npz", sparse.csr_matrix(np.ones((5, 4))))
     assert run(["scdv", "transform", "m", "docs", "--output", "x.npz"]) == 0
-    if "bag" in arguments:
+    if "bag" in line:
         assert run(["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "bag",
                     "--features", "tfidf"]) == 0  # fmt: skip
     shutil.copytree(folder / "m", folder / "old")
     description = json.loads((folder / "old" / "model.json").read_text())
     (folder / "old" / "model.json").write_text(json.dumps({**description, "version": 0}))
     capsys.readouterr()
-    assert run(["scdv", *arguments]) == code
+    assert run(["scdv", *line.split()]) == code
     err = capsys.readouterr().err.splitlines()[-1]
     assert err.startswith("error: ")
     assert message in err

@@ -68,20 +68,20 @@ def test_encoding_errors(tmp_path, capfd):
 @pytest.mark.parametrize(
     "arguments, code",
     [
-        (["missing", "--output", "v"], 1),
-        (["corpus.txt", "--output", "v", "--min-count", "0"], 2),
-        (["corpus.txt", "--output", "-", "--json"], 2),
-        (["corpus.txt", "--output", "nofolder/v"], 2),
-        (["corpus.txt"], 2),
-        (["--output", "v"], 2),
-        (["--merge", "corpus.txt", "--output", "v"], 1),
+        ("missing --output v", 1),
+        ("corpus.txt --output v --min-count 0", 2),
+        ("corpus.txt --output - --json", 2),
+        ("corpus.txt --output nofolder/v", 2),
+        ("corpus.txt", 2),
+        ("--output v", 2),
+        ("--merge corpus.txt --output v", 1),
     ],
 )
 def test_failure_is_one_line_and_leaves_no_file(
     tmp_path, corpus, monkeypatch, capfd, arguments, code
 ):
     monkeypatch.chdir(tmp_path)
-    assert run(["vocab", *arguments]) == code
+    assert run(["vocab", *arguments.split()]) == code
     streams = capfd.readouterr()
     assert streams.out == ""
     assert streams.err.startswith("error: ")

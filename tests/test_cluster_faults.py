@@ -255,16 +255,6 @@ def test_a_cluster_without_workers_is_one_line_of_error(processes, tmp_path, mon
     assert f"--cluster {address}: has no workers after 1 s; start some with dask worker" in said
 
 
-def test_a_worker_of_another_version_is_named(processes, tmp_path):
-    preload = tmp_path / "other.py"
-    preload.write_text("import dcme_w2v\ndcme_w2v.__version__ = '0.0.9'\n")
-    address = processes.open_scheduler()
-    processes.worker("--preload", str(preload))
-    pattern = r"worker 127.0.0.1:\d+ has dcme-w2v 0.0.9, .*install the same versions"
-    with pytest.raises(ClusterError, match=pattern), open_cluster(address):
-        pass
-
-
 # ---- local workers ----
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import os
 import sys
 
 import pytest
@@ -81,17 +80,6 @@ def test_values_of_earlier_rounds_are_freed(cluster, tmp_path, monkeypatch):
     assert max(handles[3:]) <= handles[2]  # two rounds are kept
 
 
-def test_first_rows_that_cost_nothing_are_not_sent(cluster, straight, tmp_path):
-    given = {one: cluster.figures()["bytes_sent"] for one in ("before",)}
-    for anywhere in (False, True):
-        tables = run_rounds(cluster, work(tmp_path, begins_anywhere=anywhere), ROUNDS)
-        assert digest(tables) == straight
-        given[anywhere] = cluster.figures()["bytes_sent"]
-    rows = sum(4 * a * b for a, b in SHAPES.values())
-    saved = (given[False] - given["before"]) - (given[True] - given[False])
-    assert saved > rows / 2
-
-
 def test_blocks_do_not_change_the_bytes(serial, tmp_path):
     blocks = tuple(Block(name, slice(a, a + 10)) for name in SHAPES for a in range(0, 50, 10))
     tables = run_rounds(serial, work(tmp_path, blocks=blocks, has_parts=False), ROUNDS)
@@ -113,30 +101,11 @@ def test_a_shard_that_kills_every_worker(cluster, tmp_path):
         run_rounds(cluster, work(tmp_path, "exit"), ROUNDS)
 
 
-def test_results_of_a_lost_worker_are_recomputed(cluster, straight, tmp_path):
-    def kill(record, tables):
-        if record.round == 2:
-            for future in tables.futures[:1]:
-                port = future.worker.rpartition(":")[2]
-                pids = cluster._client.run(os.getpid)
-                os.kill(next(pid for name, pid in pids.items() if name.endswith(port)), 9)
-
-    assert digest(run_rounds(cluster, work(tmp_path), ROUNDS, end_round=kill)) == straight
-
-
 def test_errors_of_a_task_name_shard_and_worker(cluster, tmp_path):
     with pytest.raises(DivergedError, match=r"shard 2 of round 2 \(part-2.txt\), worker 127"):
         run_rounds(cluster, work(tmp_path, "diverged"), ROUNDS)
     with pytest.raises(ClusterError, match=r"FileNotFoundError.*shard 2 \(part-2.txt\), worker"):
         run_rounds(cluster, work(tmp_path, "missing"), ROUNDS)
-
-
-def test_workers_keep_freed_memory(cluster):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
-    kept = {name: str(value) for name, value in engine.KEEP_MEMORY.items()}
-    for found in cluster._client.run(lambda: dict(os.environ)).values():
-        assert kept.items() <= found.items()
-        assert found["OMP_NUM_THREADS"] == "1"  # what Dask gives its workers
 
 
 def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):

@@ -1,7 +1,5 @@
 """Shards of a corpus, trained in rounds and mixed in this process."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from helpers import options_of
@@ -10,7 +8,6 @@ from texts import corpus
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster import words as cluster
 from dcme_w2v.cluster.words import Plan
-from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.trainer import Trainer
 
@@ -82,13 +79,6 @@ def test_every_token_is_processed_once_per_epoch(epochs, rounds):
     )
 
 
-def test_the_number_of_blocks_does_not_change_the_result():
-    plan = Plan(options_of({}, epochs=1), 3, 4)
-    one, many = trained(plan)[0], trained(plan, count=7)[0]
-    for table, other in zip(one, many, strict=True):
-        np.testing.assert_array_equal(table, other)
-
-
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
 def test_parts_consist_of_whole_sentences(parts):
     ids, _ = corpus()
@@ -97,11 +87,6 @@ def test_parts_consist_of_whole_sentences(parts):
     assert all(part[-1] & LAST for part in found if len(part))
     if parts == 7:
         assert max(map(len, found)) < len(ids) / 7 + 601  # the longest sentence
-
-
-def test_a_sentence_without_an_end_is_not_cut():
-    ids = np.zeros(200_000, dtype=np.uint32)
-    assert [len(cluster.part_of(ids, part, 3)) for part in range(3)] == [200_000, 0, 0]
 
 
 def test_shards_and_rounds_have_different_random_numbers():
@@ -116,14 +101,6 @@ def test_shards_and_rounds_have_different_random_numbers():
     assert len(subsampled) == 6
     assert cluster.seed_of(7, 0) == 7
     assert len({cluster.seed_of(seed, k) for seed in range(20) for k in range(20)}) == 400
-
-
-def test_initial_rows_equal_those_of_one_machine():
-    options = options_of({})
-    ids, counts = corpus()
-    whole = Trainer(ids, counts, options).input
-    for cut in mixing.blocks(len(counts), 4):
-        np.testing.assert_array_equal(cluster.initial_rows("input", cut, options), whole[cut])
 
 
 def test_subsampling_is_estimated():
@@ -164,23 +141,6 @@ def test_a_word_missing_in_one_shard_is_learned_by_the_others():
     mixed = mixing.curvature(len(counts), every, start[0], [has[0], lacks[0]], steps, ways)
     change, whole = mixed[word] - start[0][word], has[0][word] - start[0][word]
     assert 0.5 * np.linalg.norm(whole) < np.linalg.norm(change) <= 1.01 * np.linalg.norm(whole)
-
-
-@pytest.mark.filterwarnings("ignore:lr=.* is unusual")
-def test_a_shard_that_diverges_fails():
-    ids, counts = corpus()
-    options = dataclasses.replace(options_of({}, epochs=2), lr=1000.0)
-    plan = Plan(options, 4, 4)
-    start = [cluster.initial_rows(t, slice(0, len(counts)), options) for t in TABLES]
-    start[1][:] = 1e30
-    with pytest.raises(DivergedError, match="training diverged"):
-        plan.learn(2, 1, ids, counts, start)
-
-
-@pytest.mark.parametrize("objective", ["dcme", "hs"])
-def test_unsupported_objectives_are_errors(objective):
-    with pytest.raises(UsageError, match=f"objective={objective}: is not supported with cluster"):
-        cluster.check_mixed(options_of({"objective": objective}))
 
 
 def test_an_empty_part_changes_nothing():

@@ -18,11 +18,6 @@ def test_compression_is_detected_from_content_not_from_the_name(tmp_path, pack, 
     assert read_whole(write(tmp_path / name, pack(TEXT))) == TEXT
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
-def test_uncompressed_text_under_any_name(tmp_path, name):
-    assert read_whole(write(tmp_path / name, TEXT)) == TEXT
-
-
 @pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
 def test_text_that_starts_like_compressed_data(tmp_path, start):
     assert read_whole(write(tmp_path / "a", start)) == start

@@ -9,23 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from documentation import COMMANDS, PAGES, ROOT, blocks, command_lines, parse
+from documentation import PAGES, ROOT, blocks, command_lines, parse
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.cli.spellings import SWITCHES
-from dcme_w2v.declarations import flag_of
-from dcme_w2v.words.presets import PRESETS
 
 RUN = [name for name, text in PAGES.items() if blocks(text, "(?:shell|python)")]
-
-WORD2VEC = ["train", "output", "size", "window", "sample", "hs", "negative", "threads", "iter",
-            "min-count", "alpha", "classes", "debug", "binary", "save-vocab", "read-vocab",
-            "cbow"]  # fmt: skip
-
-# Options of other programs on their pages, which are not flags of ours.
-THEIRS = ("docs/coming-from/", "docs/results/")  # flags of other programs and versions
 
 
 @pytest.fixture(scope="session")
@@ -84,33 +73,6 @@ def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
 def test_the_command_lines_of_a_page_parse(page):
     for line in command_lines(PAGES[page]):
         parse(line)
-
-
-@pytest.mark.parametrize("page", [name for name in PAGES if not name.startswith(THEIRS)])
-def test_every_flag_of_a_page_exists(page):
-    options = [param for command in COMMANDS.values() for param in command.params
-               if isinstance(param, click.Option)]  # fmt: skip
-    known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
-    known |= {flag[1:] for flag in known if flag[:2] == "--"} | {*SWITCHES, "-train", "-classes"}
-    scripts = "".join(path.read_text() for path in (ROOT / "scripts").rglob("*.py"))
-    for flag in set(re.findall(r"`(--?[a-z][a-z0-9-]+)[` ]", PAGES[page])):
-        assert flag in known | {"--help", "--debug", "--help-all"} or f'"{flag}"' in scripts, flag
-
-
-def test_every_flag_of_word2vec_is_on_its_page():
-    page = PAGES["docs/coming-from/word2vec.md"]
-    for flag in WORD2VEC:
-        assert re.search(rf"^\| `-{flag}[ `]", page, re.M), flag
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_the_page_has_the_values_of_each_preset(name):
-    flags = [
-        flag_of(option) if value is True else f"{flag_of(option)} {value}"
-        for option, value in PRESETS[name].items()
-    ]
-    row = f"| `{name}` | `{' '.join(flags).replace('--sample 0.0 ', '--sample 0 ')}` |"
-    assert row in PAGES["docs/howto/evaluating.md"]
 
 
 def test_every_table_of_results_is_on_a_page():

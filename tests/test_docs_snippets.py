@@ -55,13 +55,6 @@ def test_examples_of_docstrings_print_what_they_show(name, corpus):
         assert "".join(said) == ""
 
 
-def test_every_public_name_and_error_is_on_the_page():
-    errors = {name for name, one in vars(dw.errors).items()
-              if isinstance(one, type) and issubclass(one, dw.errors.DcmeError)}  # fmt: skip
-    for name in (*errors, *(f"dw.{name}" for name in set(dw.__all__) - {"__version__", "errors"})):
-        assert name in TEXT, name
-
-
 def test_options_of_gensim_are_answered_by_options_that_exist():
     named = {*train.FIELDS, "corpus", "progress", "topn", "restrict"}
     most_similar = dw.Vectors(["a"], [[1]]).most_similar

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from helpers import make_texts, word_vectors
 
-from dcme_w2v import SCDV, FusedFeatures, LatentClassModel
+from dcme_w2v import SCDV, FusedFeatures, LatentClassModel, MaxentClassifier
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.files import disk
@@ -54,22 +54,6 @@ def test_minus_one_is_a_row_without_a_label(estimator, marks):
         assert (found.predict(ROWS) == truth).all(), options
 
 
-def test_rows_that_are_all_without_a_label_are_an_error():
-    for estimator in (FusedFeatures(), LatentClassModel(unlabelled="use")):
-        with pytest.raises(ValueError, match="-1"):
-            estimator.fit(ROWS, np.full(40, -1))
-
-
-def test_columns_that_training_did_not_have_are_reported(here, capsys):
-    (here / "train.svm").write_text("a 0:1 1:1\nb 1:1 2:1\n" * 8)
-    (here / "new.svm").write_text("0:1 7:2\n1:1\n")
-    assert run(["latent", "fit", "train.svm", "--latent", "2", "--output", "m", "--quiet"]) == 0
-    capsys.readouterr()
-    assert run(["latent", "transform", "m", "new.svm", "--output", "x.npz"]) == 0
-    said = capsys.readouterr().err
-    assert "new.svm" in said and "1 of 3" in said
-
-
 @pytest.mark.parametrize(
     ("module", "line"),
     [
@@ -114,6 +98,8 @@ def test_token_lists_are_documents_of_scdv():
         (SCDV, "n_components", "clusters"),
         (SCDV, "max_iter", "iterations"),
         (SCDV, "n_jobs", "threads"),
+        (MaxentClassifier, "C", "l2"),
+        (MaxentClassifier, "tol", "tolerance"),
         (FusedFeatures, "n_jobs", "threads"),
         (FusedFeatures, "max_iter", "rounds"),
     ],

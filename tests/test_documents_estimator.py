@@ -1,12 +1,8 @@
 """The transformer SCDV; scikit-learn's conventions are tested in test_sklearn.py."""
 
-import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
 from dcme_w2v import SCDV
 from dcme_w2v.errors import UsageError
@@ -30,18 +26,6 @@ def test_vectors_from_a_file(tmp_path):
     rows = SCDV(tmp_path / "v.npy", clusters=2).fit_transform(STRINGS)
     wanted = SCDV(word_vectors(), clusters=2).fit_transform(STRINGS)
     assert (rows != wanted).nnz == 0
-
-
-def test_in_a_pipeline_and_a_grid():
-    topics = ["w0 w5 w10 w15", "w1 w6 w11 w16"]
-    random = np.random.default_rng(4)
-    y = random.integers(2, size=60)
-    documents = [" ".join(random.choice(topics[label].split(), 8)) for label in y]
-    pipeline = make_pipeline(SCDV(word_vectors()), LinearSVC())
-    grid = GridSearchCV(pipeline, {"scdv__clusters": [1, 3]}, cv=2).fit(documents, y)
-    assert grid.score(documents, y) > 0.9
-    names = pipeline[0].set_params(clusters=3).fit(documents).get_feature_names_out()
-    assert len(names) == 21 + 8
 
 
 def test_errors_are_one_line():

@@ -160,14 +160,6 @@ def test_nul_is_an_error(tmp_path, errors):
         encode(paths, options)
 
 
-def test_invalid_bytes_become_replacement_characters(tmp_path):
-    options = VocabularyOptions(min_count=1, encoding_errors="replace")
-    with encode(write(tmp_path, "caf\ufffd caf".encode() + b"\xe9 caf\xe8 b"), options) as encoded:
-        assert words_of(encoded.vocabulary) == [("caf\ufffd".encode(), 3), (b"b", 1)]
-        assert encoded.ids.tolist() == [0, 0, 0, 1 | LAST]
-        assert (encoded.replaced, encoded.skipped) == (2, 0)
-
-
 @pytest.mark.parametrize("block_bytes", [1, 4, 100])
 def test_ties_at_max_vocab_are_broken_by_first_occurrence(tmp_path, block_bytes):
     paths = write(tmp_path, b"d c b a a", b"c b d")
@@ -189,12 +181,6 @@ def test_line_of_a_million_tokens(tmp_path, threads):
         assert (encoded.tokens, encoded.lines) == (1_000_000, 1)
         assert np.array_equal(encoded.ids[:-1], np.tile(np.arange(4), 250_000)[:-1])
         assert encoded.ids[-1] == 3 | LAST
-
-
-def test_many_word_types_with_threads():
-    words = [b"%d" % (i * i % 50_021) for i in range(100_000)]
-    lines = [b" ".join(words[i : i + 10]) for i in range(0, len(words), 10)]
-    check([b"\n".join(lines)], VocabularyOptions(min_count=2), 10_000, 3)
 
 
 def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.sparse import random as random_matrix
 
-from dcme_w2v._core.engine import Run
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.errors import FormatError
@@ -80,11 +79,6 @@ def test_rows_that_are_not_finite_are_found_by_their_numbers():
     assert not run.is_finite(0, FEATURES + 1)
     assert not run.is_finite(3, 4)
     assert run.is_finite(0, 3) and run.is_finite(4, FEATURES + 1)
-
-
-def test_a_run_without_data_is_an_error():
-    with pytest.raises(TypeError):
-        Run()
 
 
 def test_views_of_the_state_keep_the_run_open():

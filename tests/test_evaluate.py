@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import STEMS, analogy_vectors, as_gensim
 
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words import evaluate
 from dcme_w2v.words.evaluate import eval_analogies as analogies
@@ -163,9 +163,3 @@ def test_bytes_that_are_not_utf8_name_the_file(tmp_path, score):
     path.write_bytes(b"caf\xe9\tword1\t3\n")
     with pytest.raises(FormatError, match=r"latin1\.txt: is not UTF-8"):
         score(analogy_vectors(), path)
-
-
-@pytest.mark.parametrize("arguments", [{"restrict": 0}, {"method": "cosine"}])
-def test_wrong_arguments(questions, arguments):
-    with pytest.raises(UsageError):
-        analogies(analogy_vectors(), questions, **arguments)

@@ -89,14 +89,3 @@ def test_an_unrelated_file_at_the_second_name_is_not_replaced(path, capsys):
     code = run(["convert", str(path), str(target), "--to", "projector"])
     assert "out.metadata.tsv" in refused(capsys, code)
     assert mine.read_text() == "mine" and not target.exists()
-
-
-def test_gensim_saves_what_the_message_names(path, tmp_path):
-    from gensim.models import KeyedVectors
-
-    assert run(["convert", str(path), str(tmp_path / "v.bin")]) == 0
-    read = KeyedVectors.load_word2vec_format(str(tmp_path / "v.bin"), binary=True)
-    read.save(str(tmp_path / "v.kv"))
-    found = KeyedVectors.load(str(tmp_path / "v.kv"))
-    assert found.index_to_key == WORDS
-    np.testing.assert_array_equal(found.vectors, Vectors.load(path).vectors)

@@ -2,7 +2,6 @@
 
 import ast
 import errno
-import json
 import os
 import resource
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import manifest, write_corpus
 
@@ -281,11 +279,3 @@ def test_a_name_of_maximum_length_is_written(work, name):
     assert run(line.split()) == 0  # replaces
     if name == "train":
         assert manifest(Path(f"to/{long}.bin"))["vocabulary"]
-
-
-def test_the_log_records_how_a_run_ended(work, failing):
-    failing[0][:] = ["/to/"]
-    assert run([*COMMANDS["train"].split(), "--log-json", "log"]) == 1
-    last = json.loads(Path("log").read_text().splitlines()[-1])
-    assert last["event"] == "end" and "nothing is lost" in last["error"]
-    assert np.isfinite(Vectors.load(kept(f"error: {last['error']}\n")[0]).vectors).all()

@@ -61,14 +61,6 @@ def test_vectors_are_means_of_rows(path):
         vectors[""]
 
 
-def test_gensim_reads_the_same_vectors(path):
-    fasttext = pytest.importorskip("gensim.models.fasttext")
-    write_model(path)
-    vectors, keyed = Vectors.load(path), fasttext.load_facebook_vectors(str(path))
-    for word in [*WORDS[1:], NEW]:  # gensim has n-grams of </s>
-        np.testing.assert_allclose(vectors[word], keyed[word], atol=1e-6)
-
-
 def test_words_without_ngrams_have_no_vector(path):
     write_model(path, shortest=5, longest=6)
     assert "zz" not in Vectors.load(path) and "zzz" in Vectors.load(path)

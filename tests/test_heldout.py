@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 from texts import corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DivergedError
 from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly_spaced
 from dcme_w2v.words.likelihood import LAST, contexts
 from dcme_w2v.words.trainer import Trainer
@@ -184,30 +183,3 @@ def test_the_surrogates_gradient_equals_that_of_the_likelihood():
         (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
     )
     assert np.mean(cosine > 0) > 0.95
-
-
-def test_clusters_stay_in_use():
-    ids, counts = corpus(tokens=6000)
-    training = Trainer(
-        ids, counts, options_of(DCME, epochs=10, window=3, lr=0.2, clusters=4, beta=0.5)
-    )
-    held = HeldOut(ids, counts, training)
-    used = []
-    for number in range(10):
-        training.epoch(number)
-        used.append(held.score()["heldout_clusters_used"])
-    assert used[-1] >= 2
-
-
-def test_a_diverging_run_stops_with_one_error(tmp_path, text, capsys):
-    flags = ("--objective", "dcme", "--dcme-update", "paper", "--lr", "900", "--holdout", "0.2")
-    assert train(text, tmp_path / "v.txt", *flags, "--threads", "1", "--epochs", "20") == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "give a lower --lr" in error
-    assert not (tmp_path / "v.txt").exists()
-    ids, counts = corpus()
-    training = Trainer(ids, counts, options_of(PAPER, lr=900.0, epochs=20))
-    with pytest.raises(DivergedError):
-        for number in range(20):
-            training.epoch(number)

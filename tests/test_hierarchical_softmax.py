@@ -31,39 +31,22 @@ def test_the_flag_of_word2vec(tmp_path, corpus, negative, capsys):
 @pytest.mark.parametrize(
     "flags",
     [
-        ["--vectors", "sum"],
-        ["--vectors", "context"],
-        ["--output-context", "c.bin"],
-        ["--output-tables", "tables"],
-        ["--init", "corpus.txt", "--init-context", "corpus.txt"],
-        ["--holdout", "0.1"],
+        "--vectors sum",
+        "--vectors context",
+        "--output-context c.bin",
+        "--output-tables tables",
+        "--init corpus.txt --init-context corpus.txt",
+        "--holdout 0.1",
     ],
 )
 def test_has_no_context_vectors(tmp_path, corpus, flags, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
-    assert train(corpus, tmp_path / "v.bin", "--objective", "hs", *flags) == 2
+    assert train(corpus, tmp_path / "v.bin", "--objective", "hs", *flags.split()) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "is not supported with --objective hs; give --objective ns, nce or dcme" in said
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_likelihood_of_its_vectors_is_an_error(tmp_path, corpus, capsys):
-    output = tmp_path / "v.bin"
-    assert train(corpus, output, "--objective", "hs") == 0
-    capsys.readouterr()
-    assert run(["eval", "likelihood", str(output), str(corpus)]) == 2
-    assert "context vectors are required" in capsys.readouterr().err
-
-
-def test_noise_options_have_no_effect(tmp_path, corpus, capsys):
-    assert (
-        train(corpus, tmp_path / "v.bin", "--objective", "hs", "--negative", "7", quiet=False) == 0
-    )
-    assert "--negative has no effect with --objective hs" in capsys.readouterr().err
-    assert train(corpus, tmp_path / "v.bin", "--objective", "hs", "--prior", "1") == 2
-    assert "--prior 1: is not supported with --objective hs" in capsys.readouterr().err
 
 
 def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):

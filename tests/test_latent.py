@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from dcme_w2v import LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.metrics import ClusterMeasures, cluster_measures
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.errors import DivergedError, FormatError, OutOfMemoryError, UsageError
+from dcme_w2v.errors import DivergedError, OutOfMemoryError, UsageError
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.fit import fit, learn
 from dcme_w2v.latent.jobs import made_model
@@ -108,23 +108,6 @@ def test_auto_chooses_maxent_where_unlabelled_rows_mislead():
 
 
 # ---- invariances ----
-
-
-def test_labels_renumbered():
-    X, y = blobs(spread=4.0)
-    one = quick(latent=3).fit(X, y)
-    other = quick(latent=3).fit(X, np.array([2, 0, 1])[y])
-    best = other.predict_proba(X)[:, [2, 0, 1]]
-    assert one.cost_ == pytest.approx(other.cost_, rel=1e-3)
-    assert one.predict_proba(X) == pytest.approx(best, abs=0.02)
-
-
-def test_rows_permuted():
-    X, y = blobs(spread=4.0)
-    order = np.random.default_rng(0).permutation(len(X))
-    params = {"latent": 3, "l2": 0.1, "epochs": 100, "tolerance": 0.0}
-    one, other = quick(**params).fit(X, y), quick(**params).fit(X[order], y[order])
-    assert one.predict_proba(X) == pytest.approx(other.predict_proba(X), abs=2e-3)
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -221,29 +204,6 @@ def test_rows_of_another_width_and_empty_ones(tmp_path):
     assert np.exp(found[0]) == pytest.approx(np.exp(bias) / np.exp(bias).sum(), abs=1e-6)
 
 
-@pytest.mark.parametrize("damage", ["alpha", "nan", "shares", "options", "sum"])
-def test_damaged_models_are_refused(tmp_path, damage):
-    saved(tmp_path, LatentOptions(latent=4, threads=1, epochs=2))
-    folder = tmp_path / "model"
-    path = folder / "model.json"
-    head = json.loads(path.read_text())
-    if damage == "alpha":
-        del head["arrays"]["alpha"]
-    elif damage == "shares":
-        array = np.load(folder / "shares.npy")
-        np.save(folder / "shares.npy", -array)
-    elif damage == "options":
-        head["options"]["latent"] = "four"
-    else:
-        name = "weights" if damage == "nan" else "alpha"
-        array = np.load(folder / f"{name}.npy")
-        array[0, 0] = np.nan if damage == "nan" else 0.7
-        np.save(folder / f"{name}.npy", array)
-    path.write_text(json.dumps(head))
-    with pytest.raises(FormatError, match="model"):
-        LatentClassifier.load(folder)
-
-
 def test_several_labels_a_document(tmp_path):
     model, matrix = saved(tmp_path, LatentOptions(latent=5, threads=1), multilabel=True)
     assert model.multilabel
@@ -277,15 +237,6 @@ def test_constant_column_duplicates_and_empty_rows():
     assert np.isfinite(quick(latent=2).fit(np.zeros((6, 4))).cost_)
 
 
-def test_many_labels():
-    """The time for alpha and the E-step hardly depends on the number of labels."""
-    y = np.arange(3 * 1236) % 1236
-    X = csr_matrix((np.ones(len(y)), (np.arange(len(y)), y % 40)), shape=(len(y), 40))
-    model = quick(latent=10, epochs=2).fit(X, y)
-    assert model.predict_proba(X[:5]).shape == (5, 1236)
-    assert model.predict_proba(X[:5]).sum(axis=1) == pytest.approx(np.ones(5))
-
-
 def test_more_classes_than_documents_and_labels():
     X, y = blobs(8, 2, 3)
     assert quick().fit(X, y).transform(X).shape == (8, 4)
@@ -317,11 +268,6 @@ def test_refused(params, y, message):
     X = np.arange(12.0).reshape(6, 2)
     with pytest.raises(UsageError, match=message):
         quick(**params).fit(X, y)
-
-
-def test_rows_that_are_not_finite():
-    with pytest.raises(ValueError, match=r"NaN|finite"):
-        quick(latent=2).fit(np.array([[1.0], [np.nan], [2.0]]))
 
 
 def test_memory_is_checked_before_allocation(monkeypatch):

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import balanced, expectation_maximisation, finish
+from dcme_w2v.latent.em import balanced, expectation_maximisation
 from dcme_w2v.latent.fit import fit
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.latent.quadratic import Quadratic, ridge_of
@@ -146,29 +146,6 @@ def test_balance_one_with_equal_shares_equals_the_papers_e_step():
     cost.fit_posterior()
     other.balanced_posterior(np.full(3, 1 / 3), 1.0)
     assert other.posterior == pytest.approx(cost.posterior, abs=1e-5)
-
-
-def test_a_high_balance_enforces_the_shares():
-    data = observations(count=90, own=0.8, seed=3)
-    cost = Cost(data, 3, 0.01, 0.0, 1)
-    start = np.random.default_rng(1).dirichlet([5.0, 1.0, 1.0], 90)
-    wanted, off = np.full(3, 1 / 3), []
-    for balance in (1.0, 20.0):
-        sizes = balanced(
-            cost, start, np.zeros((9, 3), dtype=np.float32), wanted, balance, 5, 0.0
-        ).sizes
-        off.append(np.abs(sizes / sizes.sum() - wanted).max())
-    assert off[1] < off[0]
-
-
-def test_lbfgs_after_em_lowers_the_cost():
-    data = observations(count=90)
-    cost = Cost(data, 5, 1e-3, 0.1, 1)
-    start = np.random.default_rng(3).dirichlet(np.ones(5), data.count)
-    em = expectation_maximisation(cost, start, 3, 0.0)
-    found = finish(cost, em)
-    assert found.cost < em.cost - 1e-3
-    assert found.alpha.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-5)
 
 
 def bound(data, xi, ridge):
@@ -322,46 +299,6 @@ def test_the_relaxation_ends_in_columns_of_one_size():
         assert xi.sum(axis=1) == pytest.approx(np.ones(40)) and quadratic.value(xi) < 0
 
 
-def test_cost_of_hard_clusters_without_labels():
-    """Logistic loss of the clusters + log N - H(sizes) + penalty."""
-    data = observations(count=48, classes=0)
-    cost = Cost(data, 3, 0.01, 0.0, 1)
-    own = np.random.default_rng(0).choice(3, 48, p=[0.5, 0.3, 0.2])
-    cost.posterior[:, :3] = one_hot(own, 3)
-    cost.fit_weights(50)
-    cost.fit_alpha()
-    found = cost.fit_posterior()
-    table = cost.weights.table[:, :3].astype(float)
-    p = softmax(data.rows.toarray() @ table[:-1] + table[-1])
-    shares = np.bincount(own, minlength=3) / 48
-    loss = -np.log(p[np.arange(48), own]).mean()
-    entropy = -(shares * np.log(shares)).sum()
-    penalty = 0.005 * np.square(table[:-1]).sum()
-    assert found == pytest.approx(loss + np.log(48) - entropy + penalty, abs=1e-5)
-    assert cost.sizes == pytest.approx(shares * 48)
-
-
-def test_own_labels_are_divided_by_their_class_sizes():
-    """Without the division by N_k the first E-step differs."""
-    data = observations(count=10, classes=0)
-    cost = made_cost(data, latent=2, smoothing=0.0)
-    xi = cost.posterior[:, :2].astype(float)
-    cost.fit_posterior()
-    table = cost.weights.table[:, :2].astype(float)
-    p = softmax(data.rows.toarray() @ table[:-1] + table[-1])
-    wanted = xi * p / xi.sum(axis=0)
-    wanted /= wanted.sum(axis=1, keepdims=True)
-    assert cost.posterior[:, :2] == pytest.approx(wanted, abs=1e-5)
-
-
-def test_labelled_rows_keep_their_label():
-    data = observations(count=60, own=0.5)
-    options = resolved(LatentOptions(unlabelled="use", threads=1, epochs=5), 3, 60, 8)
-    found = fit(data, options)
-    assert np.array_equal(found.solution.alpha, np.eye(3))
-    assert found.solution.sizes.sum() == pytest.approx(60, rel=1e-5)
-
-
 @pytest.mark.parametrize("init", ["labels", "kmeans", "quadratic", "relaxed"])
 @pytest.mark.parametrize("classes", [0, 3])
 def test_every_start(init, classes):
@@ -378,12 +315,3 @@ def test_every_start(init, classes):
     assert np.array_equal(xi, Starts(data, 4, options, Quiet()).start(init, 0))
     found = fit(data, dataclasses.replace(options, epochs=3))
     assert len(found.solution.costs) <= 3 and np.isfinite(found.solution.cost)
-
-
-def test_label_start_of_fewer_classes_than_labels():
-    data = observations(count=50, classes=5)
-    options = resolved(LatentOptions(latent=2, init="labels"), 5, 50, 8)
-    xi = Starts(data, 2, options, Quiet()).start("labels", 0)
-    groups = {label: set(xi[data.labels == label].argmax(axis=1)) for label in range(5)}
-    assert all(len(group) == 1 for group in groups.values())
-    assert set.union(*groups.values()) == {0, 1}

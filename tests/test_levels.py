@@ -64,15 +64,6 @@ def test_levels_against_brute_force(numbers, count):
         assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
 
 
-def test_levels_of_nine_numbers_against_brute_force():
-    random = np.random.default_rng(2)
-    numbers, weights = random.normal(0.5, 1, 9), random.uniform(0, 2, 9)
-    weights[3] = 0
-    for count in (1, 2):
-        found = fit_levels(numbers, weights, count)
-        assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
-
-
 @pytest.mark.parametrize(("pinned", "count"), [(True, 1), (True, 5), (False, 4), (True, 127)])
 def test_three_hundred_numbers_against_a_plain_dynamic_programme(pinned, count):
     random = np.random.default_rng(count)
@@ -103,16 +94,6 @@ def test_more_levels_than_values():
     assert fit_levels(np.zeros(0), np.zeros(0), 3).values.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("count", [1, 8, 127])
-def test_bins_are_as_good_as_all_numbers(count):
-    random = np.random.default_rng(3)
-    numbers, weights = np.abs(random.normal(0, 1, 20000)), random.lognormal(0, 2, 20000)
-    exact = fit_levels(numbers, weights, count)
-    binned = fit_levels(numbers, weights, count, bins=1 << 14)
-    assert binned.loss == pytest.approx(exact.loss, rel=1e-4)
-    assert binned.loss >= exact.loss * (1 - 1e-9)
-
-
 def test_binned_levels_are_within_a_millionth_of_the_exact_ones():
     random = np.random.default_rng(4)
     numbers, weights = random.lognormal(0, 0.5, 200000), random.uniform(0.1, 2, 200000)
@@ -126,14 +107,6 @@ def test_bins_too_coarse_for_the_numbers_are_not_used():
     exact = fit_levels(numbers, np.ones(3001), 4)
     binned = fit_levels(numbers, np.ones(3001), 4, bins=1 << 10)
     assert binned.loss == pytest.approx(exact.loss, rel=1e-9)
-
-
-def test_centres_equal_those_of_kmeans1d():
-    kmeans1d = pytest.importorskip("kmeans1d", reason="kmeans1d is not installed")
-    numbers = np.random.default_rng(6).normal(0, 3, 500)
-    for count in (1, 3, 9):
-        _, centres = kmeans1d.cluster(numbers, count)
-        np.testing.assert_allclose(kmeans(numbers, count), sorted(centres), rtol=1e-9)
 
 
 @given(

@@ -69,15 +69,6 @@ def test_a_tree_of_merges_equals_one_merge(parts):
     np.testing.assert_allclose(tree.input, flat.input, rtol=1e-4, atol=1e-6)
 
 
-def test_training_starts_from_a_merged_folder(parts):
-    assert merged("one", "two") == 0
-    line = f"train one.txt --output o.npy --output-tables next --init both {FLAGS} --lr 1e-9"
-    assert run(line.split()) == 0
-    both, after = load_tables("both"), load_tables("next")
-    np.testing.assert_allclose(after.input, both.input, atol=1e-6)
-    np.testing.assert_allclose(after.output, both.output, atol=1e-6)
-
-
 def test_vectors_with_counts_are_merged(parts):
     for name in ("one", "two"):
         line = f"train {name}.txt --output own-{name}.npy --save-vocab {name}.voc {FLAGS}"

@@ -86,22 +86,6 @@ def test_scores_are_added_to_every_word():
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
-def test_classes_know_what_has_not_been_learned(objective):
-    """At a rate of nearly zero the scores are prior and classes."""
-    ids, counts = chains()
-    found = {}
-    for classes in (0, 12):
-        options = options_of(
-            {"objective": objective, "window_mode": "fixed", "word_order": True},
-            **{"sample": 0.0, "threads": 1, "lr": 1e-6, "neighbor_classes": classes, "epochs": 1},
-        )
-        training = Trainer(ids, counts, options)
-        training.epoch(0)
-        found[classes] = HeldOut(ids, counts, training).score()["heldout_log_probability"]
-    assert found[12] > found[0] + 0.5
-
-
 def test_the_dual_bound_has_the_classes():
     """It is at most the log partition function: the surrogate is at least the log-likelihood."""
     ids, counts = chains(sentences=400)

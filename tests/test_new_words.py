@@ -73,16 +73,6 @@ def test_which_words_are_kept_and_their_counts(tables, kept, counts):
     assert tokens["corpus"] == sum(v for k, v in tokens.items() if k != "corpus")
 
 
-def test_union_equals_merged_vocabularies(tables):
-    for name in ("old", "new"):
-        assert run(["vocab", f"{name}.txt", "--output", f"{name}.vocab", "--min-count", "5"]) == 0
-    assert run(["vocab", "--merge", "old.vocab", "new.vocab", "--output", "both.vocab"]) == 0
-    flags = ["--init", "tables", "--output"]
-    assert train("new.txt", *flags, "a.bin", "--read-vocab", "both.vocab") == 0
-    assert train("new.txt", *flags, "b.bin", "--init-vocab", "union") == 0
-    assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
-
-
 def test_a_limit_includes_old_words(tables):
     flags = ["--init", "tables", "--init-vocab", "union", "--output-tables", "new"]
     assert train("new.txt", *flags, "--output", "o", "--max-vocab", "7") == 0
@@ -115,14 +105,6 @@ def test_a_resumed_run_has_the_same_words(tables):
     shutil.rmtree(Path("state") / newest)
     assert train("new.txt", *flags, *whole, "--resume", "state") == 0
     assert Path("o.bin").read_bytes() == expected
-
-
-def test_a_resumed_run_with_other_words_is_an_error(tables, capsys):
-    flags = ["--init", "tables", "--output", "o.bin"]
-    state = ["--checkpoint", "state", "--checkpoint-every", "1", "--epochs", "2"]
-    assert train("new.txt", *flags, *state, "--init-vocab", "union") == 0
-    assert train("new.txt", *flags, "--epochs", "2", "--resume", "state") == 2
-    assert "--init-vocab is new and was union in state" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

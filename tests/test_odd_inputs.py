@@ -90,29 +90,6 @@ def test_missing_glyphs_cause_no_warnings(made, tmp_path):
     assert run(line.split()) == 0  # warnings are errors here
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "nope"])
-@pytest.mark.parametrize(
-    ("words", "number"),
-    [
-        ("dcme-w2v train --", "2"), ("dcme-w2v nope x", "2"), ("dcme-w2v train --output", "99"),
-        ("dcme-w2v train", "-5"), ("", "0"), ("dcme-w2v 'unclosed", "1"), ("dcme-w2v", "x"),
-        ("dcme-w2v \\", "1"), ("dcme-w2v train \udcff", "2"), (None, "1"), ("dcme-w2v", None),
-    ],
-)  # fmt: skip
-def test_completion_of_odd_command_lines(monkeypatch, capsys, shell, words, number):
-    monkeypatch.setenv("_DCME_W2V_COMPLETE", f"{shell}_complete")
-    for name, value in (("COMP_WORDS", words), ("COMP_CWORD", number)):
-        monkeypatch.delenv(name, raising=False)
-        if value is not None:
-            monkeypatch.setenv(name, value)
-    try:
-        code = run([])
-    except SystemExit as end:
-        code = end.code
-    assert code in (0, 1, 2)
-    assert "a bug" not in capsys.readouterr().err
-
-
 def test_measures_of_odd_vectors_are_valid_json(made, capsys):
     """NaN is not valid JSON."""
     for command in (f"scdv topics {made}/m --json", f"classify test {made}/k {made}/d.txt --json"):

@@ -76,17 +76,6 @@ def test_every_spelling_of_every_option_sets_its_field(item):
         assert parse([f"{flag}={value}"], *CLASSES) == parse([flag, str(value)], *CLASSES)
 
 
-def test_word2vec_spellings():
-    flags = ["-size", "9", "-iter", "2", "-alpha", ".5", "-window", "3", "-sample", "0",
-             "-negative", "8", "-threads", "2", "-min-count", "4"]  # fmt: skip
-    _, _, vocabulary, options = parse(flags, VocabularyOptions, TrainOptions)
-    assert vocabulary.min_count == 4
-    assert options == TrainOptions(
-        dim=9, epochs=2, lr=0.5, window=3, sample=0.0, negative=8, threads=2
-    )
-    assert train_options("--size", "9", "--iter", "2", "--alpha", "0.5").dim == 9
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -212,28 +201,3 @@ def test_a_switch_takes_no_value():
 
     assert parse(["--loud", "word"], Switches) == [("word",), 3, Switches(loud=True)]
     assert parse([], Switches)[2] == Switches(loud=False)
-
-
-def test_a_group_suggests_the_nearest_command_and_flag(capsys):
-    @click.group(cls=Group)
-    def program():
-        pass
-
-    @program.command("similarity")
-    @click.option("--verbose", is_flag=True)
-    def similarity(verbose):
-        return verbose
-
-    def call(*arguments):
-        return program.main(list(arguments), prog_name="dcme-w2v", standalone_mode=False)
-
-    assert call("similarity", "--verbose") is True
-    assert call("similarity", "-verbose") is True
-    with pytest.raises(UsageError, match=r"unknown command similiarity; did you mean similarity?"):
-        call("similiarity")
-    with pytest.raises(UsageError, match="unknown option verbos; did you mean verbose"):
-        call("similarity", "--verbos")
-    assert call() == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "similarity" in err

@@ -37,14 +37,6 @@ def test_a_dry_run_reports_and_writes_nothing(files, capsys, name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_dry_run_in_json(files, capsys, name):
-    assert run([*COMMANDS[name].split(), "--dry-run", "--json", "--quiet"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    assert plan["memory_bytes"] > 0 and plan["refused"] is None
-    assert plan["disk"][0]["bytes"] > 0
-
-
-@pytest.mark.parametrize("name", COMMANDS)
 def test_more_than_the_available_memory_is_an_error(files, capsys, monkeypatch, name):
     monkeypatch.setattr(memory, "memory_limit", lambda: 100)
     for module in ("dcme_w2v.words.resources", "dcme_w2v.classify.resources",
@@ -61,8 +53,3 @@ def test_only_hash_values_that_occur_take_memory_in_training(files, capsys):
     line = "classify train d.txt --output o --hashing 100000000 --dry-run --json --quiet"
     assert run(line.split()) == 0
     assert json.loads(capsys.readouterr().out)["memory_bytes"] < 1e6
-
-
-def test_json_of_a_trained_classifier_equals_its_record(files, capsys):
-    assert run([*COMMANDS["classify train"].split(), "--json", "--quiet", "--epochs", "1"]) == 0
-    assert json.loads(capsys.readouterr().out)["labels"].keys() == {"x", "y", "z"}

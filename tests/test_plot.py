@@ -55,12 +55,6 @@ def test_losses_and_log_probabilities_have_a_panel_and_every_log_a_line(tmp_path
     assert ">lr<" in texts_of(out) and ">loss<" not in texts_of(out)
 
 
-def test_a_log_of_one_epoch_shows_its_progress(tmp_path):
-    out = tmp_path / "p.svg"
-    assert run(["plot", log(tmp_path / "one", [3]), "--output", str(out)]) == 0
-    assert ">words<" in texts_of(out)
-
-
 def test_words_on_a_plane(tmp_path):
     words = ["a$b", "<script>", "übel", "d", "e", "f_g"]
     path = save(tmp_path / "v.npy", words, np.random.default_rng(0).normal(size=(6, 5)))
@@ -100,14 +94,6 @@ def test_a_missing_extra_is_that_of_plots(tmp_path, capsys, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, module, None)
         code = run(["plot", str(path), "--output", str(tmp_path / "p.png")])
         assert "pip install 'dcme-w2v[plot]'" in refused(capsys, code)
-
-
-def test_words_by_tsne(tmp_path):
-    pytest.importorskip("openTSNE")
-    random = np.random.default_rng(0)
-    path = save(tmp_path / "v.npy", [f"w{i}" for i in range(60)], random.normal(size=(60, 9)))
-    assert run(["plot", str(path), "--output", str(tmp_path / "p.png"), "--limit", "50"]) == 0
-    assert (tmp_path / "p.png").stat().st_size > 1000
 
 
 def test_names_are_not_markup(tmp_path, monkeypatch):

@@ -138,16 +138,6 @@ def test_lines_without_a_gap_are_one_line_of_error(folder, capsys, words, says):
     assert says in refused(capsys, run(["predict-word", str(folder / "model"), *words.split()]))
 
 
-def test_lines_of_standard_input(folder):
-    known = lines_of(folder)[0].split()[:2]
-    command = [sys.executable, "-m", "dcme_w2v", "predict-word", str(folder / "model"), "-k", "1"]
-    text = f"{known[0]} _ {known[1]}\n\nno gap\n"
-    found = subprocess.run(command, input=text, capture_output=True, check=True, text=True)
-    assert found.stdout.startswith(f"{known[0]} _ {known[1]}\t")
-    assert len(found.stdout.splitlines()) == 1
-    assert "one gap" in found.stderr
-
-
 def test_wrong_use_is_one_line(folder, tmp_path, capsys):
     (tmp_path / "binary").write_bytes(b"a \0 b\n")
     (tmp_path / "latin").write_bytes(b"caf\xe9 tea\n")

@@ -1,6 +1,5 @@
 """Vectors as safetensors, also as int8: every reader takes them, the loss, and corrupt files."""
 
-import gzip
 import json
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from helpers import refused, save
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.info import describe
 from dcme_w2v.formats.vectors.safetensors import from_int8
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
@@ -81,15 +79,6 @@ def test_the_loss_equals_that_of_decoded_vectors():
     assert agreement(matrix, codes) == pytest.approx(np.mean(common) / 10, abs=1e-3)
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-def test_the_loss_of_few_rows(rows):
-    matrix = np.zeros((rows, 3), dtype=np.float32)
-    assert (mean_cosine(matrix, as_int8(matrix)[0]), agreement(matrix, as_int8(matrix)[0])) == (
-        1,
-        1,
-    )
-
-
 # ---- files ----
 
 
@@ -144,15 +133,6 @@ def test_every_reader_supports_safetensors(line, packed, folder):
     assert run(line.split()) == 0
 
 
-def test_check_and_info_support_the_format(packed):
-    report = check_vectors(packed)
-    assert (report.format, report.rows, report.dimension) == ("safetensors", 400, 20)
-    assert report.faults == []
-    facts = describe(packed)
-    assert facts["numbers"] == "int8 with a scale per row" and facts["tokens"] == 80200
-    assert facts["first_words"] == WORDS[:10]
-
-
 def test_faults_are_found_and_repaired(folder, capsys):
     numbers = np.array([1, np.nan, 3e38, 4, 5], "<f4").tobytes()
     lines = b"a\nb\nx y\na\n\xff\n"
@@ -202,13 +182,6 @@ def test_wrong_headers(header, folder, capsys):
     (folder / "h").write_bytes(len(header).to_bytes(8, "little") + header)
     message = refused(capsys, run(["info", "h"]))
     assert "safetensors file" in message
-
-
-def test_a_stream_is_an_error(packed, capsys):
-    (packed.parent / "v.gz").write_bytes(gzip.compress(packed.read_bytes()))
-    assert "is a safetensors file; give the file itself" in refused(
-        capsys, run(["neighbors", "v.gz", "w1"])
-    )
 
 
 @pytest.mark.parametrize(

@@ -125,16 +125,6 @@ def test_options_among_signed_words(path, capsys):
 # ---- commands ----
 
 
-def test_similarity_and_the_odd_one_out(path, capsys):
-    vectors = Vectors.load(path)
-    assert run(["similarity", path, "king", "queen"]) == 0
-    assert float(capsys.readouterr().out) == pytest.approx(
-        vectors.similarity("king", "queen"), abs=1e-6
-    )
-    assert run(["odd-one-out", path, "king", "man", "köln", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["odd_one_out"] == "köln"
-
-
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [

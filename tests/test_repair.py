@@ -69,12 +69,6 @@ def test_rows_with_faults_are_corrected(tmp_path, capsys):
     assert "3 separators in words replaced" in capsys.readouterr().err
 
 
-def test_a_file_without_header_and_with_words_of_several_parts(tmp_path):
-    (tmp_path / "glove").write_text("the 1 2\n. . . 3 4\nof 5 6\n")
-    found = converted(tmp_path / "glove", "--invalid", "replace")
-    assert list(found.words) == ["the", "._._.", "of"]
-
-
 def test_a_truncated_binary_file(tmp_path, capsys):
     rows = b"".join(b"w%d " % i + struct.pack("<2f", i, 1) + b"\n" for i in range(5))
     twice = b"w1 " + struct.pack("<2f", 7, np.nan) + b"\n"
@@ -92,14 +86,6 @@ def test_an_npy_file_with_faults(tmp_path):
     path.with_suffix(".vocab").write_bytes(b"a 9\nb 5\na 4\n\xff 3\n")
     assert list(converted(path, "--invalid", "skip").words) == ["a"]
     assert list(converted(path, "--invalid", "replace").words) == ["a", "b", "\ufffd"]
-
-
-def test_a_file_without_faults_is_not_changed_by_repair(healthy, capsys):
-    assert (
-        converted(healthy, "--invalid", "skip").vectors.tolist()
-        == Vectors.load(healthy).vectors.tolist()
-    )
-    assert "left out" not in capsys.readouterr().err
 
 
 def test_what_check_finds_in_a_large_file_is_repaired(tmp_path, capsys):

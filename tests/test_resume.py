@@ -208,22 +208,10 @@ def test_resuming_a_complete_run_is_reported(tmp_path, corpus, capsys):
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
 
 
-def test_resume_without_a_checkpoint(tmp_path, corpus, capsys):
-    folder, output = str(tmp_path / "k"), tmp_path / "v.bin"
-    assert train_short(corpus, output, "--resume", folder) == 2
-    assert "has no checkpoint" in capsys.readouterr().err
-    assert train_short(corpus, output, "--resume", folder, "--checkpoint", folder) == 0
-
-
 def test_a_checkpoint_can_initialise_a_run_with_other_options(tmp_path, corpus):
     folder = kept_of(tmp_path, corpus)
     vectors = generations_in(Path(folder))[-1] / "vectors.npy"
     assert train_short(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
-
-
-def test_a_dry_run_makes_no_folder(tmp_path, corpus):
-    assert run(["train", corpus, "--dry-run", "--checkpoint", str(tmp_path / "k")]) == 0
-    assert not (tmp_path / "k").exists()
 
 
 def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypatch):

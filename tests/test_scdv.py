@@ -211,24 +211,6 @@ def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
     assert loaded.columns == model.columns == transform(model, make_texts()).shape[1]
 
 
-def test_a_damaged_model_is_refused(tmp_path):
-    model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
-    for name, value, message in (
-        ("posteriors", dataclasses.replace(model.posteriors, count=3), "posterior_topics: entry"),
-        ("vectors", model.vectors.astype(np.float64), "vectors: is float64"),
-        ("weights", model.weights[1:], "weights: is float32 of shape"),
-        ("words", Words.from_words(WORDS[:4]), "vectors: has the shape"),
-        ("options", "none", "options: clusters="),
-    ):
-        spoilt = dataclasses.replace(model, **{name: value}) if name != "options" else model
-        spoilt.save(tmp_path / name)
-        if name == "options":
-            path = tmp_path / name / "model.json"
-            path.write_text(path.read_text().replace('"clusters": 5', '"clusters": "many"'))
-        with pytest.raises(FormatError, match=message):
-            DocumentModel.load(tmp_path / name)
-
-
 def test_invalid_fits():
     vectors = word_vectors()
     with pytest.raises(CorpusError, match="there are no documents"):

@@ -103,12 +103,6 @@ def test_given_options_are_held_fixed(corpus):
     assert "--tune" not in found.stderr
 
 
-def test_clusters_are_at_most_the_words():
-    options, tuned, _ = chosen(ScdvOptions(iterations=5, clusters=500))
-    assert options.clusters <= GROUPS * WORDS
-    assert max(one["clusters"] for one in tuned.trials) == GROUPS * WORDS
-
-
 def test_the_power_is_that_of_a_model_fitted_with_it():
     texts = [one.text for one in documents(40)]
     sets = tune.DocumentSets(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.shards import count, cut, encoded
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
 
@@ -107,12 +106,6 @@ def test_an_invalid_byte_is_reported_by_its_place_in_the_file(tmp_path):
     path = write(tmp_path / "c.txt", b"good good\n" * 10 + b"\xfe\n")
     with pytest.raises(CorpusError, match=r"c.txt: byte 100 is not UTF-8.*\(shard 2 \(.*byte 60"):
         counted([path], 2)
-
-
-def test_a_given_vocabulary_is_kept(files):
-    given_words = Vocabulary.from_counts({"the": 9, "fish3": 5, "fish4": 1})
-    found = counted(files, 3, VocabularyOptions(min_count=2), given_words)
-    assert list(found.vocabulary) == ["the", "fish3"]
 
 
 def test_files_missing_on_a_worker_are_named(files):

@@ -88,25 +88,11 @@ def test_words_round_trip(texts):
     np.testing.assert_array_equal(offsets, made.offsets)
 
 
-def test_long_common_prefixes_of_words():
-    words = [b"a" * 300 + bytes([byte]) for byte in b"bcd"] + [b"b" * 1000]
-    made = Words.from_words(words)
-    data = core.pack_words(made.text, made.offsets)
-    assert core.unpack_words(data, 4, len(made.text))[0].tobytes() == b"".join(words)
-    assert len(data) < 60
-
-
 @given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
 def test_numbers_round_trip(large, codes):
     for numbers, bits in ((large, 0), (codes, 8)):
         data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
         assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
-
-
-def test_skewed_bits_take_less_than_a_bit():
-    codes = np.zeros(10000, dtype=np.uint32)
-    codes[::500] = 1
-    assert len(core.pack_numbers(codes, 8)) < 60
 
 
 @settings(max_examples=40)
@@ -165,23 +151,6 @@ def test_a_small_model_round_trips(name, folder, tmp_path):
     assert same.mean() > 0.8
 
 
-def test_many_levels_hardly_change_predictions(folder):
-    model = small(folder, "text", levels=127)
-    texts = texts_of(folder)
-    whole = probabilities(load_classifier(folder / "text"), texts)
-    np.testing.assert_allclose(probabilities(model, texts), whole, atol=0.15)
-    assert model.record["loss"] < 1e-3 < small(folder, "text", levels=1).record["loss"]
-
-
-def test_weights_with_the_largest_effect_are_kept(folder):
-    model = load_classifier(folder / "text")
-    found = shrink(model, ShrinkOptions(keep="10"), squares_of(model))
-    assert found.record["pairs"] <= 10 and found.weights.features <= 10
-    assert set(found.text.names) <= set(model.text.names)
-    more = shrink(model, ShrinkOptions(keep="40"), squares_of(model))
-    assert set(found.text.names) <= set(more.text.names)
-
-
 def test_columns_of_vectors(folder, tmp_path):
     line = f"fuse shrink {folder}/vectors --keep 0.3 --output {tmp_path}/s --quiet"
     assert run(line.split()) == 0
@@ -219,14 +188,6 @@ def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
     monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
     monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
     assert [one[0] for one in predict_labels(found, [str(docs)])] == names
-
-
-def test_a_small_model_can_be_made_smaller(folder, tmp_path):
-    once = small(folder, "text", keep="0.5")
-    once.save(tmp_path / "once")
-    twice = small(tmp_path, "once", keep="0.2")
-    assert twice.size() < once.size() < 20000
-    assert probabilities(twice, texts_of(folder)).shape == (60, 3)
 
 
 @pytest.mark.parametrize(

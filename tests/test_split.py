@@ -48,17 +48,6 @@ def test_the_seed_determines_the_held_out_lines(text):
     assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
 
 
-def test_held_out_tokens_are_not_counted(text):
-    found, trained, held = split(text)
-    counts = Counter(word for line in trained for word in line)
-    assert len(held) > 50
-    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counts
-    assert found.types == len(counts)
-    assert found.out_of_vocabulary == 0
-    words = Path(text).read_text().split()
-    assert len(words) == sum(map(len, trained)) + found.held_out_tokens
-
-
 def test_min_count_ignores_held_out_lines(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("\n".join(["a b c", "a rare"] * 100))

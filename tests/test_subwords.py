@@ -209,11 +209,6 @@ def test_invalid_options_are_errors(options, message, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_needs_context_vectors():
-    with pytest.raises(UsageError, match="not supported with objective=hs"):
-        dw.train(SENTENCES, dim=8, min_count=1, objective="hs", output_fasttext="m.bin")
-
-
 def test_the_plan_counts_the_rows_of_ngrams(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
@@ -225,18 +220,6 @@ def test_the_plan_counts_the_rows_of_ngrams(tmp_path, capsys, monkeypatch):
         plans.append(json.loads(capsys.readouterr().out))
     for key in ("memory_bytes", "output_bytes", "checkpoint_bytes", "largest_file_bytes"):
         assert plans[1][key] - plans[0][key] == pytest.approx(64e6, rel=1e-3)
-
-
-def test_without_subwords_buckets_have_no_effect():
-    with pytest.warns(dw.errors.DcmeWarning, match="no effect without"):
-        dw.train(SENTENCES, dim=8, min_count=1, buckets=7)
-
-
-def test_subwords_on_a_cluster_are_an_error(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
-    assert run(["train", "c.txt", "--output", "v.txt", "--cluster", "local:0", *FLAGS]) == 2
-    assert "--subwords" in capsys.readouterr().err
 
 
 def test_an_interrupted_run_writes_its_model(tmp_path, monkeypatch):

@@ -130,19 +130,6 @@ def test_training_continues_from_both_tables(files, folder, tmp_path):
         np.testing.assert_allclose(v.context.vectors, output, atol=1e-6, err_msg=name)
 
 
-def test_likelihood_of_a_folder_equals_that_of_its_run(files, folder, tmp_path, capsys):
-    corpus, *_ = files
-    path = tmp_path / "v.npy"
-    dw.train(corpus, **OPTIONS, output=path, output_context=tmp_path / "c.npy")
-    found = []
-    for model in (folder, path):
-        assert run(["eval", "likelihood", str(model), str(corpus), "--json"]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert (
-        found[0] == pytest.approx(found[1], rel=1e-5) and "log_probability_with_noise" in found[0]
-    )
-
-
 def test_invalid_initial_vectors_are_one_line_of_error(files, folder, tmp_path):
     corpus, *_ = files
     with pytest.raises(ValueError, match=r"init_context=.*: requires init"):

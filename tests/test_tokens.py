@@ -16,8 +16,6 @@ from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import read_sentences, shape, token_features
 
-NAMES = {"Ann": "B-PER", "Bob": "B-PER", "Rome": "B-LOC", "Oslo": "B-LOC"}
-
 
 def sentences_of(count, seed, tags=True):
     """Return sentences such as "Ann Smith lives in New Rome .", with tags."""
@@ -191,20 +189,6 @@ def test_fused_features_learn_from_sentences_without_tags(here):
     assert json.loads(invoke("classify test fused test.conll --json"))["entity_f1"] > 0.9
     invoke("fuse shrink fused --keep 1/2 --output small")
     assert json.loads(invoke("classify test small test.conll --json"))["entity_f1"] > 0.9
-
-
-def test_folds_are_of_sentences(here, monkeypatch):
-    from dcme_w2v.few_labels.fit import TrainingRows
-
-    seen = []
-    whole = TrainingRows.folds
-    monkeypatch.setattr(
-        TrainingRows, "folds", lambda self, seed: seen.append(self) or whole(self, seed)
-    )
-    invoke("fuse fit train.conll --by token --unlabelled texts.conll --final beside --output fused")
-    folds = whole(seen[0], 1)
-    assert len(set(seen[0].groups.tolist())) == 30
-    assert all(len(set(folds[seen[0].groups == g])) == 1 for g in range(30))
 
 
 def test_merging_parts_adds_pairs_of_tags(here):

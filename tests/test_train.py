@@ -13,7 +13,7 @@ import pytest
 from helpers import write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.errors import DcmeWarning, UnknownOptionError, UsageError
+from dcme_w2v.errors import DcmeWarning, UsageError
 from dcme_w2v.formats.vectors.vectors_io import load_vectors
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -27,7 +27,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
-from dcme_w2v.words.presets import PRESETS, PresetOptions
+from dcme_w2v.words.presets import PresetOptions
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 
@@ -126,12 +126,6 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
         assert f"\n    {name} : " in dw.train.__doc__
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_changes_the_defaults(corpus, preset):
-    options = dw.train(corpus, preset=preset, negative=3, **QUICK).manifest["options"]
-    assert options | {**PRESETS[preset], "negative": 3, "dim": 8} == options
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -212,15 +206,6 @@ def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
         dw.train(corpus, init=given, **{**QUICK, "dim": 4})
 
 
-def test_held_out_lines_are_scored(corpus):
-    scores = []
-    v = dw.train(corpus, holdout=0.2, progress=lambda update: scores.append(update.epoch), **QUICK)
-    scores = [one for one in scores if one]
-    assert v.manifest["tokens"]["held_out"] > 0
-    assert [one["epoch"] for one in scores] == [1, 2]
-    assert scores[-1]["heldout_log_probability"] == v.manifest["heldout_log_probability"]
-
-
 def test_a_callback_gets_both_stages_and_each_epoch(corpus):
     updates = []
     v = dw.train(corpus, progress=updates.append, **QUICK)
@@ -233,17 +218,6 @@ def test_a_callback_gets_both_stages_and_each_epoch(corpus):
     assert all(one.epoch["seconds"] >= 0 and one.epoch["lr"] > 0 for one in updates if one.epoch)
 
 
-def test_an_exception_of_a_callback_ends_training(corpus):
-    def stop(update):
-        if update.stage == "training":
-            raise ZeroDivisionError("enough")
-
-    before = threading.active_count()
-    with pytest.raises(ZeroDivisionError, match="enough"):
-        dw.train(corpus, progress=stop, **QUICK)
-    assert threading.active_count() == before
-
-
 def test_progress_bars_go_to_stderr(corpus, capsys):
     dw.train(corpus, progress=True, **QUICK)
     out, err = capsys.readouterr()
@@ -251,12 +225,6 @@ def test_progress_bars_go_to_stderr(corpus, capsys):
     assert "training: 100%" in err and "epoch 2" in err
     dw.train(corpus, **QUICK)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_log_can_be_written(corpus):
-    dw.train(corpus, log_json=Path("log"), **QUICK)
-    events = [json.loads(line)["event"] for line in Path("log").read_text().splitlines()]
-    assert events[0] == "start" and events.count("epoch") == 2 and events[-1] == "end"
 
 
 def test_no_signal_handler_is_installed(corpus):
@@ -310,10 +278,3 @@ def test_threads_can_train_concurrently(corpus):
     for thread in threads:
         thread.join()
     assert len(found) == 3 and all(same(one, expected) for one in found)
-
-
-def test_an_unknown_option_is_also_a_usage_error():
-    with pytest.raises(UnknownOptionError) as caught:
-        dw.train([], nothing_like_it=1)
-    assert isinstance(caught.value, UsageError)
-    assert str(caught.value) == "unknown option nothing_like_it"

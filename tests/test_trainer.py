@@ -15,7 +15,7 @@ from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
 from dcme_w2v.declarations import declaration_of
-from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import core_options, new_table
 from dcme_w2v.options import TrainOptions
 from dcme_w2v.training import trainer as engine
@@ -68,53 +68,6 @@ def test_the_seed_determines_the_result(objective):
     assert table(1) != table(2)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_learning_rate_decays_linearly(threads):
-    """The learning rate is that of a sentence batch's first token, so it lags by one batch."""
-    text = lines([20] * 4000)
-    options = options_of({"lr": 0.1}, epochs=4, min_lr=0.004, threads=threads)
-    run = Trainer(*text, options)
-    seen = []
-    for number in range(options.epochs):
-        seen.append(run.epoch(number).lr)
-        wanted = max(0.004, 0.1 * (1 - (number + 1) / 4))
-        assert wanted * 0.999999 <= seen[-1] <= wanted + 0.1 / 4 / 64 * 2
-    assert seen[-1] == pytest.approx(0.004)
-
-
-def test_the_learning_rate_starts_at_lr():
-    options = options_of({"lr": 0.5}, epochs=2)
-    assert Trainer(*corpus(), options).progress().lr == pytest.approx(0.5)
-    assert trained(lines([20]), options_of({"lr": 0.5}, epochs=1)).progress().lr == 0.5
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("model", MODELS)
-def test_the_loss_decreases(objective, model):
-    """A sentence has words of one of the topics of four words; Algorithm 1 needs low rates."""
-    rate = {"lr": 0.005 if model["model"] == "skipgram" else 0.02} if objective == PAPER else {}
-    random = np.random.default_rng(1)
-    topics = random.integers(30, size=(300, 1))
-    text = encoded(list(4 * topics + random.integers(4, size=(300, 20))))
-    run = Trainer(*text, options_of(objective | model | rate, epochs=4, sample=0.0))
-    losses = [run.epoch(number).loss for number in range(4)]
-    assert losses[-1] < losses[0] - (0.03 if objective == PAPER else 0.5)
-
-
-def test_subsampling_keeps_the_expected_share():
-    """One word is half of the text: sqrt(s / f) + s / f of it stay, and all of the rare others."""
-    random = np.random.default_rng(1)
-    text = np.where(random.random(60_000) < 0.5, 0, random.integers(1, 1001, 60_000))
-    ids, counts = encoded(text.reshape(-1, 20))
-    share = counts[0] / counts.sum()
-    kept = np.sqrt(1e-3 / share) + 1e-3 / share
-    options = options_of({}, sample=1e-3, epochs=2)
-    found = trained((ids, counts), options).progress().subsampled
-    wanted, deviation = 2 * counts[0] * (1 - kept), np.sqrt(2 * counts[0] * kept * (1 - kept))
-    assert abs(found - wanted) < 6 * deviation
-    assert 0.95 < wanted / (2 * counts[0]) < 0.96
-
-
 def test_divergence_is_an_error():
     run = Trainer(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
     with pytest.raises(DivergedError) as caught:
@@ -158,15 +111,6 @@ def test_an_exception_of_the_callback_stops_the_threads(monkeypatch, failure, th
         run.epoch(0, watch)
     assert threading.active_count() == before
     assert run.progress().done < len(text[0]) / 2
-
-
-def test_the_callback_gets_progress(monkeypatch):
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.002)
-    text = lines([20] * 2000)
-    run, seen = Trainer(*text, options_of({}, dim=50)), []
-    run.epoch(0, seen.append)
-    assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
-    assert seen[-1].done == len(text[0])
 
 
 @pytest.mark.parametrize("dim", [1, 17, 48])
@@ -218,11 +162,6 @@ def test_choices_have_the_numbers_of_the_core():
     assert sorted(named) == sorted(choices for choices in declared if choices)
 
 
-def test_unknown_kernels_are_an_error():
-    with pytest.raises(UsageError, match="scalar"):
-        Trainer(*corpus(), options_of({}), kernels="mmx")
-
-
 @pytest.mark.parametrize("update", ["paper", "robust"])
 def test_deferred_updates_of_top_items_are_applied(update):
     # one shard, so that threads do not overwrite each other's updates
@@ -266,20 +205,6 @@ def test_dcme_is_better_than_the_unigram_after_training(model, threads):
     found = likelihood(ids[held], run.input, run.output, options.window, unigram)
     unigram = unigram[ids[held] & (LAST - 1)].mean()
     assert found.log_probability > unigram
-
-
-@pytest.mark.parametrize("top_items", [0, 10])
-def test_dcme_learns_with_every_seed(top_items):
-    ids, counts = corpus(tokens=24_000)
-    prior = np.log(counts / counts.sum()).astype(np.float32)
-    gains = []
-    for seed in (1, 2, 3):
-        given = {"objective": "dcme", "top_items": top_items, "lr": 0.2, "sample": 0.0}
-        options = resolved(TrainOptions(**given, seed=seed, threads=1))
-        run = trained((ids, counts), options)
-        found = likelihood(ids, run.input, run.output, options.window, prior)
-        gains.append(found.log_probability - prior[ids & (LAST - 1)].mean())
-    assert 0 < max(gains) - min(gains) < 0.1 * min(gains)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="x86 Linux")

@@ -168,15 +168,6 @@ def test_the_manifest_is_saved_beside_the_vectors(tmp_path):
     assert not (tmp_path / "w.bin.json").exists()
 
 
-@pytest.mark.parametrize("format", ["text", "binary", "npy"])
-def test_a_format_can_be_given(tmp_path, format):
-    path = tmp_path / ("v.npy" if format == "npy" else "v")
-    make_vectors().save(path, format)
-    assert Vectors.load(path, format).vectors.tolist() == make_vectors().vectors.tolist()
-    with pytest.raises(ValueError, match="format=csv: must be one of text, binary, npy"):
-        Vectors.load(path, "csv")
-
-
 def test_a_wrong_format_is_an_error(tmp_path):
     make_vectors().save(tmp_path / "v.txt")
     make_vectors().save(tmp_path / "v.bin")

@@ -3,12 +3,11 @@
 import gzip
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vocabulary import Vocabulary, merge
 from dcme_w2v.options import VocabularyOptions
 
@@ -52,13 +51,6 @@ def test_pruned(counts, min_count, max_vocab):
     pruned = Vocabulary.from_counts(counts).pruned(options)
     assert rows(pruned) == expected
     assert pruned.offsets[-1] == len(pruned.text)
-
-
-def test_many_words_of_all_lengths():
-    counts = {f"{'w' * (i % 40)}{i}": i % 1000 + 1 for i in range(100_000)}
-    vocabulary = Vocabulary.from_counts(counts)
-    assert rows(vocabulary) == Counter(counts).most_common()
-    assert rows(merge([vocabulary, vocabulary])) == [(w, 2 * n) for w, n in rows(vocabulary)]
 
 
 def test_load_sorts_stably_and_drops_the_row_of_line_ends(tmp_path):
@@ -128,15 +120,3 @@ def test_file_without_words(tmp_path, text):
     path.write_bytes(text)
     with pytest.raises(FormatError, match="vocab: has no words; give lines 'word count'"):
         Vocabulary.load(path)
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(CorpusError, match="vocab: cannot be opened: No such file"):
-        Vocabulary.load(tmp_path / "vocab")
-
-
-def test_index_and_types():
-    vocabulary = Vocabulary.from_counts({"a": 1, "ż": 3})
-    assert vocabulary.index("ż") == 0
-    assert vocabulary[1] == "a"
-    assert vocabulary.counts.dtype == np.int64

@@ -9,7 +9,7 @@ from helpers import refused, save
 
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.words import index as module
-from dcme_w2v.words.index import build_index, load_index
+from dcme_w2v.words.index import load_index
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = [f"w{i}" for i in range(3000)]
@@ -68,14 +68,6 @@ def test_commands_print_the_same_lines_with_an_index(here, command):
     assert "v.index: finds " in quick.stderr
 
 
-def test_lines_of_standard_input_are_answered(here):
-    lines = "\n".join(WORDS[:300])
-    found = CliRunner().invoke(
-        program, ["neighbors", "v.npy", "-k", "2", "--index", "v.index"], input=lines
-    )
-    assert len(found.stdout.splitlines()) == 600
-
-
 @pytest.mark.parametrize("count", [1, 5])
 def test_few_words(tmp_path, monkeypatch, count):
     monkeypatch.chdir(tmp_path)
@@ -128,14 +120,4 @@ def test_without_usearch_the_extra_is_named(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "usearch", None)
     code = run(["neighbors", "v.npy", "w1", "--index", "new.index"])
     assert "pip install 'dcme-w2v[index]'" in refused(capsys, code)
-    assert not (here / "new.index").exists()
-
-
-def test_an_index_that_cannot_be_written_leaves_nothing(here, monkeypatch):
-    def fail(*arguments, **options):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module, "atomic_write", fail)
-    with pytest.raises(OSError, match="No space"):
-        build_index("new.index", Vectors.load("v.npy"))
     assert not (here / "new.index").exists()

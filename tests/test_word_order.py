@@ -110,20 +110,3 @@ def test_unsupported_options_are_one_line_of_error(tmp_path, text, capsys):
         ["--objective", "hs"],
     ):
         assert "--word-order" in refused(capsys, run([*other, *flags]))
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_training_tells_what_scoring_needs(tmp_path, text, capsys, kept):
-    """The vectors alone lack the tables of neighbours: once trained, it is too late to ask."""
-    command = ["train", text, "--output", str(tmp_path / "v.npy"), *ORDER, *FIXED]
-    assert run(command + ["--output-tables", str(tmp_path / "tables")] * kept) == 0
-    assert ("--output-tables FOLDER" in capsys.readouterr().err) == (not kept)
-
-
-def test_a_damaged_folder_is_one_line_of_error(tmp_path, text, capsys):
-    folder = tmp_path / "tables"
-    assert train(text, tmp_path / "v.npy", *ORDER, *FIXED, "--output-tables", str(folder)) == 0
-    np.save(folder / "left.npy", np.zeros((3, 16), dtype=np.float32))
-    capsys.readouterr()
-    code = run(["eval", "likelihood", str(folder), text])
-    assert "left" in refused(capsys, code)
