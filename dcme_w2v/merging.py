@@ -138,7 +138,7 @@ def _merge_tables(sources: Sequence[str], output: str) -> str:
 
 
 def _vocabulary_counts(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the sum of the counts; those of one vocabulary that all trainings have read stay."""
+    """Return the sum of the counts; counts of one vocabulary that all trainings read are kept."""
     same = all(np.array_equal(one, counts[0]) for one in counts)
     return np.asarray(counts[0]) if same else np.sum(counts, axis=0)
 

@@ -53,7 +53,7 @@ class SignedCommand(Command):
 def ask(
     path: str, words: Sequence[str], k: int, as_json: bool, kind: str, index: str | None = None
 ) -> None:
-    """Answer a question, or without words those of standard input.
+    """Answer a question, or without words the questions of standard input.
 
     `kind` names the method of `dcme_w2v.words.questions.Questions` that answers; `index` is the
     file of an approximate index, which is built if it is not there.
@@ -105,7 +105,7 @@ def _searcher(index: str, vectors: Vectors, is_new: bool) -> WordIndex:
 def answer(
     path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
 ) -> None:
-    """Answer a question by the words of `vocabulary`, or without words those of standard input.
+    """Answer a question by the words of `vocabulary`, or without words the questions of stdin.
 
     `path` is where the answers come from, for messages.
     """
@@ -182,7 +182,7 @@ def _lines(vocabulary: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """Return a line as text; what is not UTF-8 is in no vocabulary."""
+    """Return a line as text; invalid UTF-8 is in no vocabulary."""
     return line.decode("utf-8", "surrogateescape")
 
 

@@ -33,7 +33,7 @@ _C1_LEAD = b"\xc2"
 
 
 class _Shown:
-    """Escapes control characters in what is written to a terminal.
+    """Escapes control characters in output to a terminal.
 
     The first byte of a character that was split between two writes is kept for the next one.
     """

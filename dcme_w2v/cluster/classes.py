@@ -1,6 +1,6 @@
 """Training of a classifier on one shard of the documents, and the rules that mix all shards.
 
-The methods are those of Mann et al. (2009), with a mixture weighted by row: the weights of a
+The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a
 feature are averaged by the number of documents that have the feature in each shard.
 """
 

@@ -184,7 +184,7 @@ def count(
     options: VocabularyOptions,
     given: Vocabulary | None = None,
 ) -> Counted:
-    """Count the words of all shards; the result equals that of `dcme_w2v.text.encode.count`.
+    """Count the words of all shards; the result equals `dcme_w2v.text.encode.count`.
 
     Parameters
     ----------

@@ -348,7 +348,7 @@ class _Session:
     def _start(
         self, executor: Executor, work: WordsWork, vocabulary: Future
     ) -> list[Future] | None:
-        """Let workers read the tables of the checkpoint, or those of --init."""
+        """Let workers read the tables of the checkpoint, or of --init."""
         options, init = self.plan.options, self.job.init
         if self.found is not None:
             for name in TABLES:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.words.neighbors import inverse_lengths
 
-COLORS = 12  # the last one is that of all other groups
+COLORS = 12  # the last one is for all other groups
 _LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
 _MIN_ROWS = 30  # of a fine group, on average
 _CANDIDATES = 12  # most frequent members of a group that can label it, or a tenth of all

@@ -280,7 +280,7 @@ _TEXTS: tuple[tuple[Callable[[str, Sequence[bytes]], bool], Callable[[str], Fact
 
 
 def as_text(facts: Mapping[str, Any], indent: str = "") -> str:
-    """Return facts as lines ``key: value``; those of a mapping are indented below its key."""
+    """Return facts as lines ``key: value``; facts of a mapping are indented below the key."""
     lines = []
     for key, value in facts.items():
         name = f"{indent}{_printable(key.replace('_', ' '))}"

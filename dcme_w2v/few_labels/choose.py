@@ -110,7 +110,7 @@ class _Measured:
         }
 
     def standard_errors(self, one: str, other: str) -> float:
-        """Return how many standard errors the accuracy of `one` is above that of `other`."""
+        """Return by how many standard errors `one` is more accurate than `other`."""
         gains = (self.right[one].astype(float) - self.right[other]) * self.weights
         return float(gains.sum() / max(np.sqrt(np.square(gains).sum()), 1e-300))
 

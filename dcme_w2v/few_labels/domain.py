@@ -70,7 +70,7 @@ def differs(area: float, count: int) -> bool:
 
 
 def area_under_curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return how often the score of a positive is above that of a negative; ties count half."""
+    """Return how often a positive has a higher score than a negative; ties count half."""
     many, few = int(positive.sum()), int((~positive).sum())
     _, place, equal = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(equal) - (equal - 1) / 2)[place]

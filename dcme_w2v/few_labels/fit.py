@@ -155,7 +155,7 @@ def check_data(
     Raises
     ------
     CorpusError, UsageError
-        The message says what is missing.
+        The message names the missing part.
     """
     options, count = data.options, len(np.unique(data.groups))
     check_values(data.labelled.matrix, "labelled")

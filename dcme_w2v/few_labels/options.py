@@ -85,7 +85,7 @@ class FusedOptions(Checked, group="Model"):
 
     @property
     def is_paper(self) -> bool:
-        """Whether features are binary and levels are those of the paper."""
+        """Whether features are binary and levels as in the paper."""
         return self.preset == "paper"
 
 

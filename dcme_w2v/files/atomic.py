@@ -495,7 +495,7 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
 
 
 def _mode_of(target: Path) -> int:
-    """Return the permissions of the target, or those of a new file."""
+    """Return the permissions of the target, or of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     return new_mode(0o666)

@@ -102,7 +102,7 @@ class _Target(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressing(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[BinaryIO]:
-    """Compress what is written to `file` if its name is that of a compressed file.
+    """Compress output to `file` if its suffix names a compression.
 
     Where the block raises, the compressed data stays without its end.
     """

@@ -181,7 +181,7 @@ def _read(
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Open a model's folder: its files are those of one model, whatever has its name later."""
+    """Open a model's folder: all files are of one model, whatever has the name later."""
     target = path.resolve()
     restore(target)
     try:

@@ -35,7 +35,7 @@ class Sentences:
     Attributes
     ----------
     paths, sizes, truncated, bytes_total
-        As those of `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
+        As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
     def __init__(self, items: Iterable[Sentence], block_bytes: int = BLOCK_BYTES) -> None:

@@ -58,7 +58,7 @@ def read_vectors(
     labels : str, optional
         For .npz: a file with a line of labels, joined by ``|``, for each row.
     columns : int, optional
-        How many columns an .npz file has to have: those of the files that a model was trained on.
+        Required number of columns of an .npz file: as many as in training.
 
     Raises
     ------
@@ -445,7 +445,7 @@ def _store_file(
 ) -> None:
     header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
     with write_errors(tempfile.gettempdir()):
-        source.seek(0)  # writes what is in the buffer
+        source.seek(0)  # flushes the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         np.lib.format.write_array_header_1_0(member, header)
         shutil.copyfileobj(source, member, _READ_BYTES)

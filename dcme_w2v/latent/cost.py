@@ -1,6 +1,6 @@
 """The cost (2) of a discriminative latent-class model, with its E-step and its two M-steps.
 
-Equation numbers are those of Joulin, Bach and Ponce, "Efficient optimization for discriminative
+Equation numbers are from Joulin, Bach and Ponce, "Efficient optimization for discriminative
 latent class models", NIPS 2010. The model (1) is x -> z -> y: p(z = k | x) = softmax_k(w_k.x +
 b_k), p(y = m | z = k) = alpha_km, and p(y | x) = sum_k p(k | x) alpha_ky. A row without a label is
 its own label (3.3): no other row has this label, so that alpha_kn = xi_nk / sum_n xi_nk.
@@ -177,8 +177,8 @@ class Cost:
         """Move xi of own labels: xi_nk ~ xi_nk p_nk^(1 / balance) shares_k / N_k.
 
         This is a step of exponentiated gradient for `balanced_cost`, which does not raise it: the
-        divergence of the shares is at most that of xi. With equal shares and a balance of 1 it is
-        the E-step of (2).
+        divergence of the shares is at most the divergence of xi. With equal shares and a balance of
+        1 it is the E-step of (2).
         """
         own, k = self.own, self.latent
         weights, table = self.weights.table.copy(), self.log_alpha

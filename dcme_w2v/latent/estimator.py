@@ -30,7 +30,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
-    has its label by that of z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels it
+    has its label by the label of z: p(y | x) = sum_k p(z = k | x) p(y | z = k). Without labels it
     clusters the rows.
 
     Parameters

@@ -22,7 +22,7 @@ INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.float32]:
     """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line.
 
-    The stride is that of a table of `as_for` rows, by default of as many as it has.
+    The stride is as for a table of `as_for` rows, by default the number of rows.
     """
     stride = core.row_stride(rows if as_for is None else as_for, dim)
     spare = CACHE_LINE // 4

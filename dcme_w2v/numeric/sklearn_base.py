@@ -32,7 +32,7 @@ except ImportError:
         """The estimator is not fitted yet."""
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """An estimator whose parameters are those of its constructor."""
+        """An estimator whose parameters are the arguments of its constructor."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """Return the parameters by name."""

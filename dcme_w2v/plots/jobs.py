@@ -85,7 +85,7 @@ def plot(
 
 
 def kind_of(paths: Sequence[str]) -> Kind:
-    """Return what is drawn of files; several must be logs.
+    """Return the drawing of files; several files must be logs.
 
     Raises
     ------

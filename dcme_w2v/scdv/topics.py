@@ -44,7 +44,7 @@ def topics(
     """Return the topics of a model, with their coherence if documents are given.
 
     P(word | topic) = P(topic | word) P(word) / P(topic), where P(word) is the word's share of the
-    tokens of the training documents. The coherence is that of the most probable words.
+    tokens of the training documents. The coherence is computed on the most probable words.
 
     Parameters
     ----------

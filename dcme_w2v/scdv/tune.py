@@ -198,5 +198,5 @@ def tune_documents(
     winner, note = tuned.setting.get("features"), ""
     if winner is not None:
         kind = "tf-idf" if winner == "tfidf" else "the mean of the word vectors"
-        note = f"; this accuracy is that of {kind} alone, which is better: --features {winner}"
+        note = f"; {kind} alone has this accuracy, which is better: --features {winner}"
     return dataclasses.replace(options, **chosen), dataclasses.replace(tuned, setting=chosen), note

@@ -73,7 +73,7 @@ class Checkpoint:
     Raises
     ------
     FormatError
-        A file is missing, corrupt or not that of a checkpoint; the message names it.
+        A file is missing, corrupt or not of a checkpoint; the message names it.
     """
 
     folder: Path
@@ -131,7 +131,7 @@ class Checkpoint:
                 )
 
     def check_data(self, now: Fingerprint) -> None:
-        """Raise `UsageError` if the data differ from those of the checkpoint."""
+        """Raise `UsageError` if the data differ from the data of the checkpoint."""
         kept = self.record["data"]
         if kept["hashes"] == now.hashes:
             return

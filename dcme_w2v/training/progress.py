@@ -322,7 +322,7 @@ def reporting(
     log_json : str, optional
         Also write JSON lines to this file; ``-`` is standard output.
     append : bool
-        Append them to those of an earlier run.
+        Append them to the lines of an earlier run.
 
     Raises
     ------

@@ -130,7 +130,7 @@ class Trainer:
         Raises
         ------
         FormatError
-            The state is not that of a training with these options and data.
+            The state is of a training with other options or data.
         """
         pieces = self.state()
         if [piece.nbytes for piece in pieces] != record["state"]:

@@ -83,7 +83,7 @@ class TrainingRun(ABC):
         return {}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
-        """Receive the figures of an epoch: those of `scores` and others."""
+        """Receive the figures of an epoch: `scores` and others."""
 
     def is_over(self) -> bool:
         """Return whether training should stop before the last epoch."""

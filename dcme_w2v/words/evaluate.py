@@ -1,6 +1,6 @@
 """Evaluate word vectors on analogy questions and on rated pairs of words.
 
-On the same file the figures are equal to those of gensim 4's `evaluate_word_analogies` and
+On the same file the figures equal the results of gensim 4's `evaluate_word_analogies` and
 `evaluate_word_pairs` (tests/test_evaluate.py): words are compared in upper case, the most frequent
 of several spellings is used, and the vocabulary is limited to the first `restrict` words.
 """
@@ -266,7 +266,7 @@ def loaded(vectors: Vectors | str | os.PathLike[str], limit: int) -> Vectors:
 
 
 def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> NDArray[np.float32] | None:
-    """Return the vector of a word in any case, or else that of its n-grams."""
+    """Return the vector of a word in any case, or else the vector of its n-grams."""
     number = spelled.get(word.upper())
     if number is not None:
         return np.asarray(vectors.vectors[number])

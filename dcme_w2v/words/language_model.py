@@ -173,7 +173,7 @@ class LanguageModel:
         """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
-        are those of `text_likelihood` with the prefix `analogy_`, and `questions`.
+        are the keys of `text_likelihood` with the prefix `analogy_`, and `questions`.
         """
         a, b, c, d = covered_questions(self.words, path).T
         h = self.input[b] - self.input[a] + self.input[c]
@@ -208,7 +208,7 @@ def eval_likelihood(
     model : path, Vectors or LanguageModel
         Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
     corpus : path, paths, or iterable of sentences, optional
-        As that of `train`.
+        As in `train`.
     context, read_vocab : path, optional
         Context vectors and word counts, if the manifest does not name them.
     window : int, optional
@@ -278,7 +278,7 @@ def _neighbours(
 def _biases(
     path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
 ) -> list[NDArray[np.float32]]:
-    """Return `LanguageModel.biases`; that of the noise distribution only if counts are known."""
+    """Return `LanguageModel.biases`; the bias of the noise distribution needs counts."""
     prior = options.get("prior") or 0
     counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
     if counts is not None:
@@ -292,7 +292,7 @@ def _biases(
 
 
 def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
-    """Return the word counts from a vocabulary file, otherwise those of the vectors."""
+    """Return the word counts from a vocabulary file, otherwise from the vectors."""
     if path is None:
         return vectors.counts
     vocabulary = Vocabulary.load(path)

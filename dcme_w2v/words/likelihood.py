@@ -193,7 +193,7 @@ def _log_sums(
     """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
 
     `more` returns what is added to the scores of a block. The largest score so far is subtracted
-    from those of a block; sums of earlier blocks are scaled when it rises.
+    from the scores of a block; sums of earlier blocks are scaled when it rises.
     """
     top = np.full(len(batch), -np.inf)
     sums = np.zeros((len(batch), weights.shape[1]))

@@ -48,7 +48,7 @@ class Neighbor(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A sum of unit vectors: those of `positive` minus those of `negative`."""
+    """A sum of unit vectors: of `positive` minus of `negative`."""
 
     positive: Term | Iterable[Term] | None
     negative: Term | Iterable[Term] | None = None
@@ -153,7 +153,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
 
 
 def unit_vector(vectors: WordVectors, term: Term) -> NDArray[np.float32]:
-    """Return a vector, or that of a word, scaled to unit length; zeros are unchanged."""
+    """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
     row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     if row.shape != (vectors.dim,):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")

@@ -3,7 +3,7 @@
 Words whose right neighbours have similar distributions form a class of left neighbours: k-means in
 Kullback-Leibler divergence on counted pairs, as the dual clusters of the DCME paper (theorem 4.1),
 but of observed distributions instead of the model's. Classes of right neighbours are found by the
-words to their left. The last class of a side is that of no neighbour, at an end of a sentence.
+words to their left. The last class of a side stands for no neighbour, at an end of a sentence.
 
 The score of a word j gets, with z and y the classes of the two neighbours,
 
@@ -60,11 +60,11 @@ class NeighbourClasses:
 
     @property
     def count(self) -> int:
-        """K classes a side, with that of no neighbour."""
+        """K classes a side, with the class of no neighbour."""
         return int(self.odds.shape[1]) // 2
 
     def scores(self, ids: NDArray[np.uint32]) -> ClassScores:
-        """Return what is added to the scores for each token of a text that has a neighbour."""
+        """Return the addition to the scores for each token of a text that has a neighbour."""
         near = np.stack([neighbour_numbers(ids, side) for side in range(2)], axis=1)
         return self.scores_beside(near[(near >= 0).any(axis=1)])
 

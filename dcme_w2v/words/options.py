@@ -10,11 +10,11 @@ from dcme_w2v.errors import UsageError
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked, group="Input"):
-    """Which words get a vector: those of the text, of earlier vectors, and one for rare words."""
+    """Which words get a vector: words of the text, of earlier vectors, and one for rare words."""
 
     init_vocab: str = option(
         "new",
-        "words that get vectors: those of the text (new), of --init (old) or of both (union); with "
+        "words that get vectors: words of the text (new), of --init (old) or of both (union); with "
         "old and union, counts of --init are added",
         choices=("new", "old", "union"),
         advanced=True,

@@ -69,7 +69,7 @@ def score(
     model : path, Vectors or LanguageModel
         Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
     corpus : path, paths, or iterable of sentences
-        As that of `train`.
+        As in `train`.
     context, read_vocab : path, optional
         Context vectors and word counts, if the manifest does not name them.
     encoding_errors : {"strict", "replace", "skip"}
@@ -157,13 +157,13 @@ def predict_word(
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        As that of `score`.
+        As in `score`.
     text : str or list of str
         A line or its tokens, one of which is ``_``.
     k : int
         Number of words.
     context, read_vocab : path, optional
-        As those of `score`.
+        As in `score`.
 
     Returns
     -------

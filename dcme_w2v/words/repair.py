@@ -160,7 +160,7 @@ def _tensor_rows(path: str) -> Iterator[Row]:
 
 
 def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
-    """Yield the rows of a text file: the last numbers of each line, and what is before them."""
+    """Yield the rows of a text file: the last numbers of each line, and the word before them."""
     with CorpusFile(path) as file:
         lines: io.BufferedReader[Any] = io.BufferedReader(file, BLOCK)
         if header:

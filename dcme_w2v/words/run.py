@@ -206,7 +206,7 @@ def with_counts(job: TrainJob) -> TrainJob:
 def _resolved(
     job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
 ) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
-    """Check files and options; threads and sample default to those of the checkpoint."""
+    """Check files and options; threads and sample default to the values of the checkpoint."""
     paths_of(job).check()
     job = with_counts(job)
     found = find_checkpoint(job.checkpoints, WordsRun.kind)
@@ -303,12 +303,12 @@ def manifest_for(
 
 
 def _format(job: TrainJob) -> str | None:
-    """Return the format of the vectors: the given one, or that of the suffix."""
+    """Return the format of the vectors: the given one, or by the suffix."""
     return job.format or (format_of(job.output) if job.output is not None else None)
 
 
 class Trained(Protocol):
-    """Tables that were learned; a `Trainer`, or those of a cluster."""
+    """Tables that were learned: a `Trainer`, or the tables of a cluster."""
 
     options: TrainOptions
     input: NDArray[np.float32]

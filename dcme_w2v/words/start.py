@@ -1,4 +1,4 @@
-"""Initial tables of training: those of an earlier run for the words in its vocabulary."""
+"""Initial tables of training: rows of an earlier run for the words in its vocabulary."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tables(Protocol):
 
     @property
     def options(self) -> TrainOptions:
-        """Return those of the training."""
+        """Return the options of the training."""
 
     @property
     def input(self) -> NDArray[np.float32]:
@@ -111,7 +111,7 @@ def start_from(
     initial : Initial
         A file of word vectors, or a folder of both tables.
     context : str or Vectors, optional
-        Context vectors; by default those of `init`, if it has any.
+        Context vectors; by default from `init`, if it has any.
     training : Tables
         A `Trainer`, for example.
     vocabulary : Vocabulary

@@ -74,7 +74,7 @@ def save_tables(
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
-    `corpus_counts` are the counts in the corpus of the training, by default those of the
+    `corpus_counts` are the counts in the corpus of the training, by default the counts of the
     vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. Of a
     training with word order, `neighbours` are written, too, and their `classes`, if it had any.
     """

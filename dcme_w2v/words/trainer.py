@@ -29,7 +29,7 @@ class Trainer(engine.Trainer):
     options : TrainOptions
         Resolved, see `dcme_w2v.words.defaults.resolved`.
     kernels : str, optional
-        Instruction set: "scalar", "avx2", "avx512" or "neon"; by default that of the environment
+        Instruction set: "scalar", "avx2", "avx512" or "neon"; by default from the environment
         variable DCME_W2V_KERNELS, or else the fastest that the machine supports.
     ngrams : WordNgrams, optional
         The character n-grams of the words, which have input vectors, too.

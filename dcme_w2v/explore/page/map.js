@@ -41,7 +41,7 @@ class WordMap {
     this.draw();
   }
 
-  /** Mark rows, those of the query among them, or no rows; or a group. */
+  /** Mark rows, also the rows of the query; or no rows; or a group. */
   mark(rows, ofQuery, group = -1) {
     this.hits = rows;
     this.ofQuery = ofQuery;
@@ -89,7 +89,7 @@ class WordMap {
     this.draw();
   }
 
-  /** Zoom by a factor; what is at (x, y) stays there. */
+  /** Zoom by a factor; the point at (x, y) stays there. */
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     const old = this.scale;
     this.scale = Math.min(Math.max(old * factor, this.fitting() / 2), this.fitting() * 2000);
