@@ -13,7 +13,7 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.trainer import LowRankWeights
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import UsageError
 
 
 def problem(classes=30, documents=600, features=40, seed=0):
@@ -112,19 +112,3 @@ def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path, docs):
     one, two = (Classifier.load(tmp_path / name).weights for name in ("whole", "resumed"))
     for name, table in one.tables.items():
         assert np.array_equal(table, two.tables[name]), name
-
-
-@pytest.mark.parametrize("damage", ["width", "nan", "classes"])
-def test_damaged_factors_are_refused(tmp_path, docs, damage):
-    train(docs, tmp_path / "m")
-    folder = tmp_path / "m"
-    array = np.load(folder / "output.npy")
-    if damage == "nan":
-        array[0, 0] = np.nan
-    array = {"width": array[:, :2], "classes": array[:5]}.get(damage, array)
-    np.save(folder / "output.npy", np.ascontiguousarray(array))
-    head = json.loads((folder / "model.json").read_text())
-    head["arrays"]["output"]["shape"] = list(array.shape)
-    (folder / "model.json").write_text(json.dumps(head))
-    with pytest.raises(FormatError, match=r"(output|weights): "):
-        Classifier.load(folder)

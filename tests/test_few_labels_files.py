@@ -1,7 +1,5 @@
 """Damaged fused models and wrong use: one error line, and no file is left behind."""
 
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +10,6 @@ from helpers import refused
 
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import FormatError
 
 LINES = ["cup tea leaf", "bus road stop", "tea water cup", "road bus seat"]
 
@@ -32,73 +29,10 @@ def models(tmp_path_factory):
     return folder
 
 
-def edit(path, **values):
-    found = json.loads((path / "model.json").read_text())
-    (path / "model.json").write_text(json.dumps({**found, **values}))
-
-
-def replace(path, name, array):
-    np.save(path / f"{name}.npy", array)
-    listed = json.loads((path / "model.json").read_text())["arrays"]
-    listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    edit(path, arrays=listed)
-
-
-def changed(path, name, value, at=0):
-    array = np.load(path / f"{name}.npy")
-    array.flat[at] = value
-    replace(path, name, array)
-
-
-def without(path, name):
-    listed = json.loads((path / "model.json").read_text())["arrays"]
-    edit(path, arrays={key: value for key, value in listed.items() if key != name})
-
-
-DAMAGES = [
-    ("beside", "values", lambda p: changed(p, "values", np.nan)),
-    ("beside", "values", lambda p: replace(p, "values", np.zeros(8, np.float32))),
-    ("beside", "levels_data", lambda p: replace(p, "values", np.zeros(1))),
-    ("beside", "levels_data", lambda p: changed(p, "levels_data", 0)),
-    ("beside", "levels_data", lambda p: changed(p, "levels_data", -128)),
-    ("beside", "levels_indices", lambda p: changed(p, "levels_indices", 2)),
-    ("beside", "levels_indices", lambda p: changed(p, "levels_indices", -1)),
-    ("beside", "levels_indptr", lambda p: changed(p, "levels_indptr", 5)),
-    ("beside", "levels_indptr", lambda p: replace(p, "levels_indptr", np.zeros(0, np.int64))),
-    ("beside", "weights", lambda p: replace(p, "weights", np.zeros(3))),
-    ("beside", "weights", lambda p: without(p, "weights")),
-    ("beside", "biases", lambda p: replace(p, "biases", np.zeros(3))),
-    ("beside", "table", lambda p: without(p, "biases")),
-    ("beside", "options", lambda p: edit(p, options={"levels": 0})),
-    ("beside", "binary", lambda p: edit(p, binary=1)),
-    ("beside", "final", lambda p: edit(p, final="x")),
-    ("beside", "loss", lambda p: edit(p, loss="x")),
-    ("beside", "record", lambda p: edit(p, record=3)),
-    ("beside", "initial", lambda p: changed(p, "initial", np.inf)),
-    ("beside", "initial", lambda p: replace(p, "initial", np.zeros((2, 2), np.float32))),
-    ("beside", "initial_bias", lambda p: edit(p, initial_bias=None)),
-    ("distill", "table", lambda p: replace(p, "table", np.zeros((0, 2), np.float32))),
-    ("distill", "table", lambda p: without(p, "table")),
-    ("distill", "table", lambda p: changed(p, "table", np.nan)),
-    ("distill", "bias", lambda p: edit(p, bias=-1)),
-    ("distill", "offset", lambda p: replace(p, "offset", np.full(2, np.nan, np.float32))),
-]
-
-
-@pytest.mark.parametrize(("name", "entry", "damage"), DAMAGES)
-def test_a_damaged_fused_model_names_its_entry(name, entry, damage, models, tmp_path):
-    folder = shutil.copytree(models / name, tmp_path / "m")
-    load_classifier(folder)
-    damage(folder)
-    with pytest.raises(FormatError) as caught:
-        load_classifier(folder)
-    message = caught.value.message
-    assert message.startswith(f"{folder}: {entry}") and "\n" not in message
-
-
 def test_numbers_too_large_for_probabilities(models, tmp_path, capsys):
     folder = shutil.copytree(models / "beside", tmp_path / "m")
-    changed(folder, "values", 1e300)
+    values = np.load(folder / "values.npy")
+    np.save(folder / "values.npy", values * 1e300)
     docs = tmp_path / "d.tsv"
     docs.write_text("a\tcup tea\n")
     code = run(["classify", "predict", str(folder), str(docs)])
@@ -123,13 +57,6 @@ def test_models_and_parts_of_another_kind(models, tmp_path, capsys, monkeypatch)
         more = ["--quiet"] * line.startswith(("fit", "statistics"))
         assert said in refused(capsys, run(["fuse", *line.split(), *more])), line
     assert {path.name for path in tmp_path.iterdir()} == {"l.tsv", "u.txt", "beside", "text.npz"}
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_missing_permissions(models, tmp_path, capsys):
-    (tmp_path / "locked").mkdir(mode=0o500)
-    line = f"fuse shrink {models}/beside --output {tmp_path}/locked/s --quiet"
-    assert "cannot be written" in refused(capsys, run(line.split()))
 
 
 def test_two_concurrent_runs_leave_one_complete_model(models, tmp_path):

@@ -305,32 +305,3 @@ def test_codings_of_former_versions_name_the_version_that_reads_them(name, folde
     replace(tmp_path / "s", name, np.zeros(3, np.uint8))
     with pytest.raises(FormatError, match=r"dcme-w2v 0\.1\.0 reads; shrink the model again"):
         ShrunkModel.load(tmp_path / "s")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda path: edit(path, rows=10**12),
-        lambda path: edit(path, rows=-1),
-        lambda path: edit(path, rows=3),
-        lambda path: edit(path, entries=1),
-        lambda path: edit(path, entries="x"),
-        lambda path: edit(path, words_length=10**15),
-        lambda path: edit(path, words_length=2),
-        lambda path: edit(path, idf_step=1e300),
-        lambda path: edit(path, coding={"levels": 0}),
-        lambda path: edit(path, classes=["a"]),
-        lambda path: replace(path, "levels", np.zeros(3, np.uint8)),
-        lambda path: replace(path, "words", np.full(900, 255, np.uint8)),
-        lambda path: replace(path, "values", np.zeros(1, np.float32)),
-        lambda path: replace(path, "values", np.full(8, np.nan, np.float32)),
-        lambda path: replace(path, "biases", np.zeros(2, np.float32)),
-        lambda path: replace(path, "idf", np.zeros(2, np.float32)),
-        lambda path: (path / "levels.npy").unlink(),
-    ],
-)
-def test_damaged_small_models_are_errors(change, folder, tmp_path):
-    small(folder, "text", keep="0.5").save(tmp_path / "s")
-    change(tmp_path / "s")
-    with pytest.raises(FormatError, match=str(tmp_path / "s")):
-        ShrunkModel.load(tmp_path / "s")

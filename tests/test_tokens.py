@@ -219,18 +219,3 @@ def test_merging_parts_adds_pairs_of_tags(here):
 )
 def test_wrong_use_is_one_line(here, capsys, line, message):
     assert message in refused(capsys, run(line.split()))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda pairs: pairs[1:, 1:], "tag_pairs: is int64 of shape"),
-        (lambda pairs: -pairs, "tag_pairs: has a negative number"),
-        (lambda pairs: None, "tag_pairs: there is no such array"),
-    ],
-)
-def test_a_model_with_invalid_pairs_of_tags_is_an_error(here, capsys, change, message):
-    model = Classifier.load("model")
-    model.text.tag_pairs = change(model.text.tag_pairs)
-    model.save("bad")
-    assert message in refused(capsys, run(["classify", "test", "bad", "test.conll"]))

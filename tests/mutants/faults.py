@@ -58,7 +58,7 @@ FAULTS = [
     Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify c/classify_double classify_loss"),
     Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),
     Fault("SCDV: threshold is not applied", "csrc/documents", "value != 0 && fabsf(value) >= threshold", "value != 0", "documents scdv"),
-    Fault("levels: a number on the border", "csrc/fused", "borders[low + half - 1] <= number ? half : 0", "borders[low + half - 1] < number ? half : 0", "levels few_labels"),
+    Fault("levels: numbers on the other side of a border", "csrc/fused", "borders[low + half - 1] <= number ? half : 0", "borders[low + half - 1] > number ? half : 0", "levels few_labels"),
     Fault("levels: the squares are not weighted", "csrc/fused", "sum.square += weights[i] * shifted * shifted;", "sum.square += shifted * shifted;", "levels"),
     # ---- files and checkpoints
     Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "            os.fsync(number)\n            os.fchmod", "            os.fchmod", "hostile_files"),
