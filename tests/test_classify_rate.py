@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from dcme_w2v.classify import rate
 from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.loss import is_loss_open
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.rate import chosen_rate, is_open
 from dcme_w2v.cli.main import program
@@ -115,7 +116,7 @@ def test_the_command_reports_and_records_the_rate_and_resumes_with_it(tmp_path, 
     words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
     lines = [f"c{label}\t{text}\n" for label, text in zip(labels, words, strict=True)]
     (tmp_path / "d.tsv").write_text("".join(lines))
-    train = ["classify", "train", docs, "--output", model, "--threads", "1"]
+    train = ["classify", "train", docs, "--output", model, "--threads", "1", "--loss", "softmax"]
 
     def invoke(*more):
         result = CliRunner().invoke(program, [*train, *more])
@@ -138,3 +139,50 @@ def test_labels_are_counted_and_not_documents():
     several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
     given, options = ClassifyOptions(threads=1), options_of()
     assert is_open(given, options, several, 12) and not is_open(given, options, data, 12)
+
+
+@pytest.mark.parametrize(("wrong", "loss"), [(0, None), (0.6, None), (0, "softmax")])
+def test_the_loss_is_chosen_by_folds_where_training_is_short(tmp_path, wrong, loss):
+    """With wrong labels the rate is lower; a given loss is kept; a resumed run has the choice."""
+    matrix, labels = problem(wrong, count=600)
+    docs, model, state = (str(tmp_path / name) for name in ("d.tsv", "m", "state"))
+    words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
+    lines = [f"c{label}\t{text}\n" for label, text in zip(labels, words, strict=True)]
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    train = ["classify", "train", docs, "--output", model, "--threads", "1"]
+    train += ["--loss", loss] if loss else []
+
+    def invoke(*more):
+        result = CliRunner().invoke(program, [*train, *more])
+        assert result.exit_code == 0, result.output
+        return json.loads((tmp_path / "m" / "model.json").read_text()), result.stderr
+
+    found, said = invoke("--checkpoint", state, "--checkpoint-every", "2")
+    own = found["options"]
+    assert ("documents held out (softmax" in said) == (loss is None) == ("loss" in found["record"])
+    if loss is None:
+        trials = {
+            (one["loss"], one["lr"]): one["accuracy"] for one in found["record"]["loss"]["trials"]
+        }
+        assert len(trials) == 6 and trials[own["loss"], own["lr"]] == max(trials.values())
+        assert (own["lr"] < {"softmax": 4, "hinge": 0.5}[own["loss"]]) == (wrong > 0)
+    again, said = invoke("--resume", state)
+    assert again["options"] == own and "held out (softmax" not in said
+
+
+@pytest.mark.parametrize(("given", "count", "classes", "wanted"), [
+    ({}, 600, 12, True),
+    ({}, 49, 12, False),
+    ({}, 600, 500, False),
+    ({"loss": "softmax"}, 600, 12, False),
+    ({"lr": 1.0}, 600, 12, False),
+    ({"epochs": 20}, 600, 12, True),
+    ({"epochs": 21}, 600, 12, False),
+    ({"solver": "lbfgs"}, 600, 12, False),
+    ({"objective": "gd"}, 600, 12, False),
+])  # fmt: skip
+def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes, wanted):
+    data = labelled(0, count=count)
+    assert is_loss_open(ClassifyOptions(**given), data, classes) == wanted
+    several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
+    assert not is_loss_open(ClassifyOptions(**given), several, classes)

@@ -11,7 +11,7 @@ from helpers import train as train_words
 from helpers import write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.classify import solver
+from dcme_w2v.classify import loss, solver
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.pipeline import TrainJob
@@ -27,6 +27,13 @@ OBJECTIVES = [
     ["--objective", "dcme"],
     ["--objective", "dcme", "--dcme-update", "paper"],
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_search(monkeypatch):
+    """Signals arrive in the epochs of the training itself; see test_classify_rate.py."""
+    monkeypatch.setattr(loss, "DOCUMENTS", (1, 0))
+    monkeypatch.setattr(loss, "SMALL_WEIGHTS", 0)
 
 
 @pytest.fixture

@@ -259,7 +259,9 @@ def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(
 def test_sound_documents_and_tags_are_not_warned_of(tmp_path, docs, capfd):
     tokens = tmp_path / "tokens"
     tokens.write_text("".join(f"word{i} TAG{i}\n\n" for i in range(40)))
-    for line in ([docs], [str(tokens), "--by", "token"]):
+    entities = tmp_path / "entities.tsv"
+    entities.write_text(rows_of("c{c}\t{word} words &lt; more"))
+    for line in ([docs], [str(tokens), "--by", "token"], [str(entities)]):
         assert run(["classify", "train", *line, "--output", str(tmp_path / "m")]) == 0
     assert "warning" not in capfd.readouterr().err
 

@@ -89,9 +89,7 @@ def expected_failures(estimator):
         return {"check_classifiers_classes": "takes -1 for a label; here it is an unlabelled row"}
     if not isinstance(estimator, MaxentClassifier):
         return {}
-    found = dict.fromkeys(OF_WEIGHTS, "two small steps are not one of twice the size")
-    slow = "a few steps on 50 rows are not the optimum where weights are 1000 and 0.0001"
-    return found | {"check_class_weight_classifiers": slow}
+    return dict.fromkeys(OF_WEIGHTS, "scores are sums in single precision")
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
@@ -153,7 +151,7 @@ def test_random_state():
     X, y = make_blobs(60, centers=9, random_state=0)
 
     def found(random_state):
-        return MaxentClassifier(random_state=random_state, threads=1).fit(X, y).coef_
+        return MaxentClassifier(random_state=random_state, threads=1, epochs=5).fit(X, y).coef_
 
     assert (found(3) == found(3)).all() and (found(3) != found(4)).any()
     same = [found(np.random.RandomState(5)) for _ in range(2)]

@@ -316,7 +316,7 @@ class Doubts:
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(
-                f"{self._path}: {self._markup:,} texts have markup such as <br> or &amp;, whose "
+                f"{self._path}: {self._markup:,} texts have markup such as <br>, whose "
                 "names become features; remove it first"
             )
 
@@ -324,7 +324,7 @@ class Doubts:
 MIN_DOUBTED = 20  # documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP = 0.5, 0.1
 _LOOK_BYTES = 4096  # of a text
-_MARKUP = re.compile(rb"</?[a-zA-Z][^<>]{0,80}>|&(?:amp|lt|gt|quot|nbsp|#\d+);")
+_MARKUP = re.compile(rb"</?[a-zA-Z][^<>]{0,80}>")
 _HEADERS = frozenset(
     ("label", "labels", "class", "category", "categories", "target", "y", "tag", "tags", "topic")
 )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.best import TopKSearch
 from dcme_w2v.classify.fit import Labelled, RemoteTraining, fit
+from dcme_w2v.classify.loss import LossSearch, is_loss_open, is_small
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import (
     SECONDS,
@@ -83,9 +84,12 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         Epochs, or iterations of L-BFGS; one per call of `partial_fit`.
     objective_ : str
         The objective in use: with `objective="auto"`, the one that was chosen.
+    loss_ : str
+        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 to 20,000
+        rows and fewer than 500 classes.
     lr_ : float
         Of `fit`: the initial learning rate in use. The default is that of the parameter `lr`, or
-        lower, if there are 10,000 rows and 150 a class: a tenth of them, held out, chooses.
+        lower, if held-out rows are predicted better.
     tuned_ : dict
         Of `fit` with `tune`: the parameters that were chosen.
     epochs_ : list of dict
@@ -94,7 +98,9 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
-    squared weights without the biases. The default learning rates are for rows of unit length and
+    squared weights without the biases. Where features, classes and rows are few (a product of
+    features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
+    which reaches the optimum. The default learning rates are for rows of unit length and
     are divided by the mean squared length of the rows. With several threads, which update the
     weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
@@ -140,6 +146,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         given, remote = options_of(self), self._remote_training()
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
+        elif not self.tune and is_small(given, matrix, len(self.classes_)):
+            given = dataclasses.replace(given, solver="lbfgs")
         options = resolved(given, len(self.classes_))
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
@@ -152,9 +160,12 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             search = Search(Rows(matrix), data.labels, len(self.classes_), given, seconds, weights)
             self.tuned_ = dict((tuned := search.run()).setting)
             options = tuned.options(given, len(self.classes_))
+        elif remote is None and is_loss_open(given, data, len(self.classes_)):
+            tuned = LossSearch(data, len(self.classes_), given).run()
+            options = tuned.options(given, len(self.classes_))
         elif is_open(given, options, data, len(self.classes_)):
             options = chosen_rate(data, len(self.classes_), options).options
-        self.objective_, self.lr_ = options.objective, options.lr
+        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         try:
             self._take(*fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:

@@ -110,7 +110,8 @@ class ClassifyOptions(Checked, group="Model"):
     loss: str | None = option(
         None,
         "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
-        "gd; default: softmax; hinge for documents with several labels)",
+        "gd; default: hinge for documents with several labels; below 20,000 documents and 500 "
+        "classes the better one on held-out documents; otherwise softmax)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
@@ -352,7 +353,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     With several labels a document (`multilabel`), the loss is by default the hinge, where `auto`
     may choose.
     """
-    if multilabel and options.loss is None and _is_open(options):
+    if multilabel and options.loss is None and is_hinge_possible(options):
         options = dataclasses.replace(options, loss="hinge")
     if options.loss == "hinge":
         options = _exact(options, f"--loss={options.loss}", {"rank": (None,)})
@@ -406,7 +407,7 @@ def _has_dcme(options: ClassifyOptions) -> bool:
     return any(getattr(options, name) != getattr(default, name) for name in names)
 
 
-def _is_open(options: ClassifyOptions) -> bool:
+def is_hinge_possible(options: ClassifyOptions) -> bool:
     """Return whether nothing that is given excludes the hinge loss."""
     linear = options.solver == "sgd" and options.objective == "auto" and options.rank is None
     return linear and not _has_dcme(options)

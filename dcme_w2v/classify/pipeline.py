@@ -32,6 +32,7 @@ from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
+from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import ClusterMeasures, Measures
 from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
 from dcme_w2v.classify.options import (
@@ -137,16 +138,16 @@ def train(
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
-        options = found.with_run_values(options, "threads", "lr", "min_lr")
+        options = found.with_run_values(options, "threads", "loss", "lr", "min_lr")
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         read, classes, text = _read_documents(job, features, options, reporter)
+        received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         tuned = None
-        if job.tune.tune is not None:
-            received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
-            signals = contextlib.nullcontext(received)
-            tuned, read, text = _tuned(
+        if remote is None:
+            tuned, read, text = _searched(
                 job, features, options, read, classes, text, reporter, received
             )
+        if tuned is not None:
             options = tuned.options(options, len(classes))
             features = features if text is None else text.options
         holdout = None
@@ -155,7 +156,7 @@ def train(
         multilabel = any(len(labels) > 1 for labels in read.labels)
         options, given = resolved(options, len(classes), multilabel), options
         if given.objective == "auto" and options.solver == "sgd":
-            reporter.message(_objective_line(options, len(classes)))
+            reporter.message(_objective_line(given, options, len(classes)))
         plan = _plan(job, read, classes, options)
         if shortage := resource_shortage(plan):
             raise shortage
@@ -176,7 +177,7 @@ def train(
         if options.solver != "lbfgs" and remote is None:
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         read_seconds = time.monotonic() - start
-        with interruptible(task, signals) as received:
+        with interruptible(task, contextlib.nullcontext(received)) as received:
             task.train(reporter, received, checkpointer)
             model = task.current_model()
             seconds = (
@@ -189,7 +190,7 @@ def train(
                 "train_seconds": round(seconds, 3),
             }
             if tuned is not None:
-                model.record["tune"] = tuned.record
+                model.record["loss" if job.tune.tune is None else "tune"] = tuned.record
             if choice is not None:
                 model.record["rate"] = choice.record
             if remote is not None:
@@ -311,7 +312,7 @@ def _read_documents(
     return read, classes, text
 
 
-def _tuned(
+def _searched(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
@@ -320,15 +321,21 @@ def _tuned(
     text: TextFeatures | None,
     reporter: Reporter,
     received: ReceivedSignal,
-) -> tuple[Tuned, Dataset, TextFeatures | None]:
-    """Search settings; returns them and the documents with them."""
-    labels, number = numbers_of(read.labels, classes), len(classes)
+) -> tuple[Tuned | None, Dataset, TextFeatures | None]:
+    """Search settings, or only the loss; returns them and the documents with them."""
+    data, number = Labelled(read.matrix, numbers_of(read.labels, classes)), len(classes)
+    if job.tune.tune is None:
+        is_by_token = text is not None and text.is_by_token
+        if is_by_token or not is_loss_open(options, data, number):
+            return None, read, text
+        tuned = LossSearch(data, number, options, reporter, received).run()
+        reporter.message(loss_line(tuned))
+        return tuned, read, text
     sets: Rows | FeatureSets = Rows(read.matrix)
     if isinstance(text, KeptText):
         sets = FeatureSets(text, features, job.fixed, number)
-    seconds = job.tune.tune or 0.0
-    search = Search(sets, labels, number, options, seconds, None, reporter, received)
-    tuned = search.run()
+    seconds = job.tune.tune
+    tuned = Search(sets, data.labels, number, options, seconds, None, reporter, received).run()
     reporter.message(tuned.line)
     if isinstance(sets, FeatureSets):
         text, read = sets.dataset(read, tuned.setting)
@@ -472,9 +479,9 @@ def _most_probable(
     return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
-def _objective_line(options: ClassifyOptions, classes: int) -> str:
+def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
     chosen = options.objective
-    if options.loss == "hinge":
+    if options.loss != given.loss and options.loss == "hinge":
         return f"several labels a document: --loss hinge, for {classes:,} classes"
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
