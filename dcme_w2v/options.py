@@ -22,9 +22,47 @@ from dcme_w2v.errors import UsageError
 TRAINS_CONTEXT = {"objective": ("ns", "nce", "dcme")}  # a context vector for each word
 
 
+_RAW = {"tokenize": ("words",)}
+
+
 @dataclass(frozen=True)
-class VocabularyOptions(Checked, group="Input"):
-    """Which words are kept, and how text is split into tokens."""
+class TokenizerOptions(Checked, group="Input"):
+    """How text is split into tokens."""
+
+    tokenize: str = option(
+        "whitespace",
+        "tokens are separated by whitespace; or runs of letters, marks and digits of raw text, in "
+        "lower case",
+        choices=("whitespace", "words"),
+    )
+    normalize: str = option(
+        "nfc",
+        "Unicode normal form of the text",
+        choices=("nfc", "nfkc", "none"),
+        only=_RAW,
+        advanced=True,
+    )
+    keep_case: bool = option(False, "do not convert to lower case", only=_RAW, advanced=True)
+    strip_accents: bool = option(False, "remove accents and other marks", only=_RAW, advanced=True)
+    digits: str = option(
+        "keep",
+        "digits as they are, as 0 (1984 is 0000), or dropped as punctuation is",
+        choices=("keep", "zero", "drop"),
+        only=_RAW,
+        advanced=True,
+    )
+    punctuation: str = option(
+        "drop",
+        "drop punctuation and symbols, or keep each as a token",
+        choices=("drop", "keep"),
+        only=_RAW,
+        advanced=True,
+    )
+
+
+@dataclass(frozen=True)
+class VocabularyOptions(TokenizerOptions, group="Input"):
+    """How text is split into tokens, and which words are kept."""
 
     min_count: int = option(
         5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"

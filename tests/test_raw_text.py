@@ -23,7 +23,7 @@ CORPORA = {
     ),
     "tabs": ("animals\tthe cat sat on the mat\n", "CSV: 2 columns separated by tabs"),
     "prose": (PROSE, "looks like raw text (The and the, mat. and mat"),
-    "capitals": (TOKENS + "The cat sat\n", "lower-case it first"),
+    "capitals": (TOKENS + "The cat sat\n", "--tokenize words"),
 }
 COMMANDS = {
     "vocab": ["--output", "o"],

@@ -12,8 +12,8 @@ import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, FormatError, UsageError
 from dcme_w2v.formats.vectors.subwords import Subwords
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.pooling import Components, Pooling
-from dcme_w2v.text.options import TokenizerOptions
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]
 COUNTS = np.array([50, 20, 10, 8, 5, 2])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcme_w2v.errors import UsageError
-from dcme_w2v.text.options import TokenizerOptions
+from dcme_w2v.errors import FormatError
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 
 # The first words of the Universal Declaration of Human Rights, or a greeting, in 22 scripts, each
@@ -153,8 +153,8 @@ def test_a_long_run_of_marks_in_the_wrong_order_is_sorted():
 
 def test_options_are_recorded_and_read_back():
     ours = Tokenizer(TokenizerOptions(tokenize="words", digits="zero"))
-    assert Tokenizer.of_record(ours.record()).options == ours.options
-    assert Tokenizer().record() is None
-    assert Tokenizer.of_record(None).is_whitespace
-    with pytest.raises(UsageError, match="stemming"):
-        Tokenizer.of_record({"stemming": True})
+    assert Tokenizer.of_entry(ours.entry()).options == ours.options
+    assert Tokenizer().entry() == {}
+    assert Tokenizer.of_entry(None).is_whitespace
+    with pytest.raises(FormatError, match="stemming"):
+        Tokenizer.of_entry({"tokenizer": {"stemming": True}})

@@ -11,10 +11,9 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import Declared
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, DcmeWarning, warn
-from dcme_w2v.options import PostprocessOptions
+from dcme_w2v.options import PostprocessOptions, TokenizerOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20

@@ -21,6 +21,7 @@ from dcme_w2v.formats.conll import read_sentences, token_documents
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.sparse_rows import unit_rows
+from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096
@@ -51,7 +52,7 @@ class TextFeatures:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self.options = options
+        self.options, self.tokenizer = options, Tokenizer(options)
         self.names: Words | None = None
         self.buckets: NDArray[np.int64] | None = None
         self.width = options.hashing
@@ -177,7 +178,9 @@ class TextFeatures:
     def _grams(self, text: bytes) -> list[bytes]:
         if self.is_by_token:
             return text.split()
-        if self.options.tokens == "words":
+        if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace:
+            text, _ = self.tokenizer.tokenize(text)
+        elif self.options.tokens == "words":
             text = " ".join(WORD.findall(text.decode().lower())).encode()
         words = text.split()
         found = list(words)

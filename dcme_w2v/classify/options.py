@@ -18,11 +18,11 @@ from dcme_w2v.declarations import (
     threads_option,
 )
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import ClusterOptions, HoldoutOptions
+from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 
 
 @dataclass(frozen=True)
-class FeatureOptions(Checked, group="Features"):
+class FeatureOptions(TokenizerOptions, group="Features"):
     """How text is converted to a sparse vector."""
 
     by: str = option(
@@ -44,7 +44,7 @@ class FeatureOptions(Checked, group="Features"):
         "words",
         "words: lower-cased runs of letters, digits and _; spaces: split at whitespace, unchanged",
         choices=("words", "spaces"),
-        only={"by": ("document",)},
+        only={"by": ("document",), "tokenize": ("whitespace",)},
         advanced=True,
     )
     ngrams: int = option(

@@ -11,9 +11,8 @@ from dcme_w2v.cli.options import collect, given_options, option_of, options_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import OutputOptions, PostprocessOptions
+from dcme_w2v.options import OutputOptions, PostprocessOptions, TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
-from dcme_w2v.text.options import TokenizerOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -79,7 +78,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     for note in notes:
         click.echo(f"{source}: {note}", err=True)
     if changed is not vectors.vectors:
-        vectors = Vectors(vectors.words, changed, vectors.counts)
+        vectors = Vectors(vectors.words, changed, vectors.counts, manifest=vectors.manifest)
     if to is None:
         vectors.save(target, chosen, header=not options.no_header)
     else:

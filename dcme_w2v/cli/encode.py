@@ -8,24 +8,15 @@ import click
 
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import (
+    chosen_tokenizer,
     collect,
-    given_options,
     option_of,
     options_of,
     output_option,
     threads_option,
 )
-from dcme_w2v.declarations import options_in
-from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.text.options import TokenizerOptions
-
-
-def chosen_tokenizer(values: dict[str, Any]) -> TokenizerOptions | None:
-    """Take the options of the tokeniser from a command's values; None if none was given."""
-    rule = collect(TokenizerOptions, values)
-    given = {*given_options()} & {item.name for item in options_in(TokenizerOptions)}
-    return rule if given else None
 
 
 @click.command(
@@ -53,15 +44,14 @@ def encode(
     of zeros.
     """
     from dcme_w2v.sentences.jobs import encode_files
-    from dcme_w2v.text.tokenizer import Tokenizer
 
-    rule = chosen_tokenizer(values)
+    tokenizer = chosen_tokenizer(values)
     facts = encode_files(
         vectors,
         texts,
         output,
         collect(EncodeOptions, values),
-        tokenizer=None if rule is None else Tokenizer(rule),
+        tokenizer=tokenizer,
         encoding_errors=encoding_errors,
         threads=threads,
     )

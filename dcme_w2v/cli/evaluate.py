@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.encode import chosen_tokenizer
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
-from dcme_w2v.cli.options import collect, json_option, options_of
+from dcme_w2v.cli.options import chosen_tokenizer, collect, json_option, options_of
 from dcme_w2v.cli.streams import print_json
-from dcme_w2v.options import ANALOGY_METHODS
+from dcme_w2v.options import ANALOGY_METHODS, TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.text.options import TokenizerOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore
@@ -99,7 +97,8 @@ def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> N
     """
     from dcme_w2v import eval_sts
 
-    options, rule = collect(EncodeOptions, values), chosen_tokenizer(values)
+    chosen, options = chosen_tokenizer(values), collect(EncodeOptions, values)
+    rule = None if chosen is None else chosen.options
     score = eval_sts(vectors, pairs, pooling=options.pooling, dim=options.dim, tokenize=rule)
     if as_json:
         print_json(score.as_dict(), indent=2)

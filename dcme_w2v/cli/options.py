@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,6 +18,10 @@ from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
+from dcme_w2v.options import TokenizerOptions
+
+if TYPE_CHECKING:  # numpy, slow for --help
+    from dcme_w2v.text.tokenizer import Tokenizer
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -159,6 +163,16 @@ def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
     ctx = ctx or click.get_current_context()
     default = ParameterSource.DEFAULT
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
+
+
+def chosen_tokenizer(values: dict[str, Any]) -> Tokenizer | None:
+    """Take the options of the tokeniser from a command's values; None if none was given."""
+    rule = collect(TokenizerOptions, values)
+    if not {*given_options()} & {item.name for item in options_in(TokenizerOptions)}:
+        return None
+    from dcme_w2v.text.tokenizer import Tokenizer
+
+    return Tokenizer(rule)
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:

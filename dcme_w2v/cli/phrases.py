@@ -19,7 +19,7 @@ from dcme_w2v.cli.options import (
 from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import PhraseOptions, VocabularyOptions
+from dcme_w2v.options import PhraseOptions, TokenizerOptions, VocabularyOptions
 
 
 @click.command(
@@ -30,7 +30,7 @@ from dcme_w2v.options import PhraseOptions, VocabularyOptions
 )
 @click.argument("corpus", nargs=-1)
 @output_option("FILE", "write the text here; - is stdout")
-@options_of(PhraseOptions)
+@options_of(PhraseOptions, TokenizerOptions)
 @plain_option(
     "--save-table", group="Output", metavar="FILE", help="write the table of phrases to this file"
 )

@@ -10,6 +10,7 @@ import click
 
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
+    chosen_tokenizer,
     collect,
     given_options,
     json_option,
@@ -27,7 +28,7 @@ from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
@@ -51,7 +52,7 @@ def scdv() -> None:
 @json_option
 @dry_run_option
 @quiet_option
-@options_of(ScdvOptions, ScdvTuneOptions)
+@options_of(ScdvOptions, ScdvTuneOptions, TokenizerOptions)
 def fit(
     docs: tuple[str, ...],
     vectors: str,
@@ -67,7 +68,9 @@ def fit(
     """Fit a model of document vectors to training documents.
 
     DOCS: files, folders or - for standard input, also compressed, with one document a line:
-    "label TAB text", "__label__x text" or text alone. Labels are used by --tune only.
+    "label TAB text", "__label__x text" or text alone. Labels are used by --tune only. Text is
+    split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
+    keeps the rule.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.files.disk import disk_plan, require_disk
@@ -88,7 +91,7 @@ def fit(
         docs, encoding_errors=encoding_errors, strict=strict
     )
     room = partial(require_disk, output)
-    loaded, more = Vectors.load(vectors), {}
+    loaded, more = Vectors.load(vectors).tokenized_by(chosen_tokenizer(kwargs)), {}
     if dry_run:
         plan = resource_estimate((one.text for one in documents), loaded, options)
         disk = disk_plan(output, plan["output_bytes"])

@@ -90,14 +90,15 @@ def search(
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
         names = read_labels(labels, rows.shape[0])
+    loaded = DocumentModel.load(model)
     language, starts = None, []
     if show and documents is None:
         raise UsageError("--show: requires the documents of INDEX; give --documents")
     if documents is not None:
         given = [one.text for one in read_documents([documents])]
-        language = retrieval.QueryLikelihood(given, prior)
+        language = retrieval.QueryLikelihood(given, prior, loaded.tokenizer)
         starts = [_beginning(text) for text in given] if show else []
-    finder = retrieval.Finder(DocumentModel.load(model), rows, language, lm)
+    finder = retrieval.Finder(loaded, rows, language, lm)
     if not score:
         answers = list(finder.answers(texts, k))
         if not any(answers):

@@ -44,7 +44,11 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
     """Return the hash value of the features, which turn documents into rows."""
     digest = hashlib.sha256(str(columns).encode())
     if text is not None:
-        digest.update(json.dumps(asdict(text.options), sort_keys=True).encode())
+        options = asdict(text.options)
+        for name in asdict(text.tokenizer.options):  # older parts do not have them
+            del options[name]
+        options |= text.tokenizer.entry()
+        digest.update(json.dumps(options, sort_keys=True).encode())
         digest.update(np.ascontiguousarray(text.idf).tobytes())
         if text.names is not None:
             digest.update(text.names.text.tobytes() + text.names.offsets.tobytes())

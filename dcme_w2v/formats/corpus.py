@@ -155,6 +155,8 @@ class Block:
         Stored bytes of all files read so far.
     is_last : bool
         Whether the file ends here; `text` ends with a line feed that the file does not have.
+    is_tokenized : bool
+        Whether the tokens are separated by spaces, whatever the tokeniser.
     """
 
     file: int
@@ -162,6 +164,7 @@ class Block:
     text: memoryview
     bytes_read: int
     is_last: bool = False
+    is_tokenized: bool = False
 
 
 @dataclass(frozen=True)

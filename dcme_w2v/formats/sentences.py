@@ -49,24 +49,29 @@ class Sentences:
     def __iter__(self) -> Iterator[Block]:
         lines: list[bytes] = []
         size = offset = 0
-        for line in self.lines():
+        is_tokenized = False
+        for item, line in self._lines():
+            if size >= self._block_bytes or (lines and is_tokenized != _is_tokens(item)):
+                yield self._block(lines, offset, is_tokenized)
+                offset, size, lines = offset + size, 0, []
+            is_tokenized = _is_tokens(item)
             lines.append(line)
             size += len(line)
-            if size >= self._block_bytes:
-                yield self._block(lines, offset)
-                offset, size, lines = offset + size, 0, []
         if lines:
-            yield self._block(lines, offset)
+            yield self._block(lines, offset, is_tokenized)
 
     def lines(self) -> Iterator[bytes]:
         """Yield each sentence as a line of UTF-8 with a line feed."""
+        return (line for _, line in self._lines())
+
+    def _lines(self) -> Iterator[tuple[Sentence, bytes]]:
         for number, item in enumerate(self._items):
             line = _as_line(item, number)
-            yield line if number else line.removeprefix(BYTE_ORDER_MARK)
+            yield item, line if number else line.removeprefix(BYTE_ORDER_MARK)
 
-    def _block(self, lines: list[bytes], offset: int) -> Block:
+    def _block(self, lines: list[bytes], offset: int, is_tokenized: bool) -> Block:
         text = memoryview(b"".join(lines))
-        return Block(0, offset, text, offset + len(text))
+        return Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
 
 
 def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
@@ -125,6 +130,11 @@ def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
 def _looks_like_path(item: object) -> bool:
     """Return whether a string reads as the name of a file: it has a slash or a suffix."""
     return isinstance(item, str) and _PATH.fullmatch(item) is not None
+
+
+def _is_tokens(item: Sentence) -> bool:
+    """Return whether a sentence is a list of tokens, which no tokeniser changes."""
+    return not isinstance(item, str | bytes)
 
 
 def _as_line(item: Any, number: int) -> bytes:

@@ -19,6 +19,7 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
 from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import Vectors
 
@@ -28,7 +29,7 @@ Document = str | bytes | Sequence[str]
 @parameters(
     ScdvOptions,
     first={"vectors": None},
-    last={"threads": None, "sparse_output": True, "progress": False},
+    last={"tokenize": None, "threads": None, "sparse_output": True, "progress": False},
 )
 class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse composite document vectors (Mekala et al. 2017).
@@ -38,6 +39,8 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     vectors : path or Vectors
         Word vectors. A path is read by `fit`, so that clones in a grid search are small.
     {options}
+    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
+        How a str is split (default: as the text that the vectors were trained on).
     threads : int, optional
         Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
@@ -72,7 +75,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : iterable of str, bytes or token lists, such as a list or a Series
-            Documents; tokens of a str are separated by whitespace.
+            Documents; a list of tokens is not split further.
         y : ignored
 
         Raises
@@ -84,6 +87,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), _texts(X)
         loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
+        loaded = loaded.tokenized_by(Tokenizer.of(self.tokenize))
         with reporting_to(self.progress, None, False) as reporter:
             self.model_: DocumentModel = fit_documents(
                 texts, loaded, options, threads=self.threads, reporter=reporter
@@ -149,4 +153,4 @@ def _joined(tokens: Sequence[str] | NDArray[Any], number: int) -> bytes:
             raise ValueError(
                 f"token {place} of document {number} is empty or has whitespace: {token!r}"
             )
-    return " ".join(tokens).encode("utf-8", "replace")
+    return Tokenized(" ".join(tokens).encode("utf-8", "replace"))

@@ -23,7 +23,7 @@ from dcme_w2v.scdv.bow import count_rows
 from dcme_w2v.scdv.mixture import Mixture, fit_mixture
 from dcme_w2v.scdv.model import BAGS, DocumentModel, Posteriors
 from dcme_w2v.scdv.options import ScdvOptions, resolved
-from dcme_w2v.text.token_ids import Batch, Numbering, Spool
+from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
@@ -64,6 +64,7 @@ def fit_documents(
     vectors : Vectors
         Word vectors of any program; they are scaled to unit length. If they have `subwords`,
         out-of-vocabulary words of the training documents get vectors of their character n-grams.
+        Documents are split by the tokeniser of the vectors, which the model keeps.
     options : ScdvOptions, optional
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
@@ -85,12 +86,13 @@ def fit_documents(
     spool = Spool()
     try:
         texts = _watched(texts, reporter)
-        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
+        counted = _count(texts, vectors, spool, _counts_all(options, vectors))
         kept = np.flatnonzero(counted.documents_with >= options.min_df)
         _check(counted, kept, options, _with_vectors(vectors, counted))
         if room is not None:
             room(4 * vectors.dim * int(np.count_nonzero(kept < _with_vectors(vectors, counted))))
         model = _with_words(vectors, counted, kept, options, threads, reporter)
+        model.facts.update(vectors.tokenizer.entry())
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
@@ -111,7 +113,7 @@ def resource_estimate(
     """
     spool, options = Spool(), resolved(options)
     try:
-        counted = _count(texts, vectors.words, spool, _counts_all(options, vectors))
+        counted = _count(texts, vectors, spool, _counts_all(options, vectors))
     finally:
         spool.close()
     kept = np.flatnonzero(counted.documents_with >= options.min_df)
@@ -152,10 +154,10 @@ def _with_vectors(vectors: Vectors, counted: _Statistics) -> int:
     return len(vectors.words) if vectors.subwords is None else len(counted.counts)
 
 
-def _count(texts: Iterable[bytes], words: Words, spool: Spool, every: bool) -> _Statistics:
+def _count(texts: Iterable[bytes], vectors: Vectors, spool: Spool, every: bool) -> _Statistics:
     """Count the words that have vectors, or every word."""
-    n = len(words)
-    numbering = Numbering(words, forget=None) if every else Numbering(words)
+    n = len(vectors.words)
+    numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
     found = _Statistics(numbering, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
     for batch in numbering.batches(texts):
         rows = count_rows(batch, numbering.known if every else n)

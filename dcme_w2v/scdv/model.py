@@ -32,6 +32,7 @@ from dcme_w2v.scdv.bow import bag_rows, unit_rows
 from dcme_w2v.scdv.mixture import Mixture
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.token_ids import Batch, Numbering
+from dcme_w2v.text.tokenizer import Tokenizer
 
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")
@@ -119,6 +120,15 @@ class DocumentModel:
         bag = len(self.words) if self.options.tfidf else 0
         return len(self.words) if self.options.features in BAGS else composed + bag
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How documents are split into tokens."""
+        return Tokenizer.of_entry(self.facts)
+
+    def numbering(self) -> Numbering:
+        """Return what turns documents into ids of the model's words."""
+        return Numbering(self.words, tokenizer=self.tokenizer)
+
     def composer(self) -> Composer:
         """Return the composer of the C core; fails if a row would have more than 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
@@ -153,7 +163,7 @@ class DocumentModel:
             vocabulary word has a row of zeros.
         """
         make = self._rows()
-        yield from ordered_map(make, Numbering(self.words).batches(texts), threads)
+        yield from ordered_map(make, self.numbering().batches(texts), threads)
 
     def _rows(self) -> Any:
         options, bags = self.options, self.options.features in BAGS

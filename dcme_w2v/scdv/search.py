@@ -16,6 +16,7 @@ from dcme_w2v.scdv.bow import count_rows, unit_rows
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
 from dcme_w2v.text.token_ids import Numbering
+from dcme_w2v.text.tokenizer import Tokenizer
 
 
 class Hit(NamedTuple):
@@ -35,13 +36,20 @@ class QueryLikelihood:
     prior : float
         Dirichlet prior mu, in tokens (Zhai and Lafferty 2004, A study of smoothing methods for
         language models applied to information retrieval).
+    tokenizer : Tokenizer, optional
+        How documents and queries are split (default: at whitespace).
     """
 
-    def __init__(self, texts: Iterable[bytes], prior: float = DIRICHLET_PRIOR) -> None:
+    def __init__(
+        self,
+        texts: Iterable[bytes],
+        prior: float = DIRICHLET_PRIOR,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         if prior <= 0:
             raise UsageError(f"--prior={prior:g}: must be more than 0")
         self.prior = prior
-        self._numbering = Numbering(Words.from_words([]), forget=None)
+        self._numbering = Numbering(Words.from_words([]), None, tokenizer)
         batches = list(self._numbering.batches(texts))
         known = self._numbering.known
         none = sparse.csr_matrix((0, known), dtype=np.int64)

@@ -12,7 +12,6 @@ from scipy import sparse
 from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
 from dcme_w2v.scdv.bow import count_rows
 from dcme_w2v.scdv.model import BAGS, DocumentModel
-from dcme_w2v.text.token_ids import Numbering
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def coherences(
     place[chosen] = np.arange(len(chosen))
     together = np.zeros((len(chosen), len(chosen)))
     documents = 0
-    for batch in Numbering(model.words).batches(texts):
+    for batch in model.numbering().batches(texts):
         documents += len(batch)
         rows = count_rows(batch, len(model.words))[:, chosen]
         rows.data[:] = 1

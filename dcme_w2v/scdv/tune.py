@@ -84,11 +84,14 @@ class DocumentSets:
     @functools.cached_property
     def most_clusters(self) -> int:
         """The number of words with vectors."""
-        counts = Counter(word for text in self._texts for word in set(text.split()))
+        counts = Counter(word for text in self._texts for word in self._tokens(text))
         kept = [word for word, count in counts.items() if count >= self._options.min_df]
         if self._vectors.subwords is None:
             kept = [word for word in kept if word.decode() in self._vectors.words]
         return max(1, len(kept))
+
+    def _tokens(self, text: bytes) -> set[bytes]:
+        return set(self._vectors.tokenizer.tokenize(text)[0].split())
 
     def matrix(self, setting: Setting) -> csr_matrix:
         """Return the documents' rows."""

@@ -24,7 +24,6 @@ from dcme_w2v.numeric.sklearn_base import (
 )
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Components, Pooling
-from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.vectors import Vectors
@@ -65,7 +64,7 @@ class SentenceTable:
         self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)
         self.rows = np.ascontiguousarray(self.pooling.rows(vectors.vectors))
         self._subwords = vectors.subwords
-        self._numbering = Numbering(vectors.words)
+        self._numbering = Numbering(vectors.words, tokenizer=self.tokenizer)
 
     def encode(
         self, blocks: Iterable[bytes], threads: int | None = None
@@ -82,8 +81,6 @@ class SentenceTable:
 
     def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
         """Return the word ids of a block, and the rows of unseen words by their subwords."""
-        if not self.tokenizer.is_whitespace:
-            block, _ = self.tokenizer.tokenize(block)
         batch = self._numbering.lines(block)
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
         if self._subwords is not None and len(batch.ids):
@@ -184,7 +181,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.vectors is None:
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
-        self._table = SentenceTable(with_manifest(self.vectors), options, _tokenizer(self.tokenize))
+        self._table = SentenceTable(
+            with_manifest(self.vectors), options, Tokenizer.of(self.tokenize)
+        )
         self.n_features_out_ = int(self._table.rows.shape[1])
         self._components: Components | None = None
         rows = self._encoded(X)
@@ -259,15 +258,7 @@ class LibraryTokenizer:
 def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
     if file := manifest.get("tokenizer_file"):
         return LibraryTokenizer(file)
-    return Tokenizer.of_record(manifest.get("tokenizer"))
-
-
-def _tokenizer(tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
-    if tokenize is None:
-        return None
-    if isinstance(tokenize, TokenizerOptions):
-        return Tokenizer(tokenize)
-    return Tokenizer(TokenizerOptions(tokenize=tokenize))
+    return Tokenizer.of_entry(manifest)
 
 
 def blocks_of(texts: Iterable[str | bytes]) -> Iterator[bytes]:

@@ -21,11 +21,11 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.command_line import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.sidecars import read_with
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.encoder import with_manifest
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.sentences.pooling import Pooling
-from dcme_w2v.text.options import TokenizerOptions
-from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from dcme_w2v.words.quantize import as_int8
 from dcme_w2v.words.vectors import Vectors
 
@@ -95,14 +95,19 @@ def save_sentence_model(
         raise UsageError(
             f"{source or 'vectors'}: the rows have a pooling already; give the word vectors"
         )
-    tokenizer = Tokenizer(tokenize or Tokenizer.of_record(manifest.get("tokenizer")).options)
+    tokenizer = Tokenizer(tokenize or Tokenizer.of_entry(manifest).options)
     pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
     words, rows = loaded.words[:limit], pooling.rows(loaded.vectors)[:limit]
     layout = tokenizer.to_json(words)
     table = np.zeros((len(layout["model"]["vocab"]), rows.shape[1]), dtype=np.float32)
     table[: len(rows)] = rows
     codes, scales = as_int8(table) if numbers == "int8" else (table.astype(numbers), None)
-    made = {"options": {}, **manifest, "version": __version__, "tokenizer": tokenizer.record()}
+    made = {
+        "options": {},
+        **manifest,
+        "version": __version__,
+        "tokenizer": tokenizer.entry().get(ENTRY),
+    }
     made["pooling"] = "Zipf whitening, unit rows, SIF weights"
     text = _card(PurePath(folder).name, rows.shape, manifest, card, scores)
     save_static_folder(folder, layout, codes, scales, made, text)

@@ -14,8 +14,8 @@ from scipy import stats
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.corpus import expand
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.encoder import SentenceEncoder, with_manifest
-from dcme_w2v.text.options import TokenizerOptions
 from dcme_w2v.words.vectors import Vectors
 
 

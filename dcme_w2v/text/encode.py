@@ -40,6 +40,7 @@ from dcme_w2v.text.select_vocabulary import (
     starting_table,
 )
 from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import Reporter
 
 
@@ -364,6 +365,7 @@ class _Reading:
                     "which applies to tokens that are not text"
                 )
             self.refuse = core.REFUSE_NONE
+        self.tokenizer = Tokenizer(options)
         self.threads = threads
         self.cache = cache
         self.tables: list[core.Table] = []
@@ -384,7 +386,7 @@ class _Reading:
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for block in self.corpus:
-                    if self.is_looked_at:
+                    if self.is_looked_at and self.tokenizer.is_whitespace:
                         warn_of_raw_text(self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES]))
                         self.is_looked_at = False
                     pending.append((block, pool.submit(self._encode, block)))
@@ -409,10 +411,16 @@ class _Reading:
         """Encode a block with the ids of the worker's table; runs in a worker."""
         number = self._worker.number
         table = self.tables[number]
-        first = len(table)
-        ids = np.empty(len(block.text) // 2 + 1, dtype=np.uint32) if self.cache else None
-        found = table.encode(block.text, self.refuse, ids)
-        segment = Segment(number, first, len(table), *found)
+        first, broken = len(table), -1
+        text: bytes | memoryview = block.text
+        if not (block.is_tokenized or self.tokenizer.is_whitespace):
+            text, broken = self.tokenizer.tokenize(text)
+        ids = np.empty(len(text) // 2 + 1, dtype=np.uint32) if self.cache else None
+        tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
+        if bad >= 0 and text is not block.text:  # the position before tokenising
+            is_broken = self.refuse == core.REFUSE_BROKEN
+            bad = broken if is_broken else bytes(block.text).find(b"\0")
+        segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
         return segment, None if ids is None else ids[: segment.tokens]
 
     def _finish(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import check_names, default_threads
+from dcme_w2v.declarations import check_names, default_threads, options_in
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.paths import Paths
@@ -37,7 +37,8 @@ from dcme_w2v.text.phrase_table import Phrase, PhraseTable
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 PIECE = 1 << 18  # tokens per piece
-READING = ("encoding_errors", "allow_truncated", "allow_binary", "strict")  # options of files
+NOT_READING = ("min_count", "max_vocab")  # options of the vocabulary
+READING = [item.name for item in options_in(VocabularyOptions) if item.name not in NOT_READING]
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 

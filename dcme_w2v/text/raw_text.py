@@ -79,5 +79,4 @@ def _raw(tokens: Sequence[str]) -> str | None:
         examples.append(f"{word} and {word.strip(chr(34) + '(,.;:!?)' + chr(39))}")
     if not examples:
         return None
-    todo = " and ".join(["lower-case it"] * capitals + ["separate punctuation"] * signs)
-    return f"raw text ({', '.join(examples)} are different words): {todo} first"
+    return f"raw text ({', '.join(examples)} are different words): give --tokenize words"

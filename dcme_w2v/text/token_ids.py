@@ -12,12 +12,13 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST, NUMBER, IdCache
+from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
 
 BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-_NEW_WORDS = 1 << 20  # the table is reset above this number of words
+NEW_WORDS = 1 << 20  # the table is reset above this number of words
 
 
 class Batch(NamedTuple):
@@ -48,10 +49,18 @@ class Numbering:
     forget : int or None
         Remove out-of-vocabulary words, which also get ids, when there are more than this; None:
         never.
+    tokenizer : Tokenizer, optional
+        How texts are split (default: at whitespace).
     """
 
-    def __init__(self, words: Words, forget: int | None = _NEW_WORDS) -> None:
+    def __init__(
+        self,
+        words: Words,
+        forget: int | None = NEW_WORDS,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         self.words = words
+        self._tokenizer = tokenizer or Tokenizer()
         self._forget = forget
         self._table = self._new_table()
 
@@ -79,12 +88,17 @@ class Numbering:
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
         """Encode a list of texts."""
-        return self.lines(b"".join(text.replace(b"\n", b" ") + b"\n" for text in texts))
+        lines = b"".join(text.replace(b"\n", b" ") + b"\n" for text in texts)
+        if any(isinstance(text, Tokenized) for text in texts):
+            parts = (self._tokenizer.tokenize(text)[0].replace(b"\n", b" ") for text in texts)
+            lines = Tokenized(b"".join(part + b"\n" for part in parts))
+        return self.lines(lines)
 
     def lines(self, lines: bytes) -> Batch:
         """Encode texts that are lines, each with its line feed."""
         if self._forget is not None and len(self._table) > len(self.words) + self._forget:
             self._table = self._new_table()
+        lines, _ = self._tokenizer.tokenize(lines)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:

@@ -13,13 +13,21 @@ The rule is one that a `tokenizer.json` of Hugging Face's tokenizers can state e
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from dcme_w2v._core.tokenize import Tokenizer as CoreTokenizer
-from dcme_w2v.text.options import TokenizerOptions
+from dcme_w2v.declarations import options_in
+from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.unicode_tables import IDEOGRAPHS, unicode_tables
+
+ENTRY = "tokenizer"  # in manifests and models
+
+
+class Tokenized(bytes):
+    """Tokens separated by spaces, which no tokeniser changes."""
 
 
 class Tokenizer:
@@ -28,7 +36,7 @@ class Tokenizer:
     Parameters
     ----------
     options : TokenizerOptions
-        The rule.
+        The rule; other options that a subclass adds are left out.
 
     Notes
     -----
@@ -37,7 +45,10 @@ class Tokenizer:
     """
 
     def __init__(self, options: TokenizerOptions | None = None) -> None:
-        self.options = options or TokenizerOptions()
+        names = [item.name for item in options_in(TokenizerOptions)]
+        self.options = TokenizerOptions(
+            **{name: getattr(options, name) for name in names if options is not None}
+        )
         self._local = threading.local()
 
     @property
@@ -60,6 +71,8 @@ class Tokenizer:
         bad : int
             Offset in `text` of the first byte that is not UTF-8 text, or -1.
         """
+        if self.is_whitespace or isinstance(text, Tokenized):
+            return bytes(text), -1
         core = getattr(self._local, "core", None)
         if core is None:
             o = self.options
@@ -71,8 +84,7 @@ class Tokenizer:
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text."""
         encoded = text.encode("utf-8", "surrogatepass")
-        if not self.is_whitespace:
-            encoded, _ = self.tokenize(encoded)
+        encoded, _ = self.tokenize(encoded)
         return [token.decode("utf-8", "surrogatepass") for token in encoded.split()]
 
     def to_json(self, words: Sequence[str]) -> dict[str, Any]:
@@ -129,14 +141,34 @@ class Tokenizer:
             "invert": True,
         }
 
-    def record(self) -> dict[str, Any] | None:
-        """Return the rule as entries of a manifest or a model; None for whitespace."""
-        return None if self.is_whitespace else asdict(self.options)
+    def entry(self) -> dict[str, Any]:
+        """Return the entry ``tokenizer`` of a manifest or a model, or nothing for whitespace."""
+        return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
-    def of_record(cls, record: dict[str, Any] | None) -> Tokenizer:
-        """Return the tokeniser of a manifest or a model; an unknown entry is a UsageError."""
-        return cls(TokenizerOptions.from_mapping(record or {}))
+    def of_entry(cls, record: Mapping[str, Any] | None) -> Tokenizer:
+        """Return the tokeniser of a manifest or a model.
+
+        Raises
+        ------
+        FormatError
+            The entry is not a rule.
+        """
+        try:
+            return cls(TokenizerOptions.from_mapping((record or {}).get(ENTRY) or {}))
+        except (UsageError, UnknownOptionError, TypeError, AttributeError) as error:
+            message = f"the tokenizer of the vectors or of the model is not valid: {error}"
+            raise FormatError(message) from None
+
+    @classmethod
+    def of(cls, tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
+        """Return the tokeniser of a name or of options; None for None."""
+        if isinstance(tokenize, str):
+            tokenize = TokenizerOptions(tokenize=tokenize)
+        return None if tokenize is None else cls(tokenize)
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerOptions]]:
+        return Tokenizer, (self.options,)
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:

@@ -50,12 +50,7 @@ def ids_of(
     NoWordsError
         All are out of vocabulary.
     """
-    all_words = VocabularyOptions(
-        min_count=1,
-        encoding_errors=options.encoding_errors,
-        allow_truncated=options.allow_truncated,
-        allow_binary=options.allow_binary,
-    )
+    all_words = dataclasses.replace(options, min_count=1, max_vocab=None, strict=False)
     known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
     unk = unk if unk in words else None
     try:

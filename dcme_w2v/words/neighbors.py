@@ -36,6 +36,9 @@ class WordVectors(Protocol):
 
     def __getitem__(self, word: str, /) -> NDArray[np.float32]: ...
 
+    def find(self, word: object, /) -> int | None:
+        """Return the row of a word, or None."""
+
     def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
         """Return 1 / length of the first vectors."""
 
@@ -102,7 +105,7 @@ def _parsed(vectors: WordVectors, query: Query) -> tuple[NDArray[np.float32], li
         for term in terms:
             total += sign * unit_vector(vectors, term)
     length = float(np.linalg.norm(total))
-    found = (vectors.words.find(term) for term in (*added, *subtracted))
+    found = (vectors.find(term) for term in (*added, *subtracted))
     given = {row for row in found if row is not None}  # others are vectors or of n-grams
     return total / (length or 1.0), sorted(given)
 

@@ -39,6 +39,7 @@ from dcme_w2v.options import (
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import check_file
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
@@ -298,6 +299,7 @@ def manifest_for(
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
         unk_tokens=corpus.unk_tokens,
+        **Tokenizer(vocabulary).entry(),
         **scores_of(held_out),
     )
 

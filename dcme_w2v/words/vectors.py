@@ -13,13 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, written_with
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import load_vectors, save_vectors
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from dcme_w2v.words import neighbors
 from dcme_w2v.words.habits import ARGUMENTS, ATTRIBUTES, attribute_advice
 from dcme_w2v.words.neighbors import Neighbor, Term
@@ -196,7 +200,7 @@ class Vectors(metaclass=_Habits):
             if subwords is not None and not mmap:
                 subwords = replace(subwords, rows=np.array(subwords.rows))
             return cls(*load_words(model, path, limit), subwords=subwords)
-        return cls(*load_vectors(path, format, limit=limit, mmap=mmap))
+        return cls(*load_vectors(path, format, limit=limit, mmap=mmap), manifest=_recorded(path))
 
     @classmethod
     def _of_tables(cls, path: str | os.PathLike[str]) -> Vectors:
@@ -338,7 +342,36 @@ class Vectors(metaclass=_Habits):
         counts = None if self.counts is None else self.counts[key]
         context = None if self.context is None else self.context[key]
         words, matrix = self.words[key], self.vectors[key]
-        return Vectors(words, matrix, counts, context=context, subwords=self.subwords)
+        rule = self.tokenizer.entry() or None
+        return Vectors(
+            words, matrix, counts, context=context, manifest=rule, subwords=self.subwords
+        )
+
+    @functools.cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokeniser of the text that the vectors were trained on."""
+        return Tokenizer.of_entry(self.manifest)
+
+    def tokenized_by(self, tokenizer: Tokenizer | None) -> Vectors:
+        """Return the vectors for text that is split by another rule; None: the same."""
+        if tokenizer is None:
+            return self
+        return Vectors(
+            self.words,
+            self.vectors,
+            self.counts,
+            context=self.context,
+            manifest={**(self.manifest or {}), ENTRY: None, **tokenizer.entry()},
+            subwords=self.subwords,
+        )
+
+    def find(self, word: object) -> int | None:
+        """Return the row of a word or, if it has none, of its only token: King is king."""
+        number = self.words.find(word)
+        if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
+            tokens = self.tokenizer.tokens(word)
+            number = self.words.find(tokens[0]) if len(tokens) == 1 else None
+        return number
 
     def index(self, word: str) -> int:
         """Return the row of a word.
@@ -348,7 +381,7 @@ class Vectors(metaclass=_Habits):
         KeyError
             The word is not in the vocabulary; the message suggests another spelling.
         """
-        number = self.words.find(word)
+        number = self.find(word)
         if number is None:
             raise UnknownWordError(self._unknown(word))
         return number
@@ -371,7 +404,7 @@ class Vectors(metaclass=_Habits):
 
         An out-of-vocabulary word has one if its n-grams have vectors, see `subwords`.
         """
-        number = self.words.find(word)
+        number = self.find(word)
         if number is not None:
             return np.asarray(self.vectors[number])
         if self.subwords is None or not isinstance(word, str):
@@ -514,3 +547,10 @@ def _read_only(values: ArrayLike, dtype: type) -> NDArray[Any]:
     array: NDArray[Any] = np.asanyarray(values, dtype=dtype).view()
     array.flags.writeable = False
     return array
+
+
+def _recorded(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the manifest beside vectors if it has a tokeniser."""
+    name = os.fspath(path)
+    manifest = {} if is_stream(name) or is_address(name) else read_manifest(name)
+    return manifest if Tokenizer.of_entry(manifest).entry() else None
