@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vectors.safetensors import tensor_pieces
-from dcme_w2v.text.options import TokenizerOptions
+from dcme_w2v.options import TokenizerOptions
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]
 COUNTS = np.array([50, 20, 10, 8, 5, 2])

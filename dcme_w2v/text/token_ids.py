@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,13 @@ _BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 NEW_WORDS = 1 << 20  # the table is reset above this number of words
+
+
+class AnyTokenizer(Protocol):
+    """See `dcme_w2v.text.tokenizer.Tokenizer`."""
+
+    def tokenize(self, text: bytes, /) -> tuple[bytes, int]:
+        """Return tokens separated by spaces, line by line, and the first bad byte or -1."""
 
 
 class Batch(NamedTuple):
@@ -49,7 +56,7 @@ class Numbering:
     forget : int or None
         Remove out-of-vocabulary words, which also get ids, when there are more than this; None:
         never.
-    tokenizer : Tokenizer, optional
+    tokenizer : optional
         How texts are split (default: at whitespace).
     """
 
@@ -57,7 +64,7 @@ class Numbering:
         self,
         words: Words,
         forget: int | None = NEW_WORDS,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: AnyTokenizer | None = None,
     ) -> None:
         self.words = words
         self._tokenizer = tokenizer or Tokenizer()
