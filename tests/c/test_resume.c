@@ -4,6 +4,7 @@
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */
+#define ALONE 250000 /* a shard is several sentence batches: a stop is inside it */
 #include "small_problems.h"
 
 #include <stdio.h>
@@ -101,7 +102,7 @@ static int check(job j) {
 
     open_job(&j);
     good &= dcme_engine_epoch(j.engine, 0, NULL) == DCME_OK;
-    j.steps = 3;
+    j.steps = 5;
     good &= dcme_engine_epoch(j.engine, 1, NULL) == DCME_STOPPED;
     good &= dcme_engine_unfinished(j.engine) == 1 && j.steps < 0;
     memcpy(stopped, j.numbers, j.size);
@@ -132,7 +133,7 @@ static int64_t check_crafted(job j) {
     dcme_state listed = {pieces, PIECES, 0};
     int64_t refused = 0;
     open_job(&j);
-    j.steps = 3;
+    j.steps = 5;
     if (dcme_engine_epoch(j.engine, 0, NULL) != DCME_STOPPED)
         abort();
     copy_state(&j, state, 0);
