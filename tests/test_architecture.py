@@ -91,7 +91,10 @@ def test_no_import_circle():
 
 
 def test_one_file_of_the_core_asks_for_the_system():
-    standard = "assert errno float inttypes limits math stdarg stdatomic stdbool stddef stdint stdio stdlib string"
+    standard = (
+        "assert errno float inttypes limits math stdarg stdatomic stdbool stddef stdint stdio "
+        "stdlib string"
+    )
     allowed = {f"{name}.h" for name in [*standard.split(), "immintrin", "arm_neon"]}
     system = re.compile(r"\b(_WIN32|__APPLE__|__linux__|__GLIBC__|__MINGW\w*|_POSIX_\w+)\b")
     wrong = {

@@ -129,23 +129,6 @@ def test_partial_fit_continues_training():
         model.partial_fit(rows[:1], [99])
 
 
-def test_more_threads_than_documents():
-    rows, labels = problem(2, 3)
-    model = MaxentClassifier(threads=16).fit(rows, labels)
-    assert np.isfinite(model.coef_).all()
-
-
-def test_unsorted_and_duplicate_entries():
-    rows, labels = problem(5)
-    coo = rows.tocoo()
-    order = np.random.default_rng(2).permutation(coo.nnz)
-    halves = np.concatenate([coo.data[order] / 2] * 2)
-    where = [np.concatenate([axis[order]] * 2) for axis in (coo.row, coo.col)]
-    shuffled = csr_matrix((halves, where), shape=rows.shape)
-    one, other = (MaxentClassifier(threads=1).fit(r, labels).coef_ for r in (rows, shuffled))
-    assert one == pytest.approx(other, abs=1e-5)
-
-
 @pytest.mark.parametrize(
     "rows, labels, message",
     [

@@ -11,10 +11,8 @@ import pytest
 from click.shell_completion import BashComplete
 from documentation import COMMANDS, ROOT, parse
 
-from dcme_w2v.cli.command import HEADINGS, MIN_GROUPED
 from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.cli.options import Option
 from dcme_w2v.cli.spellings import OPTION_HINTS
 
 
@@ -33,14 +31,6 @@ def test_help_ends_with_an_example_that_parses(name, capsys):
     for part in example.replace("\n", " | ").split(" | "):
         if part.startswith("dcme-w2v "):
             parse(["dcme-w2v", *shlex.split(part)[1:]])
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_a_long_help_is_in_a_group(name):
-    options = [one for one in COMMANDS[name].params if isinstance(one, click.Option)]
-    if len(options) >= MIN_GROUPED:
-        assert {one.group for one in options if isinstance(one, Option)} <= set(HEADINGS)
-        assert all(isinstance(one, Option) for one in options)
 
 
 @pytest.mark.parametrize(

@@ -192,16 +192,6 @@ def test_held_out_documents_without_labels_are_an_error_before_the_fit(
     assert f"--holdout {found}: has no document with a label" in error and "loss" not in error
 
 
-def test_a_picture_of_no_documents(tmp_path, docs, capsys):
-    pytest.importorskip("matplotlib")
-    model, empty = str(tmp_path / "m"), tmp_path / "empty"
-    fit(docs, "--output", model, "--quiet")
-    empty.write_text("")
-    target = str(tmp_path / "p.png")
-    assert code_of("latent", "plot", model, empty, "--output", target) == 1
-    assert f"{empty}: has no documents" in capsys.readouterr().err
-
-
 def test_holdout_and_choose(tmp_path, docs):
     out = str(tmp_path / "m")
     result = fit(docs, "--output", out, "--holdout", docs, "--choose", "2,3", "--seed", "2")
@@ -213,14 +203,6 @@ def test_holdout_and_choose(tmp_path, docs):
     fit(docs, "--output", out, "--holdout", "0.3", "--quiet")
     record = json.loads((tmp_path / "m" / "model.json").read_text())["record"]
     assert record["documents"] < 24 and 0 <= record["heldout"]["accuracy"] <= 1
-
-
-def test_log(tmp_path, docs):
-    log = tmp_path / "log"
-    fit(docs, "--output", str(tmp_path / "m"), "--log-json", str(log), "--quiet")
-    events = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [one["loss"] for one in events if one["event"] == "progress" and "loss" in one]
-    assert events[-1]["event"] == "end"
 
 
 @pytest.mark.parametrize("method", ["pca"])

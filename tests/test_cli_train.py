@@ -124,16 +124,6 @@ def test_word2vec_command_line_has_its_defaults(tmp_path, corpus):
     assert (used["vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
 
 
-def test_word2vec_command_line(tmp_path, corpus):
-    output = tmp_path / "v.bin"
-    line = f"-train {corpus} -output {output} -size 8 -window 3 -sample 1e-2 -hs 0 -negative 3"
-    line += " -threads 1 -iter 2 -min-count 2 -alpha 0.03 -binary 1 -cbow 0 -debug 0"
-    assert run(["train", *line.split()]) == 0
-    options = manifest(output)["options"]
-    assert options["model"] == "skipgram" and options["dim"] == 8 and options["lr"] == 0.03
-    assert output.read_bytes().startswith(b"43 8\n")
-
-
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [

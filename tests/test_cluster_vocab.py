@@ -35,12 +35,6 @@ def test_the_file_equals_that_of_one_machine(limits, shards, corpora, tmp_path, 
         assert found[name] == expected[name]
 
 
-def test_the_file_of_workers_equals_that_of_one_machine(corpora, tmp_path):
-    pytest.importorskip("distributed")
-    one = vocab(corpora, tmp_path / "one")
-    assert vocab(corpora, tmp_path / "v", "--cluster", "local:2", "--shards", "4") == one
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

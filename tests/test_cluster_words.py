@@ -114,17 +114,6 @@ def test_subsampling_is_estimated():
     assert kept.sum() == pytest.approx(plan.totals(counts).kept)
 
 
-def test_mixing_is_closer_to_one_machine_than_the_mean():
-    """Each shard makes a part of the updates: their mean is too small a step."""
-    options = options_of({}, epochs=2, lr=0.02, negative=5)
-    straight, _ = on_one_machine(options, tokens=20_000)
-    length = [np.linalg.norm(table) for table in straight]
-    for mix, low, high in (("mean", 0.0, 0.5), ("curvature", 0.6, 1.2)):
-        tables, _ = trained(Plan(options, 8, 8), mix, tokens=20_000)
-        for i in range(2):
-            assert low * length[i] < np.linalg.norm(tables[i]) < high * length[i]
-
-
 def test_a_word_missing_in_one_shard_is_learned_by_the_others():
     ids, counts = corpus()
     word = len(counts) // 2

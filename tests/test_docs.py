@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -73,17 +72,6 @@ def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
 def test_the_command_lines_of_a_page_parse(page):
     for line in command_lines(PAGES[page]):
         parse(line)
-
-
-def test_every_table_of_results_is_on_a_page():
-    tables = runpy.run_path(str(ROOT / "scripts" / "benchmarks" / "tables.py"))
-    suites = {line["suite"] for line in tables["read"]()}
-    assert suites
-    shown = re.findall(r"^```\{results\} (\S+)\n(.*?)^```", "".join(PAGES.values()), re.M | re.S)
-    assert suites == {name for name, _ in shown}
-    for name, options in shown:
-        for metrics in re.findall(r":chart: (.*)", options):
-            assert set(metrics.split("; ")) <= set(tables["table_of"](name)["columns"]), name
 
 
 @pytest.mark.parametrize("page", PAGES)

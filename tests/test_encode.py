@@ -160,14 +160,6 @@ def test_nul_is_an_error(tmp_path, errors):
         encode(paths, options)
 
 
-@pytest.mark.parametrize("block_bytes", [1, 4, 100])
-def test_ties_at_max_vocab_are_broken_by_first_occurrence(tmp_path, block_bytes):
-    paths = write(tmp_path, b"d c b a a", b"c b d")
-    options = VocabularyOptions(min_count=1, max_vocab=3)
-    vocabulary = count(paths, options, threads=2, _block_bytes=block_bytes).vocabulary
-    assert words_of(vocabulary) == [(b"d", 2), (b"c", 2), (b"b", 2)]
-
-
 def test_word_of_a_million_bytes(tmp_path):
     long = "ż".encode() * 500_000
     with encode(write(tmp_path, b"a " + long + b" " + long), ALL, _block_bytes=1000) as encoded:

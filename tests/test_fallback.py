@@ -1,6 +1,5 @@
 """The result of a run is never lost: if it cannot be written, it is kept elsewhere."""
 
-import ast
 import errno
 import os
 import resource
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 from helpers import manifest, write_corpus
 
-import dcme_w2v
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
@@ -183,17 +181,6 @@ def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, faili
     err = capsys.readouterr().err
     assert "stopped by SIGTERM in epoch " in err
     assert Vectors.load(kept(err)[0])
-
-
-def test_every_command_writes_through_the_fallback():
-    found = [
-        f"{path.name}:{one.lineno}"
-        for path in Path(dcme_w2v.__file__).parent.rglob("*.py")
-        for one in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(one, ast.Call)
-        and ast.unparse(one).endswith((".save(job.output)", "small.save(output)"))
-    ]
-    assert not found, "write through dcme_w2v.files.fallback"
 
 
 # ---- before the work ----

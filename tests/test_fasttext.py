@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError, DcmeWarning, FormatError
-from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
@@ -202,10 +201,3 @@ def test_a_model_from_a_pipe_is_an_error(path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     with pytest.raises(FormatError, match="not compressed"):
         Vectors.load(packed)
-
-
-def test_tables_are_memory_mapped(path):
-    write_model(path)
-    model = open_model(path)
-    assert model.input.base is not None and not model.input.flags.owndata
-    assert model.header["tokens"] == 1000

@@ -37,14 +37,6 @@ REFUSED = {
     ),
     "lz4": (b"\x04\x22\x4d\x18" + random.Random(1).randbytes(500), "byte"),
     "compress": (b"\x1f\x9d\x90" + random.Random(1).randbytes(500), "byte"),
-    **{
-        f"{name} cut": (pack(NOISE)[:-20], "truncated at byte")
-        for name, pack in COMPRESSORS.items()
-    },
-    **{
-        f"{name} damaged": (pack(NOISE)[:300] + bytes(90) + pack(NOISE)[390:], "corrupt before")
-        for name, pack in COMPRESSORS.items()
-    },
 }
 
 

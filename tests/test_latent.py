@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import pickle
 import signal
 import subprocess
 import sys
@@ -11,9 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn import metrics
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.pipeline import make_pipeline
 
 from dcme_w2v import LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.metrics import ClusterMeasures, cluster_measures
@@ -118,17 +115,6 @@ def test_sparse_and_dense_threads_one_and_two_are_the_same(labelled):
     for other in (quick(latent=4).fit(csr_matrix(X), y), quick(latent=4, threads=2).fit(X, y)):
         assert np.array_equal(one.coef_, other.coef_)
         assert np.array_equal(one.transform(X), other.transform(X))
-
-
-def test_pickle_clone_pipeline_and_names():
-    X, y = blobs()
-    model = quick(latent=4).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(model.transform(X), again.transform(X))
-    assert clone(model).get_params() == model.get_params()
-    assert list(model.get_feature_names_out()) == ["latent0", "latent1", "latent2", "latent3"]
-    both = make_pipeline(quick(latent=4), MaxentClassifier(solver="lbfgs", threads=1)).fit(X, y)
-    assert both.score(X, y) > 0.95
 
 
 # ---- the folder ----

@@ -12,7 +12,7 @@ from dcme_w2v.latent.em import balanced, expectation_maximisation
 from dcme_w2v.latent.fit import fit
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.latent.quadratic import Quadratic, ridge_of
-from dcme_w2v.latent.reduction import directions, reduced, svd_of_rows
+from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.latent.relaxed import (
     best_descent,
     low_rank,
@@ -217,16 +217,6 @@ def test_randomised_svd_of_wide_rows():
         assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
         assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
         assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6), abs=1e-3)
-
-
-def test_reduced_rows_have_unit_length_and_zeros_stay():
-    rows = np.random.default_rng(0).random((9, 7))
-    rows[4] = 0
-    matrix = csr_matrix(rows.astype(np.float32))
-    found = reduced(matrix, directions(matrix, 3, 0)).toarray()
-    assert found.shape == (9, 3)
-    lengths = np.linalg.norm(found, axis=1)
-    assert lengths == pytest.approx(np.where(np.arange(9) == 4, 0, 1), abs=1e-6)
 
 
 def test_ridge_has_the_requested_degrees_of_freedom():

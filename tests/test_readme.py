@@ -1,6 +1,5 @@
 """The README's tables are rendered, its example runs; commands and links: test_docs.py."""
 
-import re
 import runpy
 
 import pytest
@@ -23,22 +22,3 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     names = {"texts": ["word0 word1", "word2 word3"] * 9, "labels": ["a", "b"] * 9}
     exec(example.replace("SCDV(", "SCDV(clusters=1, vectors="), names)
     assert names["classifier"].predict(names["rows"]).shape == (18,)
-
-
-def test_the_targets_of_make_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    assert {
-        "demo",
-        "test",
-        "lint",
-        "docs",
-        "bench",
-        "test-all",
-        "ctest",
-        "wheel",
-        "clean",
-    } <= targets
-    for name, text in PAGES.items():
-        named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", text, re.MULTILINE))
-        assert named <= targets, name

@@ -12,11 +12,10 @@ import pytest
 from helpers import make_texts, word_vectors
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError, SkipTestWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -159,18 +158,6 @@ def test_random_state():
     state = np.random.RandomState(5)
     assert (found(state) != found(state)).any()
     assert (found(None) != found(None)).any()
-
-
-def test_cross_validation_and_calibration():
-    X, y = make_blobs(90, centers=3, random_state=1)
-    assert cross_val_score(MaxentClassifier(), X, y, cv=3).min() > 0.9
-    for classes in (2, 3):
-        of_few = y < classes
-        for method in ("sigmoid", "isotonic"):
-            model = CalibratedClassifierCV(MaxentClassifier(), method=method, cv=3)
-            model.fit(X[of_few], y[of_few], sample_weight=np.ones(30 * classes))
-            assert model.predict_proba(X[of_few]).shape == (30 * classes, classes)
-            assert model.score(X[of_few], y[of_few]) > 0.9
 
 
 def test_grid_search_in_two_processes(tmp_path, processes):

@@ -247,13 +247,6 @@ def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
     assert without["bytes"] <= limit and "accuracy" not in without
 
 
-def test_levels_of_a_small_model_are_listed(folder, tmp_path):
-    invoke(f"fuse shrink {folder}/text --levels 3 --output {tmp_path}/s")
-    found = json.loads(invoke(f"fuse levels {tmp_path}/s --json").stdout)
-    assert len(found["levels"]) == 3 and found["levels"][0]["weight"] is None
-    assert found["bytes"] == sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [

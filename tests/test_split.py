@@ -7,8 +7,7 @@ import pytest
 from helpers import split, write_corpus
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.options import HoldoutOptions, VocabularyOptions
-from dcme_w2v.text.encode import encode
+from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.split import HeldOutLines
 
 
@@ -46,14 +45,6 @@ def test_the_seed_determines_the_held_out_lines(text):
     assert len(held) == pytest.approx(len(trained), rel=0.3)
     lines = Path(text).read_text().split("\n")
     assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
-
-
-def test_min_count_ignores_held_out_lines(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("\n".join(["a b c", "a rare"] * 100))
-    options = VocabularyOptions(min_count=101)
-    with pytest.raises(CorpusError, match="lower min_count"):
-        encode([str(path)], options, holdout=HeldOutLines(0.5, 1))
 
 
 def test_no_line_held_out_is_an_error(tmp_path):

@@ -8,7 +8,7 @@ from helpers import SMALL_SCDV, make_texts, word_vectors
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.scdv.fit import fit_documents
-from dcme_w2v.scdv.topics import coherences, senses, topics
+from dcme_w2v.scdv.topics import senses, topics
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +39,6 @@ def test_coherence_equals_a_count(model):
                 both = sum({word, before} <= one for one in sets)
                 total += math.log((both + 1) / max(sum(before in one for one in sets), 1))
         assert topic.coherence == pytest.approx(total)
-
-
-def test_coherence_of_words_that_occur_nowhere(model):
-    lists = [np.array([0, 1, 2]), np.array([3])]
-    assert coherences(model, lists, [model.words[3].encode()]) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("texts", "message"), [([], "no documents"), ([b"x", b""], "none of")])

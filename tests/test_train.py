@@ -179,11 +179,6 @@ def test_invalid_corpora(corpus, wrong, error, message):
     assert message in str(caught.value)
 
 
-def test_tokens_that_are_not_utf8_can_be_skipped():
-    tokens = [["a", "\ud800", b"\xff", "b"]] * 9
-    assert list(dw.train(tokens, encoding_errors="skip", sample=0, **QUICK)) == ["a", "b"]
-
-
 def test_exceptions_of_a_generator_are_raised():
     def sentences():
         yield ["a", "b"]

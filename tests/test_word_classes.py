@@ -66,14 +66,6 @@ def test_training_writes_the_same_classes_as_the_command(here, capsys, spelling)
     assert (facts["kind"], facts["words"], facts["classes"]) == ("classes of words", 30, 5)
 
 
-def test_classes_on_stdout(here, capsys):
-    assert run(["train", "c.txt", "--output", "v.txt", *SMALL]) == 0
-    assert run(["classes", "v.txt", "--classes", "2", "--output", "-", "--limit", "4"]) == 0
-    captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 4
-    assert captured.err == "4 words in 2 classes\n"
-
-
 def test_vectors_that_are_zero_or_equal_have_a_class():
     found = word_classes(np.zeros((4, 3), dtype=np.float32), 2)
     assert len(found) == 4 and found[0] == 0
