@@ -12,6 +12,7 @@ import argparse
 import csv
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from statistics import fmean, stdev
 
 import suites
 from tables import COLUMNS, RESULTS, ROOT
+
+from dcme_w2v._core.train import has_kernels
+from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
 Line = tuple[str, int, str, float, str]
 
@@ -40,11 +44,15 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Return architecture, number of CPUs and the widest instruction set."""
+    """Return architecture, CPUs, their model and widest instruction set, and the kernels."""
     info = Path("/proc/cpuinfo")
-    flags = info.read_text(encoding="utf-8").split() if info.exists() else []
-    sets = [name for name in ("avx512f", "avx2", "asimd") if name in flags]
-    return " ".join([platform.machine(), str(len(os.sched_getaffinity(0))), "CPUs", *sets[:1]])
+    text = info.read_text(encoding="utf-8") if info.exists() else ""
+    model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
+    sets = [name for name in ("avx512f", "avx2", "asimd") if name in text.split()]
+    fastest = next(filter(has_kernels, INSTRUCTION_SETS[::-1]))
+    kernels = os.environ.get("DCME_W2V_KERNELS", fastest)
+    cpus = f"{platform.machine()} {len(os.sched_getaffinity(0))} CPUs"
+    return ", ".join([cpus, *([model[1]] if model else []), *sets[:1], f"{kernels} kernels"])
 
 
 def measured(
@@ -94,6 +102,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.suites) - set(suites.ALL):
         parser.error(f"no suite {min(unknown)}; give {', '.join(suites.ALL)}")
+    print(machine(), flush=True)
     lines = []
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as work:
         setup = suites.Setup(

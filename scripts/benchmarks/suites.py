@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from dcme_w2v._core.train import has_kernels
+from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -34,9 +36,9 @@ class Setup:
         """Return the path of a new file in the folder for work."""
         return str(self.work / name)
 
-    def run(self, *arguments: object) -> tuple[str, float]:
+    def run(self, *arguments: object, **environment: str) -> tuple[str, float]:
         """Run dcme-w2v; return its output and the CPU seconds of the process."""
-        return _timed([sys.executable, "-m", "dcme_w2v", *map(str, arguments)])
+        return _timed([sys.executable, "-m", "dcme_w2v", *map(str, arguments)], environment)
 
     def json(self, *arguments: object) -> dict[str, float]:
         """Run a command with --json and return what it prints."""
@@ -44,9 +46,10 @@ class Setup:
         return dict(found if isinstance(found, dict) else found[0])
 
 
-def _timed(command: list[str]) -> tuple[str, float]:
+def _timed(command: list[str], environment: Mapping[str, str] = {}) -> tuple[str, float]:
     start = os.times()
-    done = subprocess.run(command, capture_output=True, text=True)
+    variables = {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
     end = os.times()
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr[-500:]}")
@@ -66,7 +69,7 @@ model.wv.save_word2vec_format(out, binary=True)
 
 
 def speed(s: Setup) -> Iterator[Line]:
-    """Training at the same settings as gensim's corpus_file, which is 1; wall-clock seconds."""
+    """Compare the CPU seconds of one thread with gensim's corpus_file, for all kernels."""
     text = s.file("corpus.txt")
     for model, dim, window, negative in (
         ("cbow", 100, 5, 5),
@@ -76,16 +79,15 @@ def speed(s: Setup) -> Iterator[Line]:
     ):
         for seed in s.seeds:
             ours = ["train", text, "--preset", "word2vec", "--model", model, "--dim", dim,
-                    "--window", window, "--negative", negative, "--threads", s.threads,
+                    "--window", window, "--negative", negative, "--threads", 1,
                     "--seed", seed, "--quiet", "--output", s.out("ours.bin")]  # fmt: skip
-            numbers = (dim, window, negative, int(model == "skipgram"), s.threads, seed)
+            numbers = (dim, window, negative, int(model == "skipgram"), 1, seed)
             theirs = [sys.executable, "-c", GENSIM, text, s.out("gensim.bin"), *map(str, numbers)]
-            start = time.monotonic()
-            s.run(*ours)
-            middle = time.monotonic()
-            _timed(theirs)
-            ratio = (time.monotonic() - middle) / (middle - start)
-            yield f"{model} {dim}/{window}/{negative}", seed, "ours / gensim", ratio, ""
+            _, gensim = _timed(theirs)
+            for kernels in filter(has_kernels, INSTRUCTION_SETS[1:]):
+                _, seconds = s.run(*ours, DCME_W2V_KERNELS=kernels)
+                name = f"{model} {dim}/{window}/{negative}"
+                yield name, seed, f"ours / gensim, {kernels}", gensim / seconds, ""
 
 
 WORDS: dict[str, list[str]] = {
