@@ -131,6 +131,7 @@ def test_many_words_some_of_them_not_utf8(errors, block_bytes):
 @example(text=b"fine\nb\xc0\x80d", block_bytes=4, threads=2)
 @example(text=b"a\na\xf4\x90\x80\x80 \xff", block_bytes=4, threads=2)
 @example(text=b"a\n\n\xed\xa0\x80", block_bytes=64, threads=1)
+@example(text=b"a \xe0\x80\xaf", block_bytes=64, threads=1)
 def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, threads):
     path = tmp_path_factory.getbasetemp() / "strict"
     path.write_bytes(text)

@@ -394,6 +394,7 @@ def test_a_failed_write_leaves_nothing(here):
     with pytest.raises(ZeroDivisionError), atomic_write("v.npy") as file:
         file.write(b"new")
         raise ZeroDivisionError
+    assert sorted(here.iterdir()) == before
     with pytest.raises(ZeroDivisionError), atomic.atomic_files("v.npy", "v.vocab") as files:
         files[1].write(b"new")
         raise ZeroDivisionError

@@ -68,6 +68,12 @@ def test_the_seed_determines_the_result(objective):
     assert table(1) != table(2)
 
 
+def test_ids_of_no_word_are_an_error():
+    ids, counts = encoded([[0, 1, 2]])
+    with pytest.raises(ValueError, match="word"):
+        Trainer(ids, counts[:-1], options_of({}))
+
+
 def test_divergence_is_an_error():
     run = Trainer(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
     with pytest.raises(DivergedError) as caught:

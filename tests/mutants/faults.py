@@ -46,6 +46,7 @@ FAULTS = [
     Fault("sliding window: side weights", "csrc/train", "count * (window + 1) - count * (count + 1) / 2", "count * (window + 1) - count * (count - 1) / 2", "objectives"),
     Fault("the last word of a line is lost", "csrc/train", "} while (!(id & DCME_SENTENCE_END) && position < end);", "} while (!(trainer->corpus.ids[position] & DCME_SENTENCE_END) && position < end);", "trainer"),
     Fault("subsampling is inverted", "csrc/train", "<= keep[word];", "> keep[word];", "trainer train"),
+    Fault("subsampling: no second term", "csrc/train/trainer.c", "sqrt(ratio) + ratio;", "sqrt(ratio);", "objectives"),
     Fault("shards: ids are not checked", "csrc/train", "return (int64_t)largest < corpus->items;", "return (int64_t)largest <= corpus->items;", "trainer c/memory"),
     Fault("n-grams: the shortest is one longer", "csrc/text", "n < ngrams->shortest ||", "n <= ngrams->shortest ||", "subwords"),
     # ---- the core: text
@@ -98,6 +99,8 @@ FAULTS = [
     Fault("mixture: posteriors are not normalised", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
     Fault("mixture: half of the log volume", "dcme_w2v/scdv", "half_pi - 0.5 * float(log_volume)", "half_pi - float(log_volume)", "mixture"),
     Fault("SCDV: power without its sign", "dcme_w2v/scdv", "np.float32(options.power or 0), values\n", "np.float32(options.power or 0), 1\n", "scdv documents"),
+    Fault("latent: alpha is not divided by the sizes", "dcme_w2v/latent/cost.py", " / np.maximum(totals, 1e-300)", "", "latent_math"),
+    Fault("full gradient: weights are not in the total", "dcme_w2v/classify/solver.py", "else float(sample_weight.sum(dtype=np.float64))", "else len(labels)", "classify_weights"),
     Fault("evidence: signs are lost", "dcme_w2v/few_labels", "signs = np.where(found.ravel()[place] < 0, -1, 1)", "signs = np.where(found.ravel()[place] < 0, 1, 1)", "few_labels"),
     Fault("evidence: rarest pairs are kept", "dcme_w2v/few_labels", "np.argsort(-rank[above], kind=\"stable\")[:count]", "np.argsort(rank[above], kind=\"stable\")[:count]", "few_labels"),
     Fault("latent: a rising cost is not noticed", "dcme_w2v/latent", "    if not math.isfinite(value):", "    if False:", "latent"),
