@@ -46,6 +46,7 @@ FAULTS = [
     Fault("sliding window: side weights", "csrc/train", "count * (window + 1) - count * (count + 1) / 2", "count * (window + 1) - count * (count - 1) / 2", "objectives"),
     Fault("the last word of a line is lost", "csrc/train", "} while (!(id & DCME_SENTENCE_END) && position < end);", "} while (!(trainer->corpus.ids[position] & DCME_SENTENCE_END) && position < end);", "trainer"),
     Fault("subsampling is inverted", "csrc/train", "<= keep[word];", "> keep[word];", "trainer train"),
+    Fault("the learning rate does not fall", "csrc/engine", "s->lr * (1 - done /", "s->lr * (1 - 0 * done /", "objectives"),
     Fault("subsampling: no second term", "csrc/train/trainer.c", "sqrt(ratio) + ratio;", "sqrt(ratio);", "objectives"),
     Fault("shards: ids are not checked", "csrc/train", "return (int64_t)largest < corpus->items;", "return (int64_t)largest <= corpus->items;", "trainer c/memory"),
     Fault("n-grams: the shortest is one longer", "csrc/text", "n < ngrams->shortest ||", "n <= ngrams->shortest ||", "subwords"),
