@@ -30,19 +30,21 @@ def weighted_covariance(rows, p):
     return p @ rows, (centered * p[:, None]).T @ centered
 
 
-def test_whitening_makes_the_weighted_covariance_the_identity(vectors):
-    """Yokoi et al. 2024: where a word counts by its share of the tokens."""
-    pooling = Pooling.of("static", vectors.vectors, vectors.counts)
-    p = COUNTS / COUNTS.sum()
+@pytest.mark.parametrize("kind", ["static", "usif"])
+def test_whitening_makes_the_weighted_covariance_the_identity(vectors, kind):
+    """Yokoi et al. 2024, where a word counts by the square root of its share of the tokens."""
+    pooling = Pooling.of(kind, vectors.vectors, vectors.counts)
+    p = np.sqrt(COUNTS) / np.sqrt(COUNTS).sum()
     mean, covariance = weighted_covariance((vectors.vectors - pooling.mean) @ pooling.axes, p)
     assert_allclose(mean, 0, atol=1e-6)
     assert_allclose(covariance, np.eye(4), atol=1e-5)
 
 
-def test_static_rows_have_the_length_of_their_sif_weight(vectors):
+def test_static_rows_have_the_length_of_their_weight(vectors):
     rows = Pooling.of("static", vectors.vectors, vectors.counts).rows(vectors.vectors)
     p = COUNTS / COUNTS.sum()
-    assert_allclose(np.linalg.norm(rows, axis=1), 1e-3 / (1e-3 + p), rtol=1e-5)
+    weights = 1e-3 / (1e-3 + p) * np.sqrt(-np.log(p))
+    assert_allclose(np.linalg.norm(rows, axis=1), weights, rtol=1e-5)
 
 
 def test_dim_keeps_the_first_columns_of_the_whitening(vectors):

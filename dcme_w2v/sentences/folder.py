@@ -108,7 +108,7 @@ def save_sentence_model(
         "version": __version__,
         "tokenizer": tokenizer.entry().get(ENTRY),
     }
-    made["pooling"] = "Zipf whitening, unit rows, SIF weights"
+    made["pooling"] = "whitening by the square root of frequencies, unit rows, SIF weights, idf^0.5"
     text = _card(PurePath(folder).name, rows.shape, manifest, card, scores)
     save_static_folder(folder, layout, codes, scales, made, text)
     return Vectors(words, rows, manifest={**made, "pooled": True})
@@ -149,8 +149,8 @@ def _card(
     lines += [
         f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
         f"{__version__}.",
-        "A sentence vector is the mean of the rows of its words, which are whitened by frequency,",
-        "of unit length, and weighted by a / (a + p).",
+        "A sentence vector is the mean of the rows of its words, which are whitened, of unit",
+        "length and weighted by a / (a + p) and the square root of the idf.",
         "",
         "```python",
         "from sentence_transformers import SentenceTransformer",

@@ -15,8 +15,8 @@ class EncodeOptions(Checked, group="Sentence vectors"):
 
     pooling: str = option(
         "static",
-        "whitened unit rows with SIF weights, which needs no other sentences; uSIF, which removes "
-        "what the given sentences have in common; the plain mean; the mean weighted by idf",
+        "whitened unit rows with SIF and idf weights, which needs no other sentences; uSIF, which "
+        "removes what the given sentences have in common; the plain mean; the mean weighted by idf",
         choices=POOLINGS,
     )
     dim: int | None = option(

@@ -1,9 +1,11 @@
 """Pooling: from word vectors to rows whose mean over a sentence is the vector of the sentence.
 
-``static`` is Zipf whitening (Yokoi et al. 2024), rows of unit length, then SIF weights (Arora et
-al. 2017). All three are written into the rows, so that any program that averages rows gets them.
-``usif`` (Ethayarajh 2018) also removes components of the sentences that are compared, see
-`Components`.
+``static`` is whitening, rows of unit length, then SIF weights (Arora et al. 2017) times the square
+root of the idf. All three are written into the rows, so that any program that averages rows gets
+them. Whitening weights a word by the square root of its frequency, between plain whitening and the
+frequency itself (Zipf whitening, Yokoi et al. 2024). ``usif`` (Ethayarajh 2018) takes the same rows
+with weights of its own, and removes components of the sentences that are compared, see
+`Components`. docs/results/sentences.md has what each step brings.
 """
 
 from __future__ import annotations
@@ -84,11 +86,12 @@ class Pooling:
         p = tokens / total
         if kind == "idf":
             return cls(weights=-np.log(p), unseen_weight=float(np.log(total)))
+        mean, axes = _whitening(vectors, np.sqrt(p), dim)
         if kind == "usif":
             a = _usif_a(p)
-            return cls(unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
-        mean, axes = _whitening(vectors, p, dim)
-        return cls(mean, axes, unit=True, weights=SIF_A / (SIF_A + p))
+            return cls(mean, axes, unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
+        weights = SIF_A / (SIF_A + p) * np.sqrt(-np.log(p))
+        return cls(mean, axes, True, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
     def rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the rows of the words of the vocabulary, shape (n, k)."""
@@ -120,12 +123,13 @@ def _usif_a(p: NDArray[np.float64]) -> float:
 
 
 def _whitening(
-    vectors: NDArray[np.float32], p: NDArray[np.float64], dim: int | None
+    vectors: NDArray[np.float32], shares: NDArray[np.float64], dim: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and axes after which the covariance is 1 where a word counts by its share p.
+    """Return mean and axes after which the covariance is 1 where a word counts by its share.
 
     The axes are in descending order of the variance along them; without variance they are 0.
     """
+    p = shares / shares.sum()
     blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
     mean = np.sum([p[part] @ vectors[part].astype(np.float64) for part in blocks], axis=0)
     covariance = np.zeros((vectors.shape[1], vectors.shape[1]))
