@@ -118,6 +118,72 @@ def words(s: Setup) -> Iterator[Line]:
                     yield name, seed, pairs[:-4], found["spearman"], ""
 
 
+SENTENCES: dict[str, list[object]] = {
+    "train's defaults": [],
+    "--window 10": ["--window", 10],
+    "--window 10 --epochs 10": ["--window", 10, "--epochs", 10],
+}
+
+
+def sentences(s: Setup) -> Iterator[Line]:
+    """Pearson's correlation on STS: a year's files weighted by their pairs, mean of the years."""
+    text, pairs, out = s.file("corpus.txt"), s.file("sts"), s.out("sentences.npy")
+    for seed in s.seeds:
+        for name, options in SENTENCES.items():
+            _, seconds = s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
+                               "--quiet", "--output", out)  # fmt: skip
+            yield f"static, {name}", seed, "CPU seconds of training", seconds, ""
+            for pooling in ("static", "usif", "idf", "mean"):
+                found = s.run("eval", "sts", out, pairs, "--tokenize", "words", "--strip-accents",
+                              "--pooling", pooling, "--json")[0]  # fmt: skip
+                years: dict[str, list[tuple[float, int]]] = {}
+                for one in json.loads(found)["sets"]:
+                    year = Path(one["name"]).name.partition(".")[0]
+                    years.setdefault(year, []).append((one["pearson"], one["pairs"]))
+                means = {
+                    year: sum(r * n for r, n in sets) / sum(n for _, n in sets)
+                    for year, sets in years.items()
+                }
+                for year, mean in {**means, "mean": sum(means.values()) / len(means)}.items():
+                    yield f"{pooling}, {name}", seed, year, 100 * mean, ""
+
+
+MODEL2VEC = """
+import sys
+import numpy as np
+from model2vec import StaticModel
+folder, text, out = sys.argv[1:]
+lines = open(text, encoding="utf-8").read().splitlines()
+np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessing=False))
+"""
+
+
+def encode(s: Setup) -> Iterator[Line]:
+    """Sentences of 12 words encoded in a CPU second, the start of the program included."""
+    vectors, folder, text = s.out("e.npy"), s.out("folder"), s.out("sentences.txt")
+    s.run("train", s.file("corpus.txt"), "--epochs", 1, "--quiet", "--output", vectors)
+    s.run("convert", vectors, folder, "--to", "sentence-transformers", "--tokenize", "words")
+    count = 0
+    with Path(s.file("corpus.txt")).open() as lines, Path(text).open("w") as made:
+        for line in lines:
+            words = line.split()
+            for first in range(0, len(words) - 11, 12):
+                made.write(" ".join(words[first : first + 12]).capitalize() + ".\n")
+                count += 1
+            if count > 400_000:
+                break
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    for seed in s.seeds:
+        for form, source in (("vectors.npy", vectors), ("the folder", folder)):
+            more = ["--tokenize", "words"] if source == vectors else []
+            _, seconds = s.run("encode", source, text, *more, "--threads", 1, "--output",
+                               s.out("rows.npy"))  # fmt: skip
+            yield f"dcme-w2v encode, {form}", seed, "sentences / CPU second", count / seconds, ""
+        theirs = [sys.executable, "-c", MODEL2VEC, folder, text, s.out("theirs.npy")]
+        _, seconds = _timed(theirs)
+        yield "model2vec, the folder", seed, "sentences / CPU second", count / seconds, ""
+
+
 def likelihood(s: Setup) -> Iterator[Line]:
     """Held-out log-likelihood after the last epoch, by the exact softmax."""
     text = s.file("corpus.txt")
@@ -225,5 +291,15 @@ def cluster(s: Setup) -> Iterator[Line]:
 
 ALL = {
     suite.__name__: suite
-    for suite in (speed, words, likelihood, classify, documents, few_labels, cluster)
+    for suite in (
+        speed,
+        words,
+        likelihood,
+        classify,
+        documents,
+        few_labels,
+        cluster,
+        sentences,
+        encode,
+    )
 }
