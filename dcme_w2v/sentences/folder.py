@@ -22,9 +22,9 @@ from dcme_w2v.formats.command_line import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.sidecars import read_with
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.encoder import with_manifest
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.sentences.pooling import Pooling
+from dcme_w2v.sentences.table import with_manifest
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from dcme_w2v.words.quantize import as_int8
 from dcme_w2v.words.vectors import Vectors

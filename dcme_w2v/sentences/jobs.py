@@ -19,9 +19,9 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.sidecars import read_with
-from dcme_w2v.sentences.encoder import SentenceTable, with_manifest
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Components
+from dcme_w2v.sentences.table import SentenceTable, with_manifest
 from dcme_w2v.text.tokenizer import Tokenizer
 
 _NPY_HEADER = 128  # bytes, with room for any number of rows

@@ -15,7 +15,8 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.encoder import SentenceEncoder, with_manifest
+from dcme_w2v.sentences.encoder import SentenceEncoder
+from dcme_w2v.sentences.table import with_manifest
 from dcme_w2v.words.vectors import Vectors
 
 

@@ -114,6 +114,8 @@ class Numbering:
         marked = ids[:tokens]
         # The last token of a line is marked; a line without tokens has none.
         ends = np.flatnonzero(marked & LAST) + 1
+        if len(ends) == lines.count(b"\n"):
+            return Batch(np.concatenate([[0], ends]), marked & NUMBER)
         characters = np.frombuffer(lines, dtype=np.uint8)
         letters = np.cumsum(~_IS_SEPARATOR[characters], dtype=np.int64)[characters == _NEWLINE]
         starts = np.zeros(len(letters) + 1, dtype=np.int64)

@@ -1,0 +1,155 @@
+"""Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks.
+
+Called by `dcme_w2v.sentences.jobs` and `dcme_w2v.sentences.encoder`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.sentences.pooling import Pooling
+from dcme_w2v.text.token_ids import Batch, Numbering
+from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.vectors import Vectors
+
+
+def with_manifest(vectors: str | os.PathLike[str] | Vectors) -> Vectors:
+    """Return vectors, loaded if they are a path, with the manifest beside the file."""
+    if isinstance(vectors, Vectors):
+        return vectors
+    loaded, name = Vectors.load(vectors), os.fspath(vectors)
+    if loaded.manifest is None and not is_stream(name):
+        loaded.manifest = read_manifest(name) or None
+    return loaded
+
+
+class LibraryTokenizer:
+    """The tokeniser of a tokenizer.json, by Hugging Face's tokenizers."""
+
+    is_whitespace = False
+
+    def __init__(self, path: str) -> None:
+        try:
+            from tokenizers import Tokenizer as Loaded
+        except ImportError:
+            raise UsageError(
+                f"{path}: this tokeniser needs the package tokenizers: pip install tokenizers"
+            ) from None
+        try:
+            self._loaded = Loaded.from_file(path)
+        except Exception as error:  # what tokenizers raises
+            raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
+        self._loaded.no_truncation()
+        self._loaded.no_padding()
+        model = json.loads(self._loaded.to_str())["model"]
+        self._unknown = model.get("unk_id")
+        if self._unknown is None and model.get("unk_token") is not None:
+            self._unknown = self._loaded.token_to_id(model["unk_token"])
+
+    def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
+        """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
+        lines = bytes(text).decode(errors="replace").split("\n")[:-1]
+        found = self._loaded.encode_batch(lines, add_special_tokens=False)
+        kept = (
+            [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
+            for one in found
+        )
+        # A token with white space is no word.
+        rows = (" ".join(token for token in one if token.split() == [token]) for one in kept)
+        return "".join(f"{row}\n" for row in rows).encode(), -1
+
+
+def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
+    if file := manifest.get("tokenizer_file"):
+        return LibraryTokenizer(file)
+    return Tokenizer.of_entry(manifest)
+
+
+class SentenceTable:
+    """Encodes sentences by the rows of their words.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        With counts, except for the pooling ``mean``.
+    options : EncodeOptions
+    tokenizer : Tokenizer, optional
+        Default: the one that the manifest of the vectors names, else whitespace.
+
+    Attributes
+    ----------
+    rows : ndarray of float32, shape (n, k)
+        The rows of the words of the vocabulary.
+    """
+
+    def __init__(
+        self, vectors: Vectors, options: EncodeOptions, tokenizer: Tokenizer | None = None
+    ) -> None:
+        manifest = vectors.manifest or {}
+        self.tokenizer = tokenizer or _tokenizer_of(manifest)
+        kind = options.pooling
+        if manifest.get("pooled"):
+            if kind not in ("static", "mean") or options.dim is not None:
+                raise UsageError(
+                    f"--pooling={kind}: the rows of this folder have a pooling already; leave out "
+                    "--pooling and --dim, or give the word vectors"
+                )
+            kind = "mean"
+        self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)
+        self.rows = np.ascontiguousarray(self.pooling.rows(vectors.vectors))
+        self._subwords = vectors.subwords
+        self._numbering = Numbering(vectors.words, tokenizer=self.tokenizer)
+
+    def encode(
+        self, blocks: Iterable[bytes], threads: int | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """Encode blocks of lines, each line with its line feed.
+
+        Yields
+        ------
+        ndarray of float32, shape (lines of the block, k)
+            A sentence without any known word is a row of zeros.
+        """
+        batches = (self._batch(block) for block in blocks)
+        yield from ordered_map(self._pooled, batches, threads)
+
+    def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
+        """Return the word ids of a block, and the rows of unseen words by their subwords."""
+        batch = self._numbering.lines(block)
+        unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
+        if self._subwords is not None and len(batch.ids):
+            new = np.unique(batch.ids)
+            new = new[new >= len(self.rows)]
+            if len(new):
+                words = self._numbering.words_of(new.astype(np.int64))
+                unseen = self.pooling.unseen_rows(self._subwords.vectors_of(words))
+                ranks = np.searchsorted(new, batch.ids) + len(self.rows)
+                ids = np.where(batch.ids >= len(self.rows), ranks, batch.ids)
+                batch = Batch(batch.starts, ids.astype(np.uint32))
+        return batch, unseen
+
+    def _pooled(self, numbered: tuple[Batch, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the mean of the rows of the known words of each line."""
+        batch, unseen = numbered
+        table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])
+        known = batch.ids < len(table)
+        kept = np.zeros(len(batch.ids) + 1, dtype=np.int64)
+        np.cumsum(known, out=kept[1:])
+        starts = kept[batch.starts]
+        lengths = np.diff(starts)
+        shares = np.repeat((1 / np.maximum(lengths, 1)).astype(np.float32), lengths)
+        ids = batch.ids[known].astype(np.int64)
+        counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
+        return np.asarray(counts @ table)
