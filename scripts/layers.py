@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "dcme_w2v"
 
 # Lowest first, and from left to right. The public names of __init__ are above all.
 LAYERS = [
+    ["platform"],
     ["errors"],
     ["declarations"],
     ["_core"],

@@ -360,15 +360,15 @@ def put_and_die(path: Path, version: int, at: int) -> bool:
             if count >= at and event in ("os.rename", "torture.exchange"):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        from dcme_w2v.files import folders
+        from dcme_w2v import platform
 
-        exchange = folders._exchange
+        exchange = platform.exchange
 
         def exchanging(first: Path, second: Path) -> bool:
             sys.audit("torture.exchange")
             return exchange(first, second)
 
-        folders._exchange = exchanging
+        platform.exchange = exchanging
         sys.addaudithook(counting)
         with contextlib.suppress(Exception):
             put(path, version)

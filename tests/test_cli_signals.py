@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from dcme_w2v.cli.signals import SIGNALS, raise_on_signals, recording_signals
+from dcme_w2v.cli.signals import raise_on_signals, recording_signals
+from dcme_w2v.platform import SIGNALS
 
 
 def test_the_second_signal_has_the_default_action():

@@ -20,9 +20,10 @@ import pytest
 from helpers import refused, save, write_corpus
 
 import dcme_w2v as dw
+from dcme_w2v import platform
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.files import atomic, folders
+from dcme_w2v.files import atomic
 from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.formats.model_folder import load_model, save_model
 from dcme_w2v.words.vectors import Vectors
@@ -267,7 +268,7 @@ def killed_at(call, action):
 
         for name in ("rename", "replace"):
             setattr(os, name, dying(getattr(os, name)))
-        folders._exchange = dying(folders._exchange)
+        platform.exchange = dying(platform.exchange)
         action()
     os._exit(0)
 
@@ -275,7 +276,7 @@ def killed_at(call, action):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_a_kill_between_renames_leaves_the_old_or_the_new_model(here, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr(folders, "_exchange", lambda *_: False)
+        monkeypatch.setattr(platform, "exchange", lambda *_: False)
     for version in range(1, 9):
         arrays = {name: np.full(3, version) for name in ("x", "y")}
         killed = killed_at(version, lambda arrays=arrays: save_model("m", "thing", 1, arrays, {}))

@@ -14,10 +14,10 @@ from dcme_w2v.formats.vectors.manifest import (
     TokenCounts,
     audit_line,
     manifest_of,
-    peak_memory_bytes,
     writing_with,
 )
 from dcme_w2v.options import OutputOptions, TrainOptions, VocabularyOptions
+from dcme_w2v.platform import peak_memory
 
 
 def make_manifest(trained=60, epochs=2, **more):
@@ -87,7 +87,7 @@ def test_no_manifest_for_vectors_on_standard_output(tmp_path, monkeypatch, capsy
 def test_peak_memory_is_in_bytes():
     """In kilobytes it would be less than an interpreter needs; multiplied twice, too much."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 5_000_000 < peak_memory_bytes() < physical
+    assert 5_000_000 < peak_memory() < physical
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has this file")
@@ -96,6 +96,6 @@ def test_peak_memory_is_not_that_of_the_parent_process():
     held = (
         b"x" * size
     )  # a new process starts as a copy of its parent, and ru_maxrss with the parent's peak
-    code = "from dcme_w2v.formats.vectors.manifest import peak_memory_bytes as peak; print(peak())"
+    code = "from dcme_w2v.platform import peak_memory as peak; print(peak())"
     done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
     assert int(done.stdout) < size == len(held)

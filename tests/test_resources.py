@@ -53,7 +53,7 @@ def test_outputs_on_one_file_system_are_added_up(tmp_path):
 
 
 def test_the_memory_limit_of_a_container_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "GROUP_LIMIT", tmp_path / "memory.max")
+    monkeypatch.setattr("dcme_w2v.platform.GROUP_LIMIT", tmp_path / "memory.max")
     everything = memory.memory_limit()
     (tmp_path / "memory.max").write_text("max\n")
     assert memory.memory_limit() == everything

@@ -13,8 +13,8 @@ from helpers import manifest, options_of, signalled, train, write_corpus
 from texts import lines
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.cli.signals import SIGNALS
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training import checkpoint_schedule as schedule
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import (

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import dcme_w2v
 
-WRITERS = ("atomic.py", "folders.py", "temporary.py", "checkpoint_folder.py", "folder.py")
+WRITERS = (
+    "platform.py",
+    "atomic.py",
+    "folders.py",
+    "temporary.py",
+    "checkpoint_folder.py",
+    "folder.py",
+)
 
 
 def test_files_are_opened_for_writing_in_one_place():

@@ -13,9 +13,8 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from dcme_w2v.platform import HANGUP, SIGNALS
 from dcme_w2v.training.interrupts import ReceivedSignal
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
@@ -24,7 +23,8 @@ class Terminated(KeyboardInterrupt):
 
 def terminate(number: int, frame: FrameType | None) -> None:
     """Handle SIGTERM and SIGHUP: raise as Python does for SIGINT."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # see `recording_signals`
+    if HANGUP is not None:
+        signal.signal(HANGUP, signal.SIG_IGN)  # see `recording_signals`
     raise Terminated(number)
 
 
@@ -62,9 +62,9 @@ def recording_signals() -> Iterator[ReceivedSignal]:
         if received.number is None:
             received.number = number
         for one in heeded:
-            if one == signal.SIGHUP:
+            if one == HANGUP:
                 signal.signal(one, signal.SIG_IGN)
-            elif number != signal.SIGHUP:  # the system's own way: works whatever the process is at
+            elif number != HANGUP:  # the system's own way: works whatever the process is at
                 signal.signal(one, signal.SIG_DFL)
 
     before = {one: signal.signal(one, record) for one in heeded}

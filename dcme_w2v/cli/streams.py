@@ -161,6 +161,7 @@ def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
         io.BufferedWriter(raw),
         encoding=getattr(stream, "encoding", "utf-8"),
         errors="surrogateescape" if errors == "strict" else errors,
+        newline="\n",
         line_buffering=getattr(stream, "line_buffering", False),
         write_through=getattr(stream, "write_through", False),
     )

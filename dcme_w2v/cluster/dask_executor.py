@@ -31,6 +31,7 @@ from distributed.scheduler import KilledWorker
 from dcme_w2v import __version__
 from dcme_w2v.errors import ClusterError, DcmeError
 from dcme_w2v.files.folders import scratch_folder
+from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
 
@@ -504,7 +505,7 @@ class _LocalWorker(distributed.WorkerPlugin):
         """Prepare a worker, which has the main thread of its process for itself."""
         gc.freeze()
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import io
 import json
 import os
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from dcme_w2v import platform
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.files.compress import check_suffix, compressing, compression_of
 from dcme_w2v.files.temporary import (
@@ -25,7 +25,6 @@ from dcme_w2v.files.temporary import (
     create,
     is_at,
     prefix_of,
-    remove_entries,
     remove_stale,
 )
 
@@ -33,7 +32,6 @@ STANDARD = "-"
 WAIT_SECONDS = 10  # for another process that moves finished files
 _STEP_SECONDS = 0.01
 _STDOUT = "standard output"
-_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
@@ -68,8 +66,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _staged(path, target, number) as file:
             yield file
         with write_errors(path):
-            temporary.replace(target)
+            platform.replace_open(temporary, target, number)
     except BaseException:
+        platform.release(number)
         temporary.unlink(missing_ok=True)
         raise
     finally:
@@ -105,7 +104,7 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[list[BinaryIO]]:
             files = []
             for path in paths:
                 with write_errors(path):
-                    number = os.open(folder / Path(path).name, _NEW_FILE, 0o600)
+                    number = os.open(folder / Path(path).name, platform.NEW, 0o600)
                 opened.callback(os.close, number)
                 files.append(opened.enter_context(_staged(path, target_of(path), number)))
             yield files
@@ -114,11 +113,11 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[list[BinaryIO]]:
             _move(_taking_turns(folder, leader), lock, paths[0])
     except BaseException:
         if is_at(folder, lock):
-            remove_entries(lock)
+            platform.remove_entries(folder, lock)
             folder.rmdir()
         raise
     finally:
-        os.close(lock)
+        platform.close(lock)
 
 
 def finish(path: str | os.PathLike[str]) -> None:
@@ -154,16 +153,16 @@ def _taking_turns(folder: Path, leader: Path) -> Path:
 
 def _move(placing: Path, number: int, path: str | os.PathLike[str]) -> None:
     """Move the files of a folder to their targets, first the one that others are named after."""
-    for name in sorted(os.listdir(number), key=lambda name: name != Path(path).name):
+    for name in sorted(platform.entries(placing, number), key=lambda name: name != Path(path).name):
         target = target_of(Path(path).parent / name)
         try:
-            os.replace(name, target, src_dir_fd=number)
+            platform.move_entry(placing, number, name, target)
         except OSError as error:
             if error.errno != errno.EXDEV:  # a link to another file system
                 raise
             with atomic_write(target) as file, (placing / name).open("rb") as source:
                 shutil.copyfileobj(source, file)
-            os.unlink(name, dir_fd=number)
+            platform.remove_entries(placing, number, {name})
         sync_folder(target.parent)
     with contextlib.suppress(OSError):  # another process may already have put its own there
         placing.rmdir()
@@ -178,7 +177,7 @@ def _staged(path: str | os.PathLike[str], target: Path, number: int) -> Iterator
         file.flush()
         with write_errors(path):
             os.fsync(number)
-            os.fchmod(number, _mode_of(target))
+            platform.set_mode(number, _mode_of(target))
 
 
 def optional_write(
@@ -243,7 +242,7 @@ def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
         return
     with write_errors(path):
-        number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+        number = os.open(path, platform.WRITE) if number is None else os.dup(number)
     with io.BufferedWriter(OutputFile(number, path)) as file:
         yield cast(BinaryIO, file)
 
@@ -274,15 +273,15 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
     number, target = descriptor_of(path), target_of(path)
     with write_errors(path):
         if is_stream(path):
-            number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+            number = os.open(path, platform.WRITE) if number is None else os.dup(number)
         elif append and target.exists():
-            number = os.open(target, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
+            number = os.open(target, platform.APPEND)
             _end_line(number)
         else:  # a new file: the old one may have hard links
             temporary, number = create(target)
-            os.fchmod(number, _mode_of(target))
-            temporary.replace(target)
-    return os.fdopen(number, "w", encoding="utf-8")
+            platform.set_mode(number, _mode_of(target))
+            platform.replace_open(temporary, target, number)
+    return os.fdopen(number, "w", encoding="utf-8", newline="\n")
 
 
 def check_log(path: str | os.PathLike[str]) -> None:
@@ -317,9 +316,10 @@ def _is_event(line: bytes) -> bool:
 
 def _end_line(number: int) -> None:
     """End the last line of a log if a killed run left it incomplete."""
-    size = os.fstat(number).st_size
-    if size and os.pread(number, 1, size - 1) != b"\n":
-        os.write(number, b"\n")
+    if os.fstat(number).st_size:
+        os.lseek(number, -1, os.SEEK_END)
+        if os.read(number, 1) != b"\n":
+            os.write(number, b"\n")
 
 
 # ---- targets ----
@@ -353,7 +353,7 @@ def _is_planted(path: Path) -> bool:
     except OSError:
         return False
     shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-    own = link.st_uid in (os.geteuid(), folder.st_uid)
+    own = link.st_uid in (platform.user(), folder.st_uid)
     return bool(stat.S_ISLNK(link.st_mode) and shared and not own)
 
 
@@ -393,8 +393,10 @@ def check_name(path: str | os.PathLike[str], shown: str) -> None:
     """
     if not os.fspath(path):
         raise UsageError(f"{shown.strip()}: is empty; give a name")
+    if reason := platform.unusable(os.fspath(path)):
+        raise UsageError(f"{shown}: {reason}; choose another name")
     target = Path(os.path.realpath(path))
-    folder = next((one for one in target.parents if _is_there(one)), Path("/"))
+    folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))
     for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
         longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
         if most is not None and longest > most:
@@ -406,7 +408,7 @@ def check_name(path: str | os.PathLike[str], shown: str) -> None:
 
 def _limit(folder: Path, name: str) -> int | None:
     """Return a limit of the file system that a folder is on; None if it has none."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         found = os.pathconf(folder, name)
         return found if found > 0 else None
     return None
@@ -425,7 +427,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if is_stream(path):
         _check_stream(path)
         return
-    if os.fspath(path).endswith("/"):
+    if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
         raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
     with write_errors(path):
         target = target_of(path)
@@ -447,7 +449,7 @@ def is_mount_point(target: Path) -> bool:
     try:
         mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
     except OSError:  # not on Linux
-        return target.is_mount()
+        return os.path.ismount(target)
     places = (re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), line.split()[4])
               for line in mounts)  # fmt: skip
     return os.fsencode(target) in places
@@ -488,10 +490,9 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
     if stream is None:
         return False
     try:
-        flags = fcntl.fcntl(stream.fileno(), fcntl.F_GETFL)
+        return platform.is_open_for(stream.fileno(), mode)
     except (OSError, ValueError, AttributeError):  # it has no file descriptor
         return not getattr(stream, "closed", False)
-    return flags & os.O_ACCMODE in (mode, os.O_RDWR)
 
 
 def _mode_of(target: Path) -> int:

@@ -7,18 +7,12 @@ Quotas cannot be queried from Python: `dcme_w2v.files.fallback` handles a write 
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import ResourceError
-
-
-def file_limit() -> int | None:
-    """Return the maximum file size in bytes (``ulimit -f``); None if unlimited."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return None if soft == resource.RLIM_INFINITY else soft
+from dcme_w2v.platform import file_limit
 
 
 def free_bytes(folder: str | os.PathLike[str]) -> int:

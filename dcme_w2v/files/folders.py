@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import shutil
@@ -12,6 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from dcme_w2v import platform
 from dcme_w2v.files.atomic import new_mode, sync_folder
 from dcme_w2v.files.temporary import (
     ATTEMPTS,
@@ -22,15 +22,12 @@ from dcme_w2v.files.temporary import (
     lock,
     opened_folder,
     prefix_of,
-    remove_entries,
     remove_stale,
     temporaries,
     temporary_path,
 )
 
 TAKEN = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)  # another run was faster
-_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-_AT_FDCWD, _SWAP = -100, 2  # of Linux; both systems have 2 for the flag
 
 
 @contextlib.contextmanager
@@ -62,7 +59,7 @@ def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path
             remove_files(temporary)
         raise
     finally:
-        os.close(number)
+        platform.close(number)
     sync_folder(target.parent)
 
 
@@ -82,7 +79,7 @@ def remove_files(folder: Path, names: Collection[str] | None = None) -> None:
     """
     with contextlib.suppress(OSError):
         with opened_folder(folder) as number:
-            remove_entries(number, names)
+            platform.remove_entries(folder, number, names)
         folder.rmdir()
 
 
@@ -111,7 +108,7 @@ def scratch_folder(start: str) -> Iterator[str]:
         yield str(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(number)
+        platform.close(number)
 
 
 def restore(target: Path) -> None:
@@ -130,7 +127,7 @@ def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
         try:
             if not replaced or not target.exists():
                 temporary.rename(target)
-            elif _exchange(temporary, target):
+            elif platform.exchange(temporary, target):
                 _drop(temporary, target, replaced)
             else:
                 _swap(temporary, target, replaced)
@@ -140,30 +137,13 @@ def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
                 raise
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step; return False where the system cannot."""
-    library, names = ctypes.CDLL(None, use_errno=True), (os.fsencode(first), os.fsencode(second))
-    if hasattr(library, "renameat2"):
-        code = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _SWAP)
-    elif hasattr(library, "renamex_np"):  # macOS
-        code = library.renamex_np(*names, _SWAP)
-    else:
-        return False
-    if code == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _NO_EXCHANGE:
-        return False
-    raise OSError(number, os.strerror(number), str(second))
-
-
 def _drop(old: Path, target: Path, replaced: Collection[str]) -> None:
     """Remove the folder that was replaced; if it has other files, put it back."""
     others: set[str] = set()
     with contextlib.suppress(FileNotFoundError):  # another process took it for a stale one
         others = {one.name for one in old.iterdir()} - set(replaced)
     if others:
-        _exchange(old, target)
+        platform.exchange(old, target)
         raise OSError(errno.EBUSY, "other files have appeared in the folder", str(target))
     remove_files(old)
 

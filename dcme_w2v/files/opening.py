@@ -18,6 +18,7 @@ from typing import Any
 
 from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
 from dcme_w2v.files.atomic import STANDARD, standard_input
+from dcme_w2v.platform import open_entry
 
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
@@ -276,8 +277,7 @@ def open_regular(
     OSError
         It cannot be opened.
     """
-    name = path if folder is None else Path(path).name
-    number = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    number = open_entry(path, folder)
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dcme_w2v import platform
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import (
     STANDARD,
@@ -40,7 +41,7 @@ PARTIAL = ".partial"  # behind the names of results whose training was interrupt
 
 def partial_folder(path: str) -> str:
     """Return the folder for the result of an interrupted training, beside a folder such as `.`."""
-    folder = path.rstrip("/")
+    folder = path.rstrip(platform.SEPARATORS)
     named = os.path.basename(folder) not in ("", ".", "..")  # noqa: PTH119 Path drops the dot
     return f"{folder if named else os.path.realpath(path)}{PARTIAL}"
 
@@ -299,7 +300,7 @@ def _identity_of_new(path: str) -> Identity:
         with contextlib.suppress(OSError):
             status = place.stat()
             return status.st_dev, status.st_ino, *reversed(missing)
-        missing.append(place.name)
+        missing.append(platform.same_name(place.name))
     return tuple(reversed(missing))
 
 

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+
+from dcme_w2v import platform
 
 PART = ".part"
 OLD = ".old"  # of a folder that is being replaced, where folders cannot be exchanged
 ATTEMPTS = 100
 _MARK = ".dcme-w2v-"
 _TOKEN = re.compile(r"[0-9a-f]{8}(\.part|\.old)")
-_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prefix_of(target: Path) -> str:
@@ -53,14 +52,14 @@ def create(target: Path, *, folder: bool = False) -> tuple[Path, int]:
             if folder:
                 path.mkdir(0o700)
             try:
-                number = os.open(path, _FOLDER if folder else _FILE | os.O_CREAT | os.O_EXCL, 0o600)
+                number = _open_to_lock(path, folder, platform.NEW)
             except FileNotFoundError:
                 if folder:  # another process took the folder for a stale one
                     continue
                 raise
             if lock(number) and is_at(path, number):
                 return path, number
-            os.close(number)
+            platform.close(number)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
 
 
@@ -76,17 +75,21 @@ def claimed(path: Path, *, folder: bool) -> Iterator[int | None]:
         yield number
     finally:
         if number is not None:
-            os.close(number)
+            platform.close(number)
+
+
+def _open_to_lock(path: Path, folder: bool, flags: int) -> int:
+    return platform.open_folder(path, to_lock=True) if folder else os.open(path, flags, 0o600)
 
 
 def _claim(path: Path, folder: bool) -> int | None:
-    kind, flags = (stat.S_ISDIR, _FOLDER) if folder else (stat.S_ISREG, _FILE)
+    kind = stat.S_ISDIR if folder else stat.S_ISREG
     with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
-        number = os.open(path, flags)
-        opened.callback(os.close, number)
-        found = os.fstat(number)
-        if kind(found.st_mode) and found.st_uid == os.geteuid():
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        number = _open_to_lock(path, folder, platform.UPDATE)
+        opened.callback(platform.close, number)
+        found = platform.status(number)
+        if kind(found.st_mode) and found.st_uid == platform.user():
+            platform.lock(number)
             if is_at(path, number):
                 opened.pop_all()
                 return number
@@ -105,18 +108,11 @@ def remove_stale(folder: Path, start: str) -> None:
                 if number is None:
                     continue
                 if is_folder:
-                    remove_entries(number)
+                    platform.remove_entries(path, number)
                     path.rmdir()
                 else:
+                    platform.release(number)
                     path.unlink()
-
-
-def remove_entries(number: int, names: Collection[str] | None = None) -> None:
-    """Remove the files with these names, or all files, in the folder of a descriptor."""
-    for name in os.listdir(number):
-        if names is None or name in names:
-            with contextlib.suppress(OSError):
-                os.unlink(name, dir_fd=number)
 
 
 def is_temporary(name: str) -> bool:
@@ -135,7 +131,7 @@ def temporaries(folder: Path, start: str, suffix: str = PART) -> list[Path]:
 def lock(number: int) -> bool:
     """Lock the file or folder of a descriptor against `claimed`; False if another has locked it."""
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        platform.lock(number)
     except BlockingIOError:
         return False
     except OSError:  # the file system has no locks
@@ -146,16 +142,16 @@ def lock(number: int) -> bool:
 @contextlib.contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
     """Open a folder that is not a symbolic link; yields the descriptor of the folder."""
-    number = os.open(folder, _FOLDER)
+    number = platform.open_folder(folder, to_lock=True)
     try:
         yield number
     finally:
-        os.close(number)
+        platform.close(number)
 
 
 def is_at(path: Path, number: int) -> bool:
     """Return whether a path still leads to the file or folder of a descriptor."""
     try:
-        return os.path.samestat(path.lstat(), os.fstat(number))
+        return os.path.samestat(path.lstat(), platform.status(number))
     except FileNotFoundError:
         return False

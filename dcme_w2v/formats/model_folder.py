@@ -19,7 +19,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dcme_w2v import __version__
+from dcme_w2v import __version__, platform
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_mount_point, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file, restore
@@ -185,13 +185,13 @@ def _opened(path: Path) -> Iterator[int]:
     target = path.resolve()
     restore(target)
     try:
-        number = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        number = platform.open_folder(target)
     except (FileNotFoundError, NotADirectoryError):
         raise _no_model(path) from None
     try:
         yield number
     finally:
-        os.close(number)
+        platform.close(number)
 
 
 def _no_model(path: Path) -> FormatError:

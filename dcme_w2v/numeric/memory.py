@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import resource
-from pathlib import Path
-
 from dcme_w2v.errors import OutOfMemoryError
-
-GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
+from dcme_w2v.platform import memory_limits
 
 
 def memory_limit() -> int | None:
     """Return the memory limit of this process in bytes, if the system reports it."""
-    limits = []
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-        soft, _ = resource.getrlimit(kind)
-        if soft != resource.RLIM_INFINITY:
-            limits.append(soft)
-    with contextlib.suppress(OSError, ValueError):
-        limits.append(int(GROUP_LIMIT.read_text()))
-    return min(limits, default=None)
+    return min(memory_limits(), default=None)
 
 
 def shortage(needed: int, what: str, remedy: str) -> OutOfMemoryError | None:

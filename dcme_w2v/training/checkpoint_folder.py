@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v import __version__
+from dcme_w2v import __version__, platform
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
@@ -199,7 +199,7 @@ class CheckpointFolder:
         self.path = Path(path)
         try:
             self.path.mkdir(exist_ok=True)
-            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            self._lock = platform.open_folder(self.path, to_lock=True)
         except OSError as error:
             raise UsageError(
                 f"{path}: cannot be used for checkpoints: {error.strerror}; name another folder"
@@ -221,7 +221,7 @@ class CheckpointFolder:
         remove_stale(self.path, ".")  # of a run that was killed
         try:
             probe, number = create(self.path / "probe", folder=True)
-            os.close(number)
+            platform.close(number)
             probe.rmdir()
         except OSError as error:
             raise ResourceError(
@@ -230,7 +230,7 @@ class CheckpointFolder:
 
     def close(self) -> None:
         """Unlock the folder."""
-        os.close(self._lock)
+        platform.close(self._lock)
 
     def generations(self) -> list[Path]:
         """Return the generations, oldest first."""

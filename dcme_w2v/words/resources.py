@@ -8,11 +8,12 @@ from typing import Any
 from dcme_w2v._core.train import row_stride
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.disk import file_limit, free_bytes
+from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import format_of
 from dcme_w2v.numeric.memory import memory_limit
 from dcme_w2v.options import TrainOptions
+from dcme_w2v.platform import file_limit
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import KEPT
 from dcme_w2v.words.job import TrainJob

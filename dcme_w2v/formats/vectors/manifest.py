@@ -10,9 +10,6 @@ import dataclasses
 import json
 import os
 import platform
-import re
-import resource
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +20,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_files, finish, is_stream
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.formats.command_line import recorded_arguments
+from dcme_w2v.platform import peak_memory
 
 MANIFEST = ".json"  # behind the name of the vectors
 
@@ -98,7 +96,7 @@ def manifest_of(
         "count_seconds": round(seconds.count, 3),
         "train_seconds": round(seconds.train, 3),
         "total_seconds": round(seconds.total, 3),
-        "peak_memory_bytes": peak_memory_bytes(),
+        "peak_memory_bytes": peak_memory(),
         "loss": loss,
         "argv": recorded_arguments(),
         "python": platform.python_version(),
@@ -152,23 +150,6 @@ def read_manifest(path: str) -> dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
         raise FormatError(f"{file}: is not a manifest; remove it, or train again")
     return found
-
-
-def peak_memory_bytes() -> int:
-    """Return the peak memory of this process.
-
-    On Linux, ru_maxrss includes the peak of the parent process before exec, so VmHWM is read if
-    possible. macOS counts in bytes, other systems in kilobytes.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        status = ""
-    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
-    if found:
-        return int(found[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:

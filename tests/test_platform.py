@@ -1,0 +1,63 @@
+"""What differs between systems; what runs without POSIX's calls."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dcme_w2v import platform
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import Paths
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("v.npy", None),
+        ("D:\\models\\v.npy", None),
+        ("D:v.npy", None),
+        ("..\\./a/v.npy", None),
+        ("\\\\?\\C:\\v.npy", None),
+        ("\\\\server\\share\\v.npy", None),
+        ("NUL", None),  # the device is written to
+        ("\\\\.\\nul", None),
+        ("console.txt", None),
+        ("com10", None),
+        ("con.txt", "'con.txt' is the name of a device"),
+        ("a\\Aux\\v.npy", "'Aux' is the name of a device"),
+        ("COM¹.tar.gz", "'COM¹.tar.gz' is the name of a device"),
+        ("nul .txt", "'nul .txt' is the name of a device"),
+        ("v.npy:stream", "'v.npy:stream' has ':'"),
+        ("a?/v.npy", "'a?' has '?'"),
+        ("v.npy.", "'v.npy.' ends in a space or a dot"),
+        ("v ", "'v ' ends in a space or a dot"),
+    ],
+)
+def test_names_that_windows_has_no_files_for(path, reason):
+    assert platform.unusable(path, windows=True) == reason
+    assert platform.unusable(path, windows=False) is None
+
+
+def test_the_path_guard_knows_names_of_windows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
+    monkeypatch.setattr(platform, "same_name", lambda name: name.casefold())
+    with pytest.raises(UsageError, match="is the same file as a V"):
+        Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
+    unusable = platform.unusable
+    monkeypatch.setattr(platform, "unusable", lambda path: unusable(path, windows=True))
+    with pytest.raises(UsageError, match=r"a con.txt: 'con.txt' is the name of a device"):
+        Paths().writes("--a", "con.txt").check()
+
+
+@pytest.mark.skipif(platform.WINDOWS, reason="nothing is to be taken away")
+def test_files_and_models_without_posix(tmp_path):
+    """Every module is imported, too; see without_posix.py."""
+    names = ["test_model_folder.py", "test_row_columns.py", "test_checkpoints.py"]
+    chosen = "not several and not exchanged and not link"
+    command = [sys.executable, HERE / "without_posix.py", "-k", chosen, "-m", "not slow", *names]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
