@@ -1,6 +1,7 @@
 /* Numbers as text: every float is written as the shortest text from which it can be read.
  *
- * Compile it with all of csrc/vectors and with the files of csrc itself; include path csrc, library m.
+ * Compile it with all of csrc/vectors and with the files of csrc itself; include path csrc, library
+ * m.
  *
  * Without an argument it tries a few million random bit patterns; "all" tries every float. The
  * C library's strtof and printf, in the "C" locale, are the reference. Returns 0 on success.
