@@ -90,6 +90,28 @@ def log_softmax(
     scores: NDArray[np.float64], out: NDArray[np.float64], kernels: str | None = None
 ) -> None: ...
 
+class LabelTree:
+    def __init__(
+        self,
+        children: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        features: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        columns: NDArray[np.uint16],
+        values: NDArray[np.float32],
+        bias_feature: int,
+        bias: float,
+    ) -> None: ...
+    def best(
+        self,
+        documents: Documents,
+        begin: int,
+        end: int,
+        beam: int,
+        best: NDArray[np.int32],
+        scores: NDArray[np.float32],
+    ) -> None: ...
+
 class Learner(Run):
     def __init__(
         self,

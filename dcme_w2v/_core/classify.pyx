@@ -1,6 +1,6 @@
 """Binding of csrc/classify: linear classifiers from options and arrays."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
 from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
@@ -118,6 +118,25 @@ cdef extern from "classify/class_codes.h" nogil:
         int32_t *best, int64_t count, int64_t *scored, const dcme_class_codes *codes,
         const dcme_linear *model, const int32_t *numbers, const dcme_sparse_rows *documents,
         int64_t begin, int64_t end, dcme_error *error
+    )
+
+
+cdef extern from "classify/label_tree.h" nogil:
+    ctypedef struct dcme_label_tree:
+        int64_t nodes
+        const int64_t *children
+        const int64_t *rows
+        const int32_t *features
+        const int64_t *starts
+        const uint16_t *columns
+        const float *values
+        int32_t bias_feature
+        float bias
+        int64_t widest
+
+    dcme_status dcme_tree_best(
+        int32_t *best, float *scores, int64_t count, int64_t beam, const dcme_label_tree *tree,
+        const dcme_sparse_rows *documents, int64_t begin, int64_t end, dcme_error *error
     )
 
 
@@ -413,6 +432,62 @@ def log_softmax(const double[:, ::1] scores, double[:, ::1] out, kernels=None):
             total = own.log_sum_exp(&scores[i, 0], classes)
             for j in range(classes):
                 out[i, j] = scores[i, j] - total
+
+
+cdef class LabelTree:
+    """A tree of labels with sparse weights, checked; see csrc/classify/label_tree.h."""
+
+    cdef dcme_label_tree core
+    cdef object kept
+
+    def __init__(self, const int64_t[::1] children, const int64_t[::1] rows,
+                 const int32_t[::1] features, const int64_t[::1] starts,
+                 const uint16_t[::1] columns, const float[::1] values, int32_t bias_feature,
+                 float bias):
+        cdef int64_t n, i, count, level = 0, nodes = children.shape[0] - 1
+        if (nodes < 1 or rows.shape[0] != nodes + 1 or rows[0] != 0 or starts[0] != 0
+                or rows[nodes] != features.shape[0] or starts.shape[0] != features.shape[0] + 1
+                or starts[features.shape[0]] != columns.shape[0]
+                or columns.shape[0] != values.shape[0] or columns.shape[0] < 1):
+            raise ValueError("the arrays of a tree do not fit together")
+        for i in range(features.shape[0]):
+            if starts[i] > starts[i + 1]:
+                raise ValueError("starts do not ascend")
+        for n in range(nodes):
+            if children[n] <= n or children[n] >= children[n + 1] or rows[n] > rows[n + 1]:
+                raise ValueError("nodes do not ascend")
+        for n in range(nodes):
+            count = children[n + 1] - children[n]
+            self.core.widest = max(self.core.widest, count)
+            for i in range(starts[rows[n]], starts[rows[n + 1]]):
+                if columns[i] >= count:
+                    raise ValueError("a column is out of range")
+        n = 1
+        while n < nodes:  # the levels: each one's children are the next
+            if n <= level or children[level] != n:
+                raise ValueError("the levels of nodes do not follow one another")
+            level, n = n, children[n]
+        if n != nodes or children[level] != n:
+            raise ValueError("the labels are not on the lowest level")
+        self.core.nodes, self.core.children, self.core.rows = nodes, &children[0], &rows[0]
+        self.core.features, self.core.starts = &features[0], &starts[0]
+        self.core.columns, self.core.values = &columns[0], &values[0]
+        self.core.bias_feature, self.core.bias = bias_feature, bias
+        self.kept = (children, rows, features, starts, columns, values)
+
+    def best(self, Documents documents, int64_t begin, int64_t end, int64_t beam,
+             int32_t[:, ::1] best, float[:, ::1] scores):
+        """Fill rows with the places of the most probable labels, -1 for none, and their scores."""
+        cdef dcme_error error
+        cdef dcme_status status
+        if (not 0 <= begin < end <= documents.core.count or best.shape[0] != end - begin
+                or scores.shape[0] != end - begin or scores.shape[1] != best.shape[1]
+                or best.shape[1] < 1 or beam < 1 or documents.features > self.core.bias_feature):
+            raise ValueError("documents and tree do not fit together")
+        with nogil:
+            status = dcme_tree_best(&best[0, 0], &scores[0, 0], best.shape[1], beam, &self.core,
+                                    &documents.core, begin, end, &error)
+        check(status, &error)
 
 
 cdef class Learner(Run):

@@ -149,6 +149,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
             given = dataclasses.replace(given, solver="lbfgs")
         options = resolved(given, len(self.classes_))
+        if options.objective == "tree":
+            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
             kept = weights > 0

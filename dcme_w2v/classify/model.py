@@ -38,6 +38,7 @@ PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
     "fused": "dcme_w2v.few_labels.model:FusedModel",
     "latent": "dcme_w2v.latent.model:LatentClassifier",
+    "label-trees": "dcme_w2v.classify.tree_model:TreeClassifier",
     "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
 }
 
@@ -255,7 +256,7 @@ class Classifier:
             threshold,
             record,
             counts=_counts(model, weights),
-            calibration=_calibration(model),
+            calibration=calibration_in(model),
         )
 
 
@@ -290,7 +291,7 @@ def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
     return counts
 
 
-def _calibration(model: Model) -> Calibration | None:
+def calibration_in(model: Model) -> Calibration | None:
     """Return the stored calibration, if there is one."""
     found = model.description.get("calibration")
     if found is None:

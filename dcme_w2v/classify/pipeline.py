@@ -42,8 +42,9 @@ from dcme_w2v.classify.options import (
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.classify.resources import resource_estimate, resource_shortage, weight_bytes
+from dcme_w2v.classify.resources import resource_estimate, resource_shortage
 from dcme_w2v.classify.top import Top, sorted_top
+from dcme_w2v.classify.tree_model import TreeClassifier, trained
 from dcme_w2v.classify.tune import Rows, Search, Tuned
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
@@ -54,7 +55,7 @@ from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
-from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import interruptible
 
@@ -99,7 +100,7 @@ def train(
     reporter: Reporter | None = None,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
     remote: RemoteTraining | None = None,
-) -> Classifier:
+) -> Classifier | TreeClassifier:
     """Train a classifier on files and save it.
 
     Parameters
@@ -132,6 +133,7 @@ def train(
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
+    _check_trees(job, options, remote)
     _check_tune(job, remote)
     if remote is not None:
         options = remote.prepare(options, job.checkpoints)
@@ -157,10 +159,11 @@ def train(
         options, given = resolved(options, len(classes), multilabel), options
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(classes)))
+        _check_trees(job, options, remote)
         plan = _plan(job, read, classes, options)
         if shortage := resource_shortage(plan):
             raise shortage
-        table = weight_bytes(read.matrix, len(classes))
+        table = plan["output_bytes"] - 12 * read.matrix.shape[1]
         idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
         require_disk(job.output, table + idf + counts, max(table, counts))
         data, choice = Labelled(read.matrix, numbers_of(read.labels, classes)), None
@@ -169,6 +172,10 @@ def train(
             choice = chosen_rate(data, len(classes), options)
             options = choice.options
             reporter.message(choice.line)
+        if options.objective == "tree":
+            return _train_trees(
+                job, options, read, data, classes, text, holdout, reporter, received, start
+            )
         calibrated_on, by = holdout, None
         if multilabel and options.loss == "hinge" and holdout is None and remote is None:
             data, calibrated_on, by = calibration_data(data, len(classes), options, reporter)
@@ -204,6 +211,43 @@ def train(
             if holdout is not None:
                 reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
+    return model
+
+
+def _train_trees(
+    job: TrainJob,
+    options: ClassifyOptions,
+    read: Dataset,
+    data: Labelled,
+    classes: list[str],
+    text: TextFeatures | None,
+    holdout: Labelled | None,
+    reporter: Reporter,
+    received: ReceivedSignal,
+    start: float,
+) -> TreeClassifier:
+    """Train trees of labels and save them; a signal ends the training between two nodes."""
+    multilabel = any(len(labels) > 1 for labels in read.labels)
+    read_seconds = time.monotonic() - start
+    reporter.stage("training", None, "documents of nodes")
+
+    def watch(done: int) -> None:
+        reporter.advance(done)
+        if received.number is not None:
+            raise Interrupted(f"stopped by {received.name}; nothing was written", received.number)
+
+    model = trained(data, classes, text, options, multilabel, holdout, watch)
+    labels = Counter(itertools.chain.from_iterable(read.labels))
+    model.record = {
+        "documents": len(read.labels),
+        "labels": dict(sorted(labels.items())),
+        COLUMNS: read.columns,
+        "read_seconds": round(read_seconds, 3),
+        "train_seconds": round(time.monotonic() - start - read_seconds, 3),
+    }
+    if holdout is not None:
+        reporter.message(_held_out_line(model, holdout))
+    write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
 
@@ -342,6 +386,17 @@ def _searched(
     return tuned, read, text
 
 
+def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
+    """Raise if something excludes trees of labels."""
+    others = {"--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune}
+    given = [name for name, value in others.items() if value is not None]
+    if options.objective == "tree" and given:
+        raise UsageError(
+            f"{given[0]}: is not supported with trees of labels (--objective tree); omit it, or "
+            "give --loss hinge"
+        )
+
+
 def _check_tune(job: TrainJob, remote: RemoteTraining | None) -> None:
     """Raise if something excludes a search."""
     if job.tune.tune is None:
@@ -474,21 +529,23 @@ def predict_labels(
 def _most_probable(
     model: Predictor, matrix: csr_matrix, count: int, threads: int | None
 ) -> Iterator[Top]:
-    if isinstance(model, Classifier):
+    if isinstance(model, Classifier | TreeClassifier):
         return model.most_probable(matrix, count, threads)
     return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
 def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
     chosen = options.objective
-    if options.loss != given.loss and options.loss == "hinge":
+    if chosen == "tree":
+        chosen = f"{options.trees} trees of labels"
+    elif options.loss != given.loss and options.loss == "hinge":
         return f"several labels a document: --loss hinge, for {classes:,} classes"
     if chosen == "dcme" and options.dcme_update == "robust":
         chosen += f" with {options.class_clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"
 
 
-def _held_out_line(model: Classifier, data: Labelled) -> str:
+def _held_out_line(model: Predictor, data: Labelled) -> str:
     measures = Measures(len(model.classes), model.multilabel, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
         measures.add(log_p, data.labels[rows])

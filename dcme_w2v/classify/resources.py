@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.label_tree import ROOT
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import OutOfMemoryError
 from dcme_w2v.numeric.lbfgs import HISTORY
@@ -37,7 +38,10 @@ def resource_estimate(
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
     width = options.rank or -(-classes // PAD) * PAD
     table = 4 * (features + 1) * width + 4 * (options.rank or 0) * classes
-    if options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
+    output = weight_bytes(matrix, classes)
+    if options.objective == "tree":
+        memory, output = tree_bytes(features, rows, labels, classes, options.trees or 1)
+    elif options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
         memory += 8 * matrix.nnz  # the documents by feature
         memory += 4 * min(labels, PIECE) * width  # scores
@@ -52,8 +56,20 @@ def resource_estimate(
         "features": features,
         "memory_bytes": rows + memory,
         "memory_available_bytes": memory_limit(),
-        "output_bytes": weight_bytes(matrix, classes) + 12 * features,
+        "output_bytes": output + 12 * features,
     }
+
+
+def tree_bytes(
+    features: int, documents_bytes: int, labels: int, classes: int, trees: int
+) -> tuple[int, int]:
+    """Return about how much memory training takes beside the documents, and the bytes on disk.
+
+    A label of a document leaves about ten weights in a tree, and two rows of features (EURLEX57K).
+    """
+    output = trees * (100 * labels + 64 * classes)
+    root = 4 * features * min(ROOT, max(1, classes // 32))
+    return documents_bytes + root + 1024 * (features + 2 * classes) + output, output
 
 
 def weight_bytes(matrix: csr_matrix, classes: int) -> int:

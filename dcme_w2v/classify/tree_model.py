@@ -1,0 +1,225 @@
+"""A classifier by trees of labels, in memory and as a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.label_tree import ARRAYS, Tree, train_trees
+from dcme_w2v.classify.metrics import Calibration, best_threshold, calibrated, calibration_of
+from dcme_w2v.classify.model import (
+    THRESHOLD,
+    calibration_in,
+    described,
+    highest_weighted,
+    number_of_class,
+    store_text,
+    text_of,
+)
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.top import Top, batches_of, sorted_top
+from dcme_w2v.classify.trainer import core_documents, documents_at_once
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.sparse_rows import truncate_columns
+
+KIND, VERSION = "label-trees", 1
+CANDIDATES = 100  # labels that a tree finds for a document
+LOWEST = -20.0  # log-probability of a label that no tree finds
+CALIBRATED, SHARE = 1000, 50  # documents left out for the calibration: one in SHARE, at most
+
+
+@dataclass
+class TreeClassifier:
+    """A classifier by trees of labels; see `dcme_w2v.classify.label_tree`.
+
+    The probability of a label by itself is sigma(a log p + b) with the mean p over the trees.
+
+    Attributes
+    ----------
+    classes : list of str
+    trees : list of Tree
+    text : TextFeatures or None
+        None for a classifier of vectors.
+    options : ClassifyOptions
+    multilabel : bool
+    threshold : float
+    record : dict
+    calibration : tuple of two floats
+        a and b.
+    """
+
+    classes: list[str]
+    trees: list[Tree]
+    text: TextFeatures | None
+    options: ClassifyOptions
+    multilabel: bool = True
+    threshold: float = THRESHOLD
+    record: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration = (1.0, 0.0)
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the rows that the model takes."""
+        return self.trees[0].features
+
+    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
+        """Return documents as vectors."""
+        if self.text is None:
+            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
+        return self.text.transform(texts)
+
+    def align_features(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the trees take."""
+        rows = truncate_columns(matrix, self.features)
+        return rows if rows.has_sorted_indices else rows.sorted_indices()
+
+    def _found(self, matrix: csr_matrix, threads: int | None) -> Iterator[csr_matrix]:
+        """Yield the probabilities of the labels that trees find, for batches of documents."""
+        threads, classes = threads or default_threads(), len(self.classes)
+        documents, count = core_documents(self.align_features(matrix)), min(CANDIDATES, classes)
+
+        def batch(rows: slice) -> csr_matrix:
+            size = rows.stop - rows.start
+            found = csr_matrix((size, classes))
+            for tree in self.trees:
+                labels, scores = tree.best(documents, rows.start, rows.stop, count)
+                known = labels >= 0
+                place = np.repeat(np.arange(size), known.sum(axis=1)), labels[known]
+                p = np.exp(scores[known].astype(np.float64)) / len(self.trees)
+                found = found + csr_matrix((p, place), (size, classes))
+            return found
+
+        return ordered_map(batch, batches_of(matrix.shape[0], classes, threads), threads)
+
+    def scores(self, matrix: csr_matrix, threads: int | None) -> Iterator[NDArray[np.float64]]:
+        """Yield the logarithms of the mean probabilities, shape (documents, classes)."""
+        for found in self._found(matrix, threads):
+            step = documents_at_once(len(self.classes))
+            for begin in range(0, found.shape[0], step):
+                part = found[begin : begin + step].toarray()
+                yield np.log(np.maximum(part, np.exp(LOWEST)))
+
+    def log_probabilities(
+        self, matrix: csr_matrix, threads: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the log-probabilities of all classes for batches of documents."""
+        return (calibrated(part, self.calibration) for part in self.scores(matrix, threads))
+
+    def most_probable(
+        self, matrix: csr_matrix, count: int, threads: int | None = None
+    ) -> Iterator[Top]:
+        """Yield the most probable classes and their log-probabilities for batches of documents."""
+        for found in self._found(matrix, threads):
+            sizes = np.diff(found.indptr)
+            if sizes.min(initial=count) < count:
+                part = np.log(np.maximum(found.toarray(), np.exp(LOWEST)))
+                yield sorted_top(calibrated(part, self.calibration), count)
+                continue
+            rows = np.repeat(np.arange(len(sizes)), sizes)
+            order = np.lexsort((found.indices, -found.data, rows))
+            chosen = order[found.indptr[:-1, None] + np.arange(count)]
+            log_p = np.log(np.maximum(found.data[chosen], np.exp(LOWEST)))
+            yield found.indices[chosen].astype(np.int32), calibrated(log_p, self.calibration)
+
+    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
+        """Return the highest-weighted features of a class, with their mean weights."""
+        number = number_of_class(label, self.classes)
+        weights = np.mean([tree.weights(number) for tree in self.trees], axis=0)
+        return highest_weighted(weights, self.text, count)
+
+    def calibrate(self, data: Labelled, threads: int | None) -> None:
+        """Choose calibration and threshold by documents that the trees were not trained on."""
+        scores = next(self.scores(data.matrix, threads), np.empty((0, len(self.classes))))
+        if not (count := len(scores)):
+            return
+        self.calibration = calibration_of(scores, data.labels[:count])
+        self.threshold = best_threshold(calibrated(scores, self.calibration), data.labels[:count])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's folder."""
+        arrays: dict[str, Any] = {
+            f"{name}_{k}": array
+            for k, tree in enumerate(self.trees)
+            for name, array in tree.arrays.items()
+        }
+        description: dict[str, Any] = {
+            "classes": self.classes,
+            "options": dataclasses.asdict(self.options),
+            "several_labels": self.multilabel,
+            "threshold": self.threshold,
+            "calibration": list(self.calibration),
+            "record": self.record,
+            "width": self.features,
+            "trees": len(self.trees),
+        }
+        store_text(self.text, arrays, description)
+        save_model(path, KIND, VERSION, arrays, description)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TreeClassifier:
+        """Load a model's folder.
+
+        Raises
+        ------
+        FormatError
+            It is not such a model, or is corrupt.
+        """
+        model = load_model(path, KIND, VERSION)
+        classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
+        width, count = (int(model.number(n, 1, 2**31 - 2)) for n in ("width", "trees"))
+        trees = [_tree(model, k, width, options.bias, len(classes)) for k in range(count)]
+        multilabel, threshold, record = described(model)
+        text = text_of(model, width)
+        calibration = calibration_in(model) or (1.0, 0.0)
+        return cls(classes, trees, text, options, multilabel, threshold, record, calibration)
+
+
+def _tree(model: Model, number: int, features: int, bias: float, classes: int) -> Tree:
+    arrays = {
+        name: np.ascontiguousarray(model.array(f"{name}_{number}", dtype, None))
+        for name, dtype in ARRAYS.items()
+    }
+    try:
+        if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
+            raise ValueError("the labels of a tree are not all classes")
+        tree = Tree(arrays, features, bias)
+        if arrays["children"][-1] != len(arrays["children"]) - 1 + classes:
+            raise ValueError("the places of a tree are not as many as classes")
+    except ValueError as error:
+        raise model.fault(f"children_{number}", str(error)) from None
+    return tree
+
+
+def trained(
+    data: Labelled,
+    classes: list[str],
+    text: TextFeatures | None,
+    options: ClassifyOptions,
+    multilabel: bool,
+    holdout: Labelled | None,
+    watch: Callable[[int], None],
+) -> TreeClassifier:
+    """Train trees, and calibrate them on `holdout`, or on documents that are left out."""
+    if holdout is None and len(data.labels) >= 2 * SHARE:
+        order = np.random.default_rng(options.seed).permutation(len(data.labels))
+        count = min(len(order) // SHARE, CALIBRATED)
+        holdout, data = data.some(np.sort(order[:count])), data.some(np.sort(order[count:]))
+    trees = train_trees(data, len(classes), options, watch)
+    model = TreeClassifier(classes, trees, text, options, multilabel)
+    if holdout is not None:
+        known = np.array([i for i, one in enumerate(holdout.labels) if min(one) >= 0])
+        model.calibrate(holdout.some(known[:CALIBRATED].astype(np.int64)), options.threads)
+    return model

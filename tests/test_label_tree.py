@@ -1,0 +1,224 @@
+"""Trees of labels: prediction against a plain search, training, files and errors."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.classify import label_tree
+from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.label_tree import ARRAYS, Tree, balanced_groups, train_trees
+from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.cli.main import run
+
+LABELS, WORDS = 300, 3
+
+
+def documents(count=2000, seed=0):
+    """Return rows of words of two labels, and the labels."""
+    random = np.random.default_rng(seed)
+    labels = np.sort(random.integers(0, LABELS, (count, 2)), axis=1)
+    own = labels.repeat(3, axis=1) * WORDS + random.integers(0, WORDS, (count, 6))
+    columns = np.concatenate([own, random.integers(LABELS * WORDS, 1000, (count, 3))], axis=1)
+    values = np.full(columns.size, 1 / 3, dtype=np.float32)
+    rows = csr_matrix((values, columns.ravel(), np.arange(0, columns.size + 1, 9)), (count, 1000))
+    rows.sum_duplicates()
+    return rows, [list(dict.fromkeys(one)) for one in labels.tolist()]
+
+
+def text_of(rows, labels):
+    words = (" ".join(f"w{i}" for i in rows[d].indices) for d in range(rows.shape[0]))
+    return "".join(
+        f"{'|'.join(f'c{j}' for j in own)}\t{text}\n"
+        for own, text in zip(labels, words, strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trees")
+    for name, seed in (("train", 0), ("test", 1)):
+        (folder / f"{name}.tsv").write_text(text_of(*documents(seed=seed)))
+    command = ["classify", "train", str(folder / "train.tsv"), "--output", str(folder / "m")]
+    assert run([*command, "--objective", "tree", "--threads", "2", "--quiet"]) == 0
+    return folder
+
+
+def options_of(**more):
+    return resolved(ClassifyOptions(objective="tree", threads=1, **more), LABELS, True)
+
+
+def plain_search(tree, row, beam):
+    """Return labels and scores by the definition of the beam search."""
+    arrays, level = tree.arrays, [(0.0, 0)]
+    nodes = len(arrays["children"]) - 1
+    dense = np.append(np.asarray(row.todense()).ravel(), tree.bias)
+    while level[0][1] < nodes:
+        found = []
+        for score, node in sorted(level, key=lambda one: -one[0])[:beam]:
+            first, last = arrays["children"][node : node + 2]
+            sums = np.zeros(last - first)
+            for row_number in range(*arrays["rows"][node : node + 2]):
+                value = dense[arrays["features"][row_number]]
+                for i in range(*arrays["starts"][row_number : row_number + 2]):
+                    sums[arrays["columns"][i]] += value * arrays["values"][i]
+            log_p = -np.logaddexp(0, -sums)
+            found += [(score + p, first + c) for c, p in enumerate(log_p)]
+        level = found
+    best = sorted(level, key=lambda one: -one[0])
+    return [int(arrays["labels"][n - nodes]) for _, n in best], [score for score, _ in best]
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_the_search_is_that_of_the_definition(monkeypatch, levels):
+    if levels == 3:
+        monkeypatch.setattr(label_tree, "ROOT", 3)
+        monkeypatch.setattr(label_tree, "BRANCH", 2)
+    monkeypatch.setattr(label_tree, "LEAF", 20)
+    rows, labels = documents(1500)
+    (tree,) = train_trees(Labelled(rows, labels), LABELS, options_of(trees=1), lambda done: None)
+    nodes = len(tree.arrays["children"]) - 1
+    assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
+    for beam in (2, 10):
+        monkeypatch.setattr(label_tree, "BEAM", beam)
+        found, scores = tree.best(core_documents(rows), 0, 20, 8)
+        for d in range(20):
+            wanted, by = plain_search(tree, rows[d], beam)
+            assert scores[d] == pytest.approx(by[:8], abs=1e-4)
+            assert set(found[d][:3]) <= set(wanted[:6])
+
+
+def test_groups_are_balanced_and_of_similar_points():
+    points = np.eye(8, dtype=np.float32).repeat(40, axis=0)
+    groups = balanced_groups(points, np.random.default_rng(0))
+    assert sorted(np.concatenate(groups)) == list(range(320))
+    assert {len(one) for one in groups} == {40}
+    assert np.mean([len(set(one // 40)) for one in groups]) < 3
+
+
+def test_training_does_not_depend_on_the_number_of_threads():
+    data = Labelled(*documents(800))
+    one, two = (
+        train_trees(data, LABELS, ClassifyOptions(**{**vars(options_of()), "threads": n}), print)
+        for n in (1, 2)
+    )
+    for first, second in zip(one, two, strict=True):
+        assert all(np.array_equal(first.arrays[name], second.arrays[name]) for name in ARRAYS)
+
+
+def test_the_command_trains_tests_predicts_and_explains(files, capsys):
+    model, test = str(files / "m"), str(files / "test.tsv")
+    assert run(["classify", "test", model, test, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["precision_at_1"] > 0.9 and figures["micro_f1"] > 0.8
+    assert run(["classify", "predict", model, test, "-k", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [set(line.split("\t")[::2]) for line in lines]
+    known = (files / "test.tsv").read_text().splitlines()
+    truth = [set(line.split("\t")[0].split("|")) for line in known]
+    assert len(lines) == len(truth)
+    assert np.mean([len(a & b) / len(b) for a, b in zip(names, truth, strict=True)]) > 0.85
+    p = np.array([float(line.split("\t")[1]) for line in lines])
+    right = np.array([line.split("\t")[0] in own for line, own in zip(lines, truth, strict=True)])
+    assert abs(p.mean() - right.mean()) < 0.1
+    assert run(["classify", "predict", model, test, "-k", str(LABELS)]) == 0
+    assert all(len(line.split("\t")) == 2 * LABELS for line in capsys.readouterr().out.splitlines())
+    assert run(["classify", "explain", model, "c7", "-k", "3"]) == 0
+    found = {line.split("\t")[0] for line in capsys.readouterr().out.splitlines()}
+    assert found == {"w21", "w22", "w23"}
+
+
+def test_a_model_is_the_same_after_it_is_loaded_and_saved(files, tmp_path):
+    loaded = load_classifier(files / "m")
+    loaded.save(tmp_path / "again")
+    names = {one.name for one in (files / "m").iterdir()}
+    assert names == {one.name for one in (tmp_path / "again").iterdir()}
+    for name in names - {"model.json"}:
+        assert (files / "m" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    (["--rank", "4"], "--objective tree: is not for --rank 4"),
+    (["--loss", "softmax"], "--objective tree: is not for --loss softmax"),
+    (["--checkpoint", "k"], "--checkpoint: is not supported with trees of labels"),
+    (["--tune"], "--tune: is not supported with trees of labels"),
+    (["--trees", "0"], "--trees"),
+])  # fmt: skip
+def test_what_trees_do_not_support_is_an_error(files, tmp_path, monkeypatch, capsys, flags, said):
+    monkeypatch.chdir(tmp_path)
+    command = ["classify", "train", str(files / "train.tsv"), "--output", "m", "--quiet"]
+    assert run([*command, "--objective", "tree", *flags]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not (tmp_path / "m").exists()
+
+
+def test_a_signal_ends_training_without_a_model(files, tmp_path, monkeypatch, capsys):
+    train = label_tree._train_node
+
+    def signalled(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return train(*arguments)
+
+    monkeypatch.setattr(label_tree, "_train_node", signalled)
+    command = ["classify", "train", str(files / "train.tsv"), "--output", str(tmp_path / "m")]
+    monkeypatch.setattr(label_tree, "ordered_map", lambda f, items, threads: map(f, items))
+    assert run([*command, "--objective", "tree", "--quiet", "--trees", "1"]) == 130
+    error = capsys.readouterr().err
+    assert "nothing was written" in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_trees_are_the_default_with_many_labels_only():
+    def chosen(classes, **more):
+        return resolved(ClassifyOptions(**more), classes, True).objective
+
+    assert chosen(10_000) == chosen(100, trees=2) == chosen(100, objective="tree") == "tree"
+    assert chosen(9_999) == chosen(10_000, loss="hinge") == "gd"
+    assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
+
+
+def changed(arrays, name, at, value):
+    array = arrays[name].copy()
+    array[at] = value
+    return {**arrays, name: array}
+
+
+@pytest.mark.parametrize(("name", "at", "value"), [
+    ("children", 0, 0), ("children", 1, 3), ("children", -2, 2), ("rows", 1, 10**9),
+    ("starts", 1, -1), ("starts", -1, 10**9), ("columns", 0, 65535), ("rows", 0, 1),
+])  # fmt: skip
+def test_arrays_that_do_not_fit_are_an_error(files, name, at, value):
+    tree = load_classifier(files / "m").trees[0]
+    arrays = {one: np.array(array) for one, array in tree.arrays.items()}
+    with pytest.raises(ValueError, match=r"tree|ascend|levels|lowest|range"):
+        Tree(changed(arrays, name, at, value), tree.features, tree.bias)
+
+
+@pytest.mark.parametrize(("name", "at", "value"), [
+    ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, np.nan),
+])  # fmt: skip
+def test_a_corrupt_file_is_an_error_of_one_line(files, tmp_path, capsys, name, at, value):
+    loaded = load_classifier(files / "m")
+    number = int(name[-1])
+    arrays = {one: np.array(array) for one, array in loaded.trees[number].arrays.items()}
+    object.__setattr__(loaded.trees[number], "arrays", changed(arrays, name[:-2], at, value))
+    loaded.save(tmp_path / "bad")
+    assert run(["classify", "test", str(tmp_path / "bad"), str(files / "test.tsv")]) != 0
+    error = capsys.readouterr().err
+    assert "bad" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_few_documents_and_empty_ones(tmp_path, capsys, count):
+    """There are no documents to calibrate on, or some; a document may have no feature."""
+    path = tmp_path / "d.tsv"
+    path.write_text("a\tone two\nb|a\ttwo three\nc\t...\n" * count)
+    command = ["classify", "train", str(path), "--output", str(tmp_path / "m"), "--objective"]
+    assert run([*command, "tree"]) == 0
+    capsys.readouterr()
+    assert run(["classify", "predict", str(tmp_path / "m"), str(path), "-k", "9"]) == 0
+    assert all(len(line.split("\t")) == 6 for line in capsys.readouterr().out.splitlines())
