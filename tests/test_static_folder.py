@@ -224,6 +224,8 @@ def test_a_fifo_in_the_folder_is_an_error(folder, capsys):
         ("convert v.txt m --to sentence-transformers", "without the counts"),
         ("convert v.npy file --to sentence-transformers", "is a file"),
         ("convert v.npy other --to sentence-transformers", "other content"),
+        ("convert v.npy - --to sentence-transformers", "is a stream"),
+        ("convert m w.npy --invalid skip", "is a folder"),
         ("convert v.npy . --to sentence-transformers", "would be replaced"),
         ("convert v.npy no/m --to sentence-transformers", "no folder"),
         ("convert v.npy w.safetensors --quantize float16", "--quantize float16"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,8 +127,9 @@ def _loaded(source: str, options: PostprocessOptions) -> Vectors:
 
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit)
-    if is_stream(source):
-        raise UsageError(f"--invalid: {source} is a stream; give a file")
+    if is_stream(source) or Path(source).is_dir():
+        kind = "stream" if is_stream(source) else "folder"
+        raise UsageError(f"--invalid: {source} is a {kind}; give a file")
     vectors, faults = load_repaired(source, options.invalid)
     for what, count in faults.items():
         click.echo(f"{source}: {count:,} {what}", err=True)

@@ -57,7 +57,7 @@ def save_sentence_model(
     limit : int, optional
         Keep the first words only.
     numbers : {"float32", "float16", "int8"}
-        int8 has a scale for each row, which model2vec reads and sentence-transformers does not.
+        int8 has a scale for each row, which older versions of sentence-transformers do not read.
     card : CardOptions, optional
         Entries of the model card, README.md.
 

@@ -130,9 +130,8 @@ def sentences(s: Setup) -> Iterator[Line]:
     text, pairs, out = s.file("corpus.txt"), s.file("sts"), s.out("sentences.npy")
     for seed in s.seeds:
         for name, options in SENTENCES.items():
-            _, seconds = s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
+            s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
                                "--quiet", "--output", out)  # fmt: skip
-            yield f"static, {name}", seed, "CPU seconds of training", seconds, ""
             for pooling in ("static", "usif", "idf", "mean"):
                 found = s.run("eval", "sts", out, pairs, "--tokenize", "words", "--strip-accents",
                               "--pooling", pooling, "--json")[0]  # fmt: skip

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import target_of, write_errors
+from dcme_w2v.files.atomic import is_stream, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.formats.model_folder import check_folder_target
@@ -123,6 +123,8 @@ def save_static_folder(
 
 def check_static_target(path: str | os.PathLike[str]) -> None:
     """Raise before work starts if `save_static_folder` could not write `path`."""
+    if is_stream(path):
+        raise UsageError(f"{os.fspath(path)}: is a stream; name a folder")
     check_folder_target(path, _check_replaceable)
 
 
