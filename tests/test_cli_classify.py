@@ -152,17 +152,12 @@ FAILURES = [
     ("a\tx\nb\ty\n", ["--holdout", "missing"], 1, "missing: there is no such file"),
     ("a\tx\nb\ty\n", ["--holdout", "{docs}"], 2, "d.tsv: is part of the corpus, too"),
     ("a\tx\nb\ty\n", ["--patience", "2"], 2, "--holdout"),
-    ("a\tx\nb\ty\n", ["--lr", "1", "--min-lr", "2"], 2, "--min-lr 2"),
-    ("a\tx\nb\ty\n", ["--objectiv", "gd"], 2, "did you mean --objective"),
     (
         "a\tx\nb\ty\n",
         ["--top-items", "4"],
         2,
         "--top-items 4: is not of --dcme-update robust; give --exact-clusters",
     ),
-    ("a\tx\nb\ty\n", ["--clusters", "4"], 2, "give --class-clusters"),
-    ("a\tx\nb\ty\n", ["--beta", "4"], 2, "give --centre-interval"),
-    ("a\tx\nb\ty\n", ["--exact-clusters", "4", "--dcme-update", "paper"], 2, "give --top-items"),
     ("a\tx\nb\ty\n", ["--labels", "x"], 2, "--labels x"),
 ]
 

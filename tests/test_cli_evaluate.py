@@ -9,7 +9,6 @@ import pytest
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words import evaluate
-from dcme_w2v.words.vectors import Vectors
 
 
 @pytest.fixture
@@ -73,21 +72,6 @@ def test_similarity(vectors, tmp_path, capsys):
     assert result["coverage"] == 0.75
     assert run(["eval", "similarity", vectors, str(pairs)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "spearman 1.0000"
-
-
-def test_neighbors_go_to_stdout_and_missing_words_to_stderr(vectors, capsys):
-    assert run(["neighbors", vectors, "rome", "atlantis", "king", "-k", "2"]) == 0
-    out, err = capsys.readouterr()
-    rows = [line.split("\t") for line in out.splitlines()]
-    v = Vectors.load(vectors)
-    expected = [[word, *near] for word in ("rome", "king") for near in v.most_similar(word, topn=2)]
-    assert [row[:2] for row in rows] == [row[:2] for row in expected]
-    assert [float(row[2]) for row in rows] == pytest.approx([row[2] for row in expected], abs=1e-6)
-    assert "no vector for atlantis; skipped" in err
-    assert run(["neighbors", vectors, "rome", "atlantis", "-k1", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["missing"] == ["atlantis"]
-    assert [near["word"] for near in result["neighbors"]["rome"]] == ["paris"]
 
 
 def test_a_closed_pipe_is_no_error(vectors):

@@ -220,20 +220,14 @@ def code_of(*arguments):
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("DOCS --latent 1", 2, "--latent 1: must be at least 2"),
-        ("DOCS --latent 500", 2, "--latent 500: there are 24 documents; give fewer"),
         ("ONE", 1, "all documents have the label 'x'"),
         ("PLAIN", 1, "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
-        ("DOCS --unsupervised --unlabelled use --latent 2", 2, "give one"),
-        ("PLAIN --unsupervised", 2, "--latent is needed to cluster"),
-        ("DOCS --freedom 1.2", 2, "--freedom 1.2: must be at most 1"),
         ("DOCS --choose 2,3", 2, "--choose: requires held-out documents"),
         ("DOCS --choose 2,x --holdout 0.2", 2, "give numbers such as"),
         ("DOCS --choose 1 --holdout 0.2", 2, "numbers of at least 2"),
         ("DOCS --choose 2 --latent 2 --holdout 0.2", 2, "give one"),
         ("DOCS --unsupervised --latent 2 --holdout 0.2", 2, "nothing to measure"),
         ("EMPTY --unsupervised --latent 2", 1, "no words"),
-        ("DOCS --init best", 2, "--init best: must be one of auto, labels"),
         ("EMPTY", 1, "no document has a label"),
     ],
 )

@@ -104,18 +104,6 @@ def test_other_formats_are_refused_before_training(tmp_path, capsys, name, messa
         word_vectors().save(tmp_path / name)
 
 
-def test_other_outputs_are_refused_by_name(tmp_path, capsys):
-    corpus = write_corpus(tmp_path / "corpus", lines=100)
-    for arguments in (
-        ["vocab", corpus, "--output", str(tmp_path / "x.parquet")],
-        ["phrases", corpus, "--output", str(tmp_path / "x.zip")],
-        ["train", corpus, "--output", str(tmp_path / "o"), "--log-json", str(tmp_path / "x.gz")],
-        ["convert", corpus, str(tmp_path / "x.pkl")],
-    ):
-        code = run(arguments)
-        assert str(tmp_path / "x.") in refused(capsys, code) and code == 2
-
-
 def test_missing_zstandard_is_an_error_before_any_work(tmp_path, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,38 +93,3 @@ def test_measures_of_odd_vectors_are_valid_json(made, capsys):
     for command in (f"scdv topics {made}/m --json", f"classify test {made}/k {made}/d.txt --json"):
         assert run(command.split()) == 0
         json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
-
-
-@pytest.mark.parametrize(
-    ("command", "error"),
-    [
-        ("scdv transform m d.txt --output o.npz", ": cannot be written: File too large"),
-        ("scdv fit d.txt --vectors v.txt --output o --clusters 2", "{temporary}: the id cache"),
-        ("classify train d.txt --output o --hashing 5000 --quiet", "needs a file of about 40,0"),
-        (
-            "classify train d.txt --output o --hashing 100 --quiet --epochs 1",
-            ": cannot be",
-        ),
-    ],
-)
-def test_a_file_size_limit_of_the_shell_is_one_line_of_error(made, tmp_path, command, error):
-    """`ulimit -f 0`, or another number of blocks."""
-    for path in made.iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    (tmp_path / "temporary").mkdir()
-    limit = {"transform": 300, "fit": 100, "--hashing 5000": 19000, "--hashing 100": 900}
-    size = next(size for text, size in limit.items() if text in command)
-    script = (
-        "import resource, sys\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
-        "from dcme_w2v.cli import main\n"
-        "main.main(sys.argv[1:])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *command.split()], cwd=tmp_path, capture_output=True,
-        text=True, env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
-    )  # fmt: skip
-    assert done.returncode == 1 and done.stderr.count("\n") == 1
-    wanted = error.format(temporary=tmp_path / "temporary")
-    assert wanted in done.stderr and "requested and" not in done.stderr
-    assert not list(tmp_path.glob("o*"))

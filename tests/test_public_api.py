@@ -49,13 +49,9 @@ def test_public_names_are_listed_and_found_once():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda v: dw.predict_word(v, "a _", k=0), "k=0: must be at least 1"),
-        (lambda v: dw.word_classes(v, 0), "classes=0: must be at least 1"),
         (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "context vectors are required"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
-        (lambda v: dw.count_words(["a b"], mincount=1), "did you mean min_count?"),
-        (lambda v: dw.eval_analogies(v, "q", method="x"), "method=x: must be one of"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
         (lambda v: dw.train(), "no corpus"),
     ],
