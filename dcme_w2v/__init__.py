@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dcme_w2v.explore.info import describe as describe
     from dcme_w2v.explore.jobs import explore_page as explore_page
     from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
+    from dcme_w2v.formats.columns import Table as Table
     from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
     from dcme_w2v.merging import merge as merge
     from dcme_w2v.plots.jobs import plot as plot
@@ -42,6 +43,7 @@ _MODULES = {
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
+    "Table": "dcme_w2v.formats.columns",
     "SentenceEncoder": "dcme_w2v.sentences.encoder",
     "Vectors": "dcme_w2v.words.vectors",
     "check_vectors": "dcme_w2v.words.check",
@@ -70,6 +72,7 @@ __all__ = [
     "LatentClassModel",
     "MaxentClassifier",
     "SentenceEncoder",
+    "Table",
     "Vectors",
     "__version__",
     "check_vectors",

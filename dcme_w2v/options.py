@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from dcme_w2v.declarations import (
     Checked,
@@ -60,6 +61,30 @@ class TokenizerOptions(Checked, group="Input"):
     )
 
 
+def _text_column_option() -> Any:
+    return option(
+        None,
+        "read this column of Parquet, Arrow, JSON lines or CSV; several, separated by commas, are "
+        "joined; a.b is a field",
+        metavar="NAME",
+        group="Input",
+    )
+
+
+@dataclass(frozen=True)
+class ColumnOptions(Checked, group="Input"):
+    """The columns of documents in Parquet, Arrow, JSON lines or CSV."""
+
+    text_column: str | None = _text_column_option()
+    label_column: str | None = option(
+        None,
+        "column of the labels: text, numbers or lists",
+        metavar="NAME",
+        needs=("text_column",),
+        advanced=True,
+    )
+
+
 @dataclass(frozen=True)
 class VocabularyOptions(TokenizerOptions, group="Input"):
     """How text is split into tokens, and which words are kept."""
@@ -68,7 +93,15 @@ class VocabularyOptions(TokenizerOptions, group="Input"):
         5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
     )
     max_vocab: int | None = option(
-        None, "keep only the N most frequent words", minimum=1, metavar="N"
+        None, "keep only the N most frequent words", minimum=1, metavar="N", advanced=True
+    )
+    text_column: str | None = _text_column_option()
+    sentences: str = option(
+        "lines",
+        "a sentence is a line of the text, the whole value of a column, or a part of a line that "
+        "ends with . ! or ?",
+        choices=("lines", "whole", "split"),
+        advanced=True,
     )
     encoding_errors: str = encoding_errors_option()
     allow_truncated: bool = option(

@@ -15,7 +15,7 @@ from dcme_w2v.formats.word_list import MAX_WORD_BYTES
 PROSE = "The cat sat on the mat. It was, as ever, a good cat; the mat was red.\n"
 TOKENS = "the cat sat on the mat and it was as ever a good cat the mat was red\n"
 CORPORA = {
-    "json": ('{"text": "the cat sat", "id": 3}\n', "looks like JSON lines"),
+    "json": ('["the", "cat", "sat"]\n', "looks like JSON lists"),
     "html": ("<p>the cat sat</p>\n<a href='x'>on the mat</a>\n", "looks like markup"),
     "csv": (
         '3,"the cat, sat",x\n4,on the mat,y\n',

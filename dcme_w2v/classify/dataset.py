@@ -18,6 +18,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.columns import like
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
@@ -217,7 +218,9 @@ def read(
     matrix = text.fit_transform(texts()) if trained is None else text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [document for document in text.read([holdout.file]) if document.labels]
+        held = [
+            document for document in text.read([like(holdout.file, docs[0])]) if document.labels
+        ]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     return Dataset(matrix, kept, without, held_matrix, held_labels, is_first)
@@ -289,7 +292,7 @@ class Doubts:
         """Return what to do about files without labels."""
         suffix = PurePath(self._path).suffix.lower()
         if suffix in (".csv", ".json", ".jsonl"):
-            return f"{suffix} files are not read; convert it to lines of LABEL<TAB>TEXT"
+            return "name the columns by --text-column and --label-column"
         return given
 
     def warn(self, is_by_token: bool) -> None:

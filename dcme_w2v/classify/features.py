@@ -17,11 +17,12 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.conll import read_sentences, token_documents
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.sparse_rows import unit_rows
-from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
+from dcme_w2v.text.tokenizer import Tokenizer
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096

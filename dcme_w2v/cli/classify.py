@@ -26,6 +26,7 @@ from dcme_w2v.cli.options import (
     output_option,
     plain_option,
     quiet_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.cli.plan import dry_run_option, show_plan
@@ -67,6 +68,7 @@ def classify() -> None:
 @dry_run_option
 @json_option
 @quiet_option
+@reads_documents("docs")
 def train(
     docs: tuple[str, ...],
     log_json: str | None,
@@ -121,6 +123,7 @@ def train(
 @labels_option
 @threads_option
 @json_option
+@reads_documents("docs")
 def test(
     model: str,
     docs: tuple[str, ...],
@@ -162,6 +165,7 @@ def test(
 @labels_option
 @threads_option
 @json_option
+@reads_documents("docs")
 def predict(
     model: str,
     docs: tuple[str, ...],

@@ -13,6 +13,7 @@ from dcme_w2v.cli.options import (
     option_of,
     options_of,
     output_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
@@ -28,6 +29,7 @@ from dcme_w2v.sentences.options import EncodeOptions
 @options_of(EncodeOptions, TokenizerOptions)
 @option_of(VocabularyOptions, "encoding_errors")
 @threads_option
+@reads_documents("texts", whole=True)
 def encode(
     vectors: str,
     texts: tuple[str, ...],

@@ -17,6 +17,7 @@ from dcme_w2v.cli.options import (
     output_option,
     plain_option,
     quiet_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.cli.streams import print_json
@@ -99,6 +100,7 @@ def fuse() -> None:
 )  # fmt: skip
 @log_json_option
 @quiet_option
+@reads_documents("labelled", "unlabelled")
 def fit(
     labelled: tuple[str, ...],
     unlabelled: tuple[str, ...],
@@ -133,6 +135,7 @@ def fit(
 @threads_option
 @json_option
 @quiet_option
+@reads_documents("docs")
 def statistics(
     model: str,
     docs: tuple[str, ...],
@@ -166,6 +169,7 @@ def statistics(
 @click.argument("docs", nargs=-1, required=True)
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
+@reads_documents("docs")
 def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> None:
     """Convert documents to a column for each level and class.
 

@@ -17,6 +17,7 @@ from dcme_w2v.cli.options import (
     output_option,
     plain_option,
     quiet_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
@@ -58,6 +59,7 @@ def latent() -> None:
 @labels_option
 @log_json_option
 @quiet_option
+@reads_documents("docs")
 def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any) -> None:
     """Fit latent classes to documents, with labels or without.
 
@@ -88,6 +90,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 )
 @threads_option
 @json_option
+@reads_documents("docs")
 def transform(
     model: str,
     docs: tuple[str, ...],
@@ -171,6 +174,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
     "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
     help="random seed",
 )  # fmt: skip
+@reads_documents("docs")
 def plot(
     model: str, docs: tuple[str, ...], output: str, method: str, limit: int, seed: int
 ) -> None:

@@ -8,6 +8,7 @@ inputs and outputs to `dcme_w2v.files.paths.Paths` and calls `check`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,8 @@ from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
-from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.formats.columns import with_columns
+from dcme_w2v.options import ColumnOptions, TokenizerOptions
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.text.tokenizer import Tokenizer
@@ -173,6 +175,25 @@ def chosen_tokenizer(values: dict[str, Any]) -> Tokenizer | None:
     from dcme_w2v.text.tokenizer import Tokenizer
 
     return Tokenizer(rule)
+
+
+def reads_documents(*names: str, whole: bool = False) -> Callable[[Decorated], Decorated]:
+    """Add the options of columns to a command, and apply them to the paths in these arguments."""
+
+    def decorate(function: Decorated) -> Decorated:
+        @functools.wraps(function)
+        def reading(**values: Any) -> Any:
+            columns = collect(ColumnOptions, values)
+            for name in names:
+                given = values[name]
+                paths = given if isinstance(given, tuple) else () if given is None else (given,)
+                tables = with_columns(paths, columns.text_column, columns.label_column, whole)
+                values[name] = tables if isinstance(given, tuple) else next(iter(tables), None)
+            return function(**values)
+
+        return options_of(ColumnOptions)(reading)  # type: ignore[return-value]
+
+    return decorate
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:

@@ -37,6 +37,8 @@ from dcme_w2v.options import PhraseOptions, TokenizerOptions, VocabularyOptions
 @plain_option(
     "--read-table", group="Input", metavar="FILE", help="join the phrases of this table only"
 )
+@option_of(VocabularyOptions, "text_column")
+@option_of(VocabularyOptions, "sentences")
 @option_of(VocabularyOptions, "encoding_errors")
 @option_of(VocabularyOptions, "allow_truncated")
 @option_of(VocabularyOptions, "allow_binary")

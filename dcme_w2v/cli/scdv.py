@@ -19,6 +19,7 @@ from dcme_w2v.cli.options import (
     output_option,
     plain_option,
     quiet_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.cli.plan import dry_run_option, show_plan
@@ -53,6 +54,7 @@ def scdv() -> None:
 @dry_run_option
 @quiet_option
 @options_of(ScdvOptions, ScdvTuneOptions, TokenizerOptions)
+@reads_documents("docs")
 def fit(
     docs: tuple[str, ...],
     vectors: str,
@@ -135,6 +137,7 @@ def fit(
 @encoding_option
 @strict_option
 @json_option
+@reads_documents("docs")
 def transform(
     model: str,
     docs: tuple[str, ...],

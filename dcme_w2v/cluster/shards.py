@@ -98,6 +98,8 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
     UsageError
         There are fewer lines, or fewer compressed files, than shards.
     """
+    if options.text_column is not None:
+        raise UsageError("--text-column: is not supported with --cluster; write the text to a file")
     paths = expand(corpus, options.strict, options.allow_binary)
     if shards == 1:
         return (_shard([Span(path) for path in paths]),)

@@ -6,6 +6,7 @@ by `dcme_w2v.files.opening`.
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections import Counter
@@ -23,6 +24,7 @@ from dcme_w2v.files.opening import (
     is_address,
 )
 from dcme_w2v.files.paths import as_paths
+from dcme_w2v.formats.columns import Table, TableFile, check_no_table
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 4096  # of a file in a folder, looked at first
@@ -54,6 +56,8 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
     for item in as_paths(corpus):
         if item == STANDARD or is_address(item) or not Path(item).is_dir():
             paths.append(item)
+        elif isinstance(item, Table):
+            paths += [item.at(path) for path in _text_files(item, strict, True)]
         else:
             paths += _text_files(item, strict, binary)
     for path in paths:
@@ -227,12 +231,17 @@ class Corpus:
     def __iter__(self) -> Iterator[Block]:
         behind = 0
         for number, span in enumerate(self.spans):
-            with CorpusFile(span.path, self._allow_truncated, span.begin, span.end) as file:
+            with self._opened(span) as file:
                 yield from self._blocks(number, file, behind)
                 behind += file.bytes_read
                 if file.truncated:
                     self.truncated.append(file.truncated)
             self._check_unchanged(number)
+
+    def _opened(self, span: Span) -> CorpusFile | TableFile:
+        if isinstance(span.path, Table):
+            return TableFile(span.path, self._allow_truncated)
+        return CorpusFile(span.path, self._allow_truncated, span.begin, span.end)
 
     def _check_unchanged(self, number: int) -> None:
         """Raise if a file has changed since it was opened; a removed file has been read."""
@@ -243,7 +252,7 @@ class Corpus:
             sizes = f"from {before[0]:,} to {now[0]:,} bytes" if now else "the file was removed"
             raise CorpusError(f"{path}: changed while it was read ({sizes}); train on a copy")
 
-    def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
+    def _blocks(self, number: int, file: CorpusFile | TableFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))
         rest = bytes(mark[: _fill(file, memoryview(mark))])
         begin = self.spans[number].begin
@@ -256,6 +265,9 @@ class Corpus:
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
+            if offset == skipped and not begin and isinstance(file, CorpusFile):
+                line = buffer.find(b"\n", 0, filled) + 1 or filled
+                check_no_table(file.path, bytes(buffer[:line]))
             if ended:
                 buffer[filled] = ord("\n")
                 filled += 1
@@ -268,14 +280,15 @@ class Corpus:
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
             if cut:
                 text = memoryview(buffer)[:cut].toreadonly()
-                yield Block(number, offset, text, behind + file.bytes_read, ended)
+                tokens = isinstance(file, TableFile) and file.is_tokenized
+                yield Block(number, offset, text, behind + file.bytes_read, ended, tokens)
             if ended:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])
             offset += cut
 
 
-def _fill(file: CorpusFile, view: memoryview) -> int:
+def _fill(file: io.RawIOBase, view: memoryview) -> int:
     """Read until the buffer is full or the file ends; return the number of bytes."""
     filled = 0
     while filled < len(view) and (n := file.readinto(view[filled:])):

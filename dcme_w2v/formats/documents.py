@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import read_lines
+from dcme_w2v.formats.columns import Table, Tokenized, check_no_table, read_rows
 from dcme_w2v.formats.corpus import expand
 
 FORMS = ("auto", "tab", "fasttext", "text")
@@ -65,7 +66,8 @@ def read_documents(
     Parameters
     ----------
     corpus : sequence of str
-        Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.formats.corpus.expand`.
+        Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.formats.corpus.expand`. A
+        null of a column of a `Table` is a document without tokens.
     form : {"auto", "tab", "fasttext", "text"}
         Format of a line: labels, a TAB and text; tokens that start with ``__label__`` and text;
         text alone. "auto" detects it for each line, by its start, then by its first TAB.
@@ -93,7 +95,15 @@ def read_documents(
 
 def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
     for path in paths:
+        if isinstance(path, Table):
+            for number, row in read_rows(path):
+                text = " ".join(" ".join(row.lines).split()).encode("utf-8", "replace")
+                shown = Tokenized(text) if row.is_tokenized else text
+                yield Document(row.labels, shown, path, number)
+            continue
         for number, line in enumerate(read_lines(path), 1):
+            if number == 1:
+                check_no_table(path, line)
             checked = checked_line(line.rstrip(b"\r\n"), path, number, encoding_errors)
             yield Document(*_split_line(checked, form, path, number), path, number)
 

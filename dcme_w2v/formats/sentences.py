@@ -43,6 +43,7 @@ class Sentences:
         self.sizes: list[int | None] = [None]
         self.truncated: list[str] = []
         self.bytes_total: int | None = None
+        self.is_whole = False
         self._items = items
         self._block_bytes = block_bytes
 
@@ -67,6 +68,8 @@ class Sentences:
     def _lines(self) -> Iterator[tuple[Sentence, bytes]]:
         for number, item in enumerate(self._items):
             line = _as_line(item, number)
+            if self.is_whole:
+                line = b" ".join(line.split()) + b"\n"
             yield item, line if number else line.removeprefix(BYTE_ORDER_MARK)
 
     def _block(self, lines: list[bytes], offset: int, is_tokenized: bool) -> Block:
@@ -138,7 +141,17 @@ def _is_tokens(item: Sentence) -> bool:
 
 
 def _as_line(item: Any, number: int) -> bytes:
-    """Return a sentence as a line of UTF-8 with a line feed."""
+    """Return a sentence as a line of UTF-8 with a line feed; of a null, an empty one."""
+    if (
+        item is None
+        or type(item).__name__ == "NAType"
+        or (isinstance(item, float) and item != item)
+    ):
+        return b"\n"
+    if isinstance(item, Mapping):
+        raise UsageError(
+            f"sentence {number} is a dict: give the column of texts, as dataset['text']"
+        )
     if isinstance(item, str | bytes):
         line = _as_bytes(item)
         return line if line.endswith(b"\n") else line + b"\n"

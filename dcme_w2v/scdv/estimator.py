@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -19,7 +20,7 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import Vectors
 

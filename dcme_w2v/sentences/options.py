@@ -10,7 +10,7 @@ POOLINGS = ("static", "usif", "mean", "idf")
 
 
 @dataclass(frozen=True)
-class EncodeOptions(Checked, group="Sentence vectors"):
+class EncodeOptions(Checked, group="Model"):
     """How word vectors become sentence vectors."""
 
     pooling: str = option(

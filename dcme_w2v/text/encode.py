@@ -9,6 +9,7 @@ threads.
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 import time
 from collections import deque
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import check_names, declaration_of, default_threads
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
+from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -42,6 +44,11 @@ from dcme_w2v.text.select_vocabulary import (
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import Reporter
+
+# Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
+_SENTENCE_END = re.compile(
+    rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
+)
 
 
 @dataclass
@@ -337,11 +344,12 @@ def encode(
 def _open(
     corpus: Sequence[str] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
 ) -> Corpus | Sentences:
+    if isinstance(corpus, Sentences):
+        corpus.is_whole = options.sentences == "whole"
     if isinstance(corpus, Sentences | Corpus):
         return corpus
-    return Corpus(
-        corpus, block_bytes, options.allow_truncated, options.strict, options.allow_binary
-    )
+    paths = with_columns(corpus, options.text_column, whole=options.sentences == "whole")
+    return Corpus(paths, block_bytes, options.allow_truncated, options.strict, options.allow_binary)
 
 
 class _Reading:
@@ -365,7 +373,7 @@ class _Reading:
                     "which applies to tokens that are not text"
                 )
             self.refuse = core.REFUSE_NONE
-        self.tokenizer = Tokenizer(options)
+        self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads = threads
         self.cache = cache
         self.tables: list[core.Table] = []
@@ -411,15 +419,17 @@ class _Reading:
         """Encode a block with the ids of the worker's table; runs in a worker."""
         number = self._worker.number
         table = self.tables[number]
-        first, broken = len(table), -1
+        first = len(table)
         text: bytes | memoryview = block.text
+        if self.is_split and not block.is_tokenized:
+            text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
-            text, broken = self.tokenizer.tokenize(text)
+            text, _ = self.tokenizer.tokenize(text)
         ids = np.empty(len(text) // 2 + 1, dtype=np.uint32) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        if bad >= 0 and text is not block.text:  # the position before tokenising
-            is_broken = self.refuse == core.REFUSE_BROKEN
-            bad = broken if is_broken else bytes(block.text).find(b"\0")
+        if text is not block.text:  # positions before tokenising
+            newlines = bytes(block.text).count(b"\n")
+            bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
         return segment, None if ids is None else ids[: segment.tokens]
 
@@ -493,6 +503,16 @@ class _Reading:
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
         }
+
+
+def _first_bad(text: bytes, refuse: int) -> int:
+    """Return the position of the first NUL, or byte that is not UTF-8."""
+    found = [text.find(b"\0")]
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        found += [error.start] if refuse == core.REFUSE_BROKEN else []
+    return min((place for place in found if place >= 0), default=0)
 
 
 def _empty_vocabulary(

@@ -39,8 +39,8 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
-    if max(ends["{}"], ends["[]"]) >= MIN_STRUCTURED * len(lines):
-        return "JSON lines, whose names and braces become words: write the text alone to a file"
+    if ends["[]"] >= MIN_STRUCTURED * len(lines):
+        return "JSON lists, whose brackets become words: write objects, a line each"
     marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
     if marked >= MIN_MARKED * len(lines):
         return "markup (HTML or XML), whose tags become words: extract the text first"
@@ -55,8 +55,8 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
         clauses = sum(any(field[:1] == " " for field in row[1:]) for row in rows)  # of a sentence
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
-                f"CSV: {width} columns separated by {spelled}, which become words: write the "
-                "column of text alone to a file"
+                f"CSV: {width} columns separated by {spelled}, which become words: name the "
+                f"column of text by --text-column: {', '.join(rows[0])}"
             )
     return None
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST, NUMBER, IdCache
-from dcme_w2v.text.tokenizer import Tokenized, Tokenizer
+from dcme_w2v.text.tokenizer import Tokenizer
 
 BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20

@@ -20,14 +20,11 @@ from typing import Any
 from dcme_w2v._core.tokenize import Tokenizer as CoreTokenizer
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.unicode_tables import IDEOGRAPHS, unicode_tables
 
 ENTRY = "tokenizer"  # in manifests and models
-
-
-class Tokenized(bytes):
-    """Tokens separated by spaces, which no tokeniser changes."""
 
 
 class Tokenizer:

@@ -1,0 +1,440 @@
+"""Text and labels from the columns of a file: Parquet, Arrow, JSON lines, CSV.
+
+The format is detected from the content. Rows are read a few thousand at a time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.opening import LINE_BYTES, PIECE_BYTES, CorpusFile, is_address
+
+PARQUET, ARROW, ARROW_STREAM, JSON = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"{"
+ROWS_AT_ONCE = 2048
+SEEN_ROWS = 1000  # of JSON lines, one of which must have each column
+DELIMITERS = ",\t;|"
+_SHOWN = 20  # columns in an error message
+
+
+class Tokenized(bytes):
+    """Tokens separated by spaces, which no tokeniser changes."""
+
+
+class Table(str):
+    r"""The path of a file of rows, with the columns to be read.
+
+    Parameters
+    ----------
+    path : str
+        A file or folder, or ``-`` for JSON lines, CSV or an Arrow stream on standard input.
+    text : str or sequence of str
+        Columns of text, joined by a space; one str may have several names, separated by commas.
+        ``a.b`` is the field b of the column a.
+    label : str or sequence of str, optional
+        Columns of labels.
+    whole : bool
+        Whether a value is one sentence, even if it has several lines.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> _ = open("t.jsonl", "w").write('{"body": "green tea", "year": 1984}\n' * 9)
+    >>> dw.count_words(dw.Table("t.jsonl", "body")).words
+    Words(['green', 'tea']; 2 words)
+    """
+
+    text: tuple[str, ...]
+    label: tuple[str, ...]
+    whole: bool
+
+    def __new__(
+        cls,
+        path: str,
+        text: str | Sequence[str] = (),
+        label: str | Sequence[str] = (),
+        whole: bool = False,
+    ) -> Table:
+        """Make the path; see the class."""
+        self = super().__new__(cls, path)
+        self.text = (text,) if isinstance(text, str) else tuple(text)
+        self.label = (label,) if isinstance(label, str) else tuple(label)
+        self.whole = whole
+        return self
+
+    def at(self, path: str) -> Table:
+        """Return the same columns of another path."""
+        return Table(path, self.text, self.label, self.whole)
+
+
+class Row(NamedTuple):
+    """One row: its labels, and its text as lines; of lists of tokens, `is_tokenized`."""
+
+    labels: tuple[str, ...]
+    lines: list[str]
+    is_tokenized: bool
+
+
+def with_columns(paths: Iterable[str], text: str | None, label: str | None = None,
+                 whole: bool = False) -> tuple[str, ...]:  # fmt: skip
+    """Return paths with the columns to be read, as they are without a column of text."""
+    if text is None:
+        if label is not None:
+            raise UsageError(f"--label-column={label}: requires --text-column")
+        return tuple(paths)
+    return tuple(
+        path if isinstance(path, Table) else Table(path, text, label or (), whole) for path in paths
+    )
+
+
+def like(path: str, other: str) -> str:
+    """Return a path with the columns of another one, if it has any."""
+    return other.at(path) if isinstance(other, Table) else path
+
+
+def check_no_table(path: str, head: bytes) -> None:
+    """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line."""
+    kind = _kind_of(head)
+    if kind is None or (kind == "JSON lines" and not _is_object(head)):
+        return
+    names = ", ".join(_columns_of(path, head, kind)) or "see --help"
+    raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column: {names}")
+
+
+def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
+    if kind == "JSON lines":
+        return list(json.loads(head))[:_SHOWN]
+    try:
+        return _batches(path, kind, None)[0][:_SHOWN]
+    except CorpusError:  # for example, from standard input
+        return []
+
+
+def _kind_of(head: bytes) -> str | None:
+    for magic, kind in ((PARQUET, "Parquet"), (ARROW, "Arrow"), (ARROW_STREAM, "an Arrow stream"),
+                        (JSON, "JSON lines")):  # fmt: skip
+        if head.startswith(magic):
+            return kind
+    return None
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+# ---- rows ----
+
+
+def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[int, Row]]:
+    """Yield the number, from 1, and the content of each row.
+
+    A null is a row without lines, or without labels.
+
+    Raises
+    ------
+    CorpusError
+        A column is missing or not text, a row cannot be read, or a package is not installed.
+    """
+    with file or CorpusFile(table) as file:
+        reader = io.BufferedReader(file, PIECE_BYTES)
+        head = reader.peek(8)[:8]
+        kind = _kind_of(head.removeprefix(b"\xef\xbb\xbf"))
+        if kind == "JSON lines":
+            records: Iterator[Any] = _json_records(table, reader, file)
+        elif kind is None:
+            records = _csv_records(table, reader, file)
+        else:
+            records = _arrow_records(table, kind, file, reader)
+        was_tokenized = None
+        for number, record in enumerate(records, 1):
+            row = _row(table, number, record)
+            if row.lines:
+                if was_tokenized not in (None, row.is_tokenized):
+                    raise CorpusError(
+                        f"{table}: row {number} mixes text with lists of tokens; give one kind"
+                    )
+                was_tokenized = row.is_tokenized
+            yield number, row
+
+
+def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
+    texts = [value for name in _names(table.text, record) if (value := record(name)) is not None]
+    labels = tuple(
+        label
+        for name in _names(table.label, record)
+        for label in _labels(record(name), f"{table}: row {number}: {name}")
+    )
+    is_tokenized = any(isinstance(value, list) for value in texts)
+    lines: list[str] = []
+    for value in texts:
+        if isinstance(value, list) != is_tokenized:
+            raise CorpusError(f"{table}: row {number} mixes text with lists of tokens; give one")
+        if isinstance(value, list):
+            nested = value if value and isinstance(value[0], list) else [value]
+            lines += [_joined(tokens, f"{table}: row {number}") for tokens in nested]
+        elif isinstance(value, str):
+            lines.append(value)
+        else:
+            kind = type(value).__name__
+            name = ", ".join(table.text)
+            raise CorpusError(f"{table}: row {number}: {name} is {kind}, not text; give another")
+    if "\0" in "".join(lines):
+        raise CorpusError(f"{table}: row {number} has a NUL character; remove it")
+    if texts and not is_tokenized:
+        joined = " ".join(lines)
+        lines = [" ".join(joined.split())] if table.whole else joined.splitlines() or [""]
+    return Row(labels, lines, is_tokenized)
+
+
+def _names(given: Sequence[str], record: Callable[[str], Any]) -> list[str]:
+    """Return the names of columns; one may be several, separated by commas."""
+    found: list[str] = []
+    for name in given:
+        found += [name] if "," not in name or name in record.known else name.split(",")  # type: ignore[attr-defined]
+    return found
+
+
+def _joined(tokens: Any, place: str) -> str:
+    for token in tokens if isinstance(tokens, list) else [tokens]:
+        if not isinstance(token, str) or token.split() != [token]:
+            raise CorpusError(
+                f"{place}: {token!r:.60} is not a token; a list must have tokens without spaces, "
+                "or lists of them"
+            )
+    return " ".join(tokens)
+
+
+def _labels(value: Any, place: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = value.split("|")
+    elif isinstance(value, int | float):  # bool, too
+        value = [str(value)]
+    if not isinstance(value, list) or not all(isinstance(one, str | int) for one in value):
+        raise CorpusError(f"{place} is {type(value).__name__}; labels are text, numbers or lists")
+    return [label for one in value if (label := " ".join(str(one).split()))]
+
+
+class _Record:
+    """Looks up columns of one row; ``a.b`` is the field b of a."""
+
+    def __init__(self, known: Any, values: Any) -> None:
+        self.known, self._values = known, values
+
+    def __call__(self, name: str) -> Any:
+        if name in self.known:
+            return self._values[name]
+        value = self._values
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+
+def _check_columns(table: Table, known: Iterable[str], has: Callable[[str], bool]) -> None:
+    """Raise, with the columns, if one that was named is missing."""
+    for given in (*table.text, *table.label):
+        for name in [given] if has(given) else given.split(","):
+            if not has(name):
+                listed = ", ".join(itertools.islice(known, _SHOWN)) or "none"
+                raise CorpusError(f"{table}: has no column {name!r}; its columns: {listed}")
+
+
+# ---- formats ----
+
+
+def _json_records(table: Table, lines: Iterable[bytes], file: CorpusFile) -> Iterator[_Record]:
+    seen: set[str] = set()
+    known: dict[str, None] = {}
+    wanted = [name for given in (*table.text, *table.label) for name in (given, *given.split(","))]
+    number = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            values = json.loads(line) if line.strip() else {}
+        except (ValueError, RecursionError) as error:
+            if file.truncated:
+                return
+            reason = getattr(error, "msg", None) or "not UTF-8"
+            raise CorpusError(f"{table}: row {number} is not JSON ({reason}); repair it") from None
+        if not isinstance(values, dict):
+            raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
+        record = _Record(values, values)
+        if number <= SEEN_ROWS:
+            known |= dict.fromkeys(values)
+            seen |= {name for name in wanted if name in values or record(name) is not None}
+            if number == SEEN_ROWS:
+                _check_columns(table, known, seen.__contains__)
+        yield record
+    if 0 < number < SEEN_ROWS:
+        _check_columns(table, known, seen.__contains__)
+
+
+def _csv_records(
+    table: Table, reader: io.BufferedReader[Any], file: CorpusFile
+) -> Iterator[_Record]:
+    text = io.TextIOWrapper(reader, encoding="utf-8-sig", newline="")
+    number = 0
+    try:
+        first = text.readline(LINE_BYTES)
+        if not first:
+            return
+        delimiter = max(DELIMITERS, key=first.count)
+        csv.field_size_limit(LINE_BYTES)
+        rows = csv.reader(itertools.chain([first], text), delimiter=delimiter, strict=True)
+        header = next(rows)
+        _check_columns(table, header, header.__contains__)
+        places = {name: place for place, name in enumerate(header)}
+        for number, row in enumerate(rows, 1):
+            if not row:
+                continue  # an empty line
+            if len(row) != len(header):
+                if file.truncated:
+                    return
+                raise CorpusError(
+                    f"{table}: row {number} has {len(row)} fields, the header {len(header)}; "
+                    "repair it, or get the whole file"
+                )
+            yield _Record(places, {name: row[place] for name, place in places.items()})
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise CorpusError(f"{table}: row {number + 1} is not CSV ({error}); repair it") from None
+    finally:
+        text.detach()
+
+
+def _arrow_records(
+    table: Table, kind: str, file: CorpusFile, reader: io.BufferedReader[Any]
+) -> Iterator[_Record]:
+    if kind != "an Arrow stream" and file.packed:
+        raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
+    _, batches = _batches(table, kind, reader, table)
+    number = 0
+    try:
+        for batch in batches:
+            for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+                part = batch.slice(start, ROWS_AT_ONCE)
+                own = dict.fromkeys(part.schema.names)
+                columns = [part.column(name).to_pylist() for name in own]
+                for values in zip(*columns, strict=True):
+                    number += 1
+                    yield _Record(own, dict(zip(own, values, strict=True)))
+    except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+        if isinstance(error, CorpusError):
+            raise
+        reason = str(error).splitlines()[0]
+        raise CorpusError(
+            f"{table}: cannot be read after row {number} ({reason}); get the whole file"
+        ) from None
+
+
+def _batches(
+    path: str, kind: str, reader: io.BufferedReader[Any] | None, table: Table | None = None
+) -> tuple[list[str], Iterator[Any]]:
+    """Return the names of all columns, and the batches of the columns of `table`."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise CorpusError(f"{path}: pip install 'dcme-w2v[parquet]' to read {kind}") from None
+    is_stream = kind == "an Arrow stream"
+    if not is_stream and (path == STANDARD or is_address(path) or not Path(path).is_file()):
+        raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
+    try:
+        if kind == "Parquet":
+            source = parquet.ParquetFile(path)
+        elif is_stream:
+            source = pa.ipc.open_stream(reader or path)
+        else:
+            source = pa.ipc.open_file(pa.memory_map(path))
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise CorpusError(f"{path}: row 1: is no whole {kind} file ({reason}); get it") from None
+    schema = source.schema_arrow if kind == "Parquet" else source.schema
+    if table is None:
+        return list(schema.names), iter(())
+    _check_columns(table, schema.names, lambda name: _has_field(schema, name))
+    given = [name for one in (*table.text, *table.label) for name in (one, *one.split(","))]
+    tops = {name if name in schema.names else name.split(".")[0] for name in given}
+    chosen = [name for name in schema.names if name in tops]
+    if kind == "Parquet":
+        return chosen, source.iter_batches(ROWS_AT_ONCE, columns=chosen)
+    if is_stream:
+        return chosen, (batch.select(chosen) for batch in source)
+    numbers = range(source.num_record_batches)
+    return chosen, (source.get_batch(number).select(chosen) for number in numbers)
+
+
+def _has_field(schema: Any, name: str) -> bool:
+    """Return whether a schema has a column, or a field of structs."""
+    if name in schema.names:
+        return True
+    first, *rest = name.split(".")
+    if first not in schema.names:
+        return False
+    kind = schema.field(first).type
+    for part in rest:
+        if not hasattr(kind, "get_field_index") or kind.get_field_index(part) < 0:
+            return False
+        kind = kind.field(part).type
+    return bool(rest)
+
+
+class TableFile(io.RawIOBase):
+    """The text of a table as lines, with the attributes of `CorpusFile`.
+
+    Attributes
+    ----------
+    is_tokenized : bool
+        Whether the rows that were read are lists of tokens.
+    """
+
+    def __init__(self, table: Table, allow_truncated: bool | None = None) -> None:
+        self._file = CorpusFile(table, allow_truncated)
+        self.path, self.is_tokenized = str(table), False
+        self._pieces, self._piece = self._lines(table), memoryview(b"")
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the stored file read so far."""
+        return self._file.bytes_read
+
+    @property
+    def truncated(self) -> str | None:
+        """The error message of a truncated file, once it has been read."""
+        return self._file.truncated
+
+    def _lines(self, table: Table) -> Iterator[bytes]:
+        rows = (row for _, row in read_rows(table, self._file))
+        while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
+            self.is_tokenized = self.is_tokenized or any(row.is_tokenized for row in some)
+            lines = itertools.chain.from_iterable(row.lines or [""] for row in some)
+            yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number, 0 at the end."""
+        view = memoryview(buffer)
+        while not self._piece and (piece := next(self._pieces, None)) is not None:
+            self._piece = memoryview(piece)
+        n = min(len(view), len(self._piece))
+        view[:n] = self._piece[:n]
+        self._piece = self._piece[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the file; standard input is not closed."""
+        self._pieces.close()  # type: ignore[attr-defined]
+        self._file.close()
+        super().close()

@@ -1,0 +1,274 @@
+"""Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
+
+import csv
+import gzip
+import importlib
+import io
+import json
+import sys
+
+import pytest
+
+import dcme_w2v as dw
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.columns import Table, read_rows
+from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.encode import count
+
+ROWS = [
+    {"text": "the king\nof england", "label": "a", "meta": {"body": "green tea"}, "n": 1},
+    {"text": None, "label": None, "meta": {"body": "the sea"}, "n": 2},
+    {"text": "", "label": "b|c", "meta": None, "n": 3},
+]
+BINARY = ("parquet", "feather", "arrows")
+FORMATS = (*BINARY, "jsonl", "csv", "tsv")
+
+
+def write(path, rows, kind=None):
+    """Write rows in the format of the suffix, in groups of two rows."""
+    kind = kind or path.suffix[1:]
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif kind in ("csv", "tsv"):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            names = list(rows[0]) if rows else []
+            writer = csv.DictWriter(file, names, delimiter="\t" if kind == "tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import feather, parquet
+
+        table = pa.Table.from_pylist(rows)
+        if kind == "parquet":
+            parquet.write_table(table, path, row_group_size=2)
+        elif kind == "feather":
+            feather.write_feather(table, path, chunksize=2)
+        else:
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+                out.write_table(table, max_chunksize=2)
+    return str(path)
+
+
+def lines_of(path, text, label=(), **more):
+    return [row.lines for _, row in read_rows(Table(path, text, label, **more))]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_has_the_same_rows(tmp_path, kind):
+    path = write(tmp_path / f"t.{kind}", ROWS)
+    documents = list(read_documents([Table(path, "text", "label")]))
+    assert [one.labels for one in documents] == [("a",), (), ("b", "c")]
+    assert [one.text for one in documents] == [b"the king of england", b"", b""]
+    counted = count([path], VocabularyOptions(min_count=1, text_column="text"))
+    assert dict(zip(counted.vocabulary, counted.vocabulary.counts, strict=True)) == {
+        "the": 1, "king": 1, "of": 1, "england": 1,
+    }  # fmt: skip
+    with pytest.raises(CorpusError, match="has no column 'body'; its columns: text, label, meta"):
+        lines_of(path, "body")
+
+
+@pytest.mark.parametrize("kind", FORMATS[:-2])
+def test_a_file_without_a_named_column_is_an_error_with_its_columns(tmp_path, kind, capsys):
+    path = write(tmp_path / f"t.{kind}", ROWS)
+    for command in (["vocab", path, "-o", "-"], ["classify", "train", path, "-o", "m"]):
+        assert run(command) == 1
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == 1
+        assert "--text-column: text, label, meta, n" in said[0]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize(
+    ("values", "lines"),
+    [
+        (["a b", "c"], [["a b"], ["c"]]),
+        (["a\n\nb\r\nc"], [["a", "", "b", "c"]]),  # newlines within a value
+        ([None, "a", ""], [[], ["a"], [""]]),  # a null is no sentence
+        ([["New-York", "is"], None], [["New-York is"], []]),  # a list of tokens
+        ([[["a", "b"], ["c"]], [["d"]]], [["a b", "c"], ["d"]]),  # sentences of tokens
+        ([["a b"]], "row 1: 'a b' is not a token"),
+        ([[""]], "row 1: '' is not a token"),
+        ([3], "row 1: x is int, not text"),
+        ([{"y": "a"}], "row 1: x is dict, not text"),
+        (["a", "b\0"], "row 2 has a NUL"),
+    ],
+)
+def test_values(tmp_path, kind, values, lines):
+    path = write(tmp_path / f"t.{kind}", [{"x": value} for value in values])
+    if isinstance(lines, str):
+        with pytest.raises(CorpusError, match=lines):
+            lines_of(path, "x")
+    else:
+        assert lines_of(path, "x") == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "lines", "labels"),
+    [
+        ("text,meta.body", (), ["the king", "of england green tea"], ()),
+        (("meta.body", "text"), "n", ["green tea the king", "of england"], ("1",)),
+        ("meta.body", "label,n", ["green tea"], ("a", "1")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_columns_are_joined_and_fields_are_found(tmp_path, kind, text, label, lines, labels):
+    path = write(tmp_path / f"t.{kind}", ROWS)
+    _, row = next(read_rows(Table(path, text, label)))
+    assert (row.lines, row.labels) == (lines, labels)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_names_of_columns_are_unicode_and_may_have_dots_and_commas(tmp_path, kind):
+    names = ["Größe", "本文", "a.b", "c,d"]
+    path = write(tmp_path / f"t.{kind}", [dict(zip(names, "wxyz", strict=True))])
+    assert [lines_of(path, name) for name in names] == [[["w"]], [["x"]], [["y"]], [["z"]]]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "nothing"])
+def test_files_without_rows(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    if kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        importlib.import_module("pyarrow.parquet").write_table(
+            pa.table({"text": pa.array([], pa.string())}), path
+        )
+    else:
+        path.write_text({"jsonl": "", "csv": "text,n\n", "nothing": ""}[kind])
+    assert lines_of(str(path), "text") == []
+    full = write(tmp_path / "u.jsonl", [{"text": "tea"}])
+    counted = count([str(path), full], VocabularyOptions(min_count=1, text_column="text"))
+    assert list(counted.vocabulary) == ["tea"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.97])
+def test_a_truncated_file_is_one_error_with_the_row(tmp_path, kind, share):
+    rows = [{"text": f"{'green tea ' * 50}{number}", "n": number} for number in range(200)]
+    whole = tmp_path / f"w.{kind}"
+    write(whole, rows)
+    content = whole.read_bytes()
+    cut = tmp_path / f"t.{kind}"
+    cut.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(CorpusError, match=r"row \d+") as found:
+        lines_of(str(cut), "text,n" if kind in ("csv", "tsv") else "text")
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"x": "a"}\nnot json\n', "row 2 is not JSON"),
+        ('{"x": "a"}\n[1]\n', "row 2 is no JSON object"),
+        ('{"x": "a"}\n{"x": ["b"]}\n', "row 2 mixes text with lists"),
+        ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2 is not JSON"),
+        ('x,y\n1,2\n"a,b\n', "row 2 is not CSV"),
+        ("x,y\n1\n", "row 1 has 1 fields, the header 2"),
+        (b"x,y\n\xff,2\n", "row 1 is not CSV"),
+        (b'{"x": "\xff"}\n', "row 1 is not JSON"),
+        (b"PAR1 and no more", "row 1: is no whole Parquet"),
+        (b"\xff\xff\xff\xff and no more", "row 1: is no whole an Arrow|row 1"),
+    ],
+)
+def test_damaged_files(tmp_path, content, message):
+    path = tmp_path / "t"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(CorpusError, match=message):
+        lines_of(str(path), "x")
+
+
+def test_compressed_files_and_standard_input(tmp_path, monkeypatch, capsys):
+    plain = write(tmp_path / "t.jsonl", ROWS)
+    packed = tmp_path / "t.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "t.jsonl").read_bytes()))
+    assert lines_of(str(packed), "text") == lines_of(plain, "text")
+    stream = io.TextIOWrapper(io.BytesIO((tmp_path / "t.jsonl").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert run(["vocab", "-", "--text-column", "meta.body", "--min-count", "1", "-o", "-"]) == 0
+    assert "green 1" in capsys.readouterr().out
+    whole = tmp_path / "t.parquet.gz"
+    whole.write_bytes(gzip.compress(b"PAR1" + bytes(99)))
+    with pytest.raises(CorpusError, match="decompress"):
+        lines_of(str(whole), "text")
+
+
+def test_a_folder_of_files_with_different_columns(tmp_path):
+    for kind in ("parquet", "jsonl"):
+        write(tmp_path / f"t.{kind}", ROWS)
+    options = VocabularyOptions(min_count=1, text_column="text")
+    assert count([str(tmp_path)], options).tokens == 8
+    write(tmp_path / "u.jsonl", [{"other": "a"}])
+    with pytest.raises(CorpusError, match=r"u\.jsonl: has no column 'text'; its columns: other"):
+        count([str(tmp_path)], options)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "lines"),
+    [("lines", ["One. Two", "three!"]), ("whole", ["One. Two three!"]),
+     ("split", ["One.", "Two", "three!"])],
+)  # fmt: skip
+@pytest.mark.parametrize("source", ["column", "list"])
+def test_what_a_sentence_is(tmp_path, sentences, lines, source):
+    text = "One. Two\nthree!"
+    corpus = [text] * 3
+    if source == "column":
+        corpus = write(tmp_path / "t.jsonl", [{"x": text}] * 3)
+    column = {"text_column": "x"} if source == "column" else {}
+    found = dw.phrases(corpus, tmp_path / "out", sentences=sentences, threshold=1e9, **column)
+    assert (tmp_path / "out").read_text().splitlines() == lines * 3
+    assert found.lines == 3 * len(lines)
+
+
+def test_classification_by_columns(tmp_path, capsys):
+    rows = [{"body": f"the {name} {number}", "kind": name} for number in range(20)
+            for name in ("tea", "car")]  # fmt: skip
+    docs, held = write(tmp_path / "t.parquet", rows), write(tmp_path / "h.csv", rows)
+    columns = ["--text-column", "body", "--label-column", "kind"]
+    model = str(tmp_path / "model")
+    assert run(["classify", "train", docs, "-o", model, "--holdout", held, *columns]) == 0
+    assert run(["classify", "test", model, held, *columns, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == 1
+    assert run(["classify", "predict", model, docs, "--text-column", "body"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows)
+    assert run(["classify", "predict", model, docs, "--label-column", "kind"]) == 2
+    assert "requires --text-column" in capsys.readouterr().err
+
+
+def test_encode_has_a_row_for_each_row(tmp_path, capsys):
+    dw.Vectors(["tea", "king"], [[2, 0], [0, 2]], counts=[5, 2]).save(tmp_path / "v.npy")
+    path = write(tmp_path / "t.jsonl", ROWS)
+    assert run(["encode", str(tmp_path / "v.npy"), path, "--text-column", "text", "-o", "-",
+                "--pooling", "mean"]) == 0  # fmt: skip
+    assert capsys.readouterr().out.splitlines() == ["0\t2", "0\t0", "0\t0"]
+
+
+def test_columns_are_not_supported_on_a_cluster(tmp_path):
+    path = write(tmp_path / "t.jsonl", ROWS)
+    with pytest.raises(UsageError, match="text_column"):
+        dw.train(path, text_column="text", cluster="local:0")
+
+
+def columns():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    texts = ["the king", None, "of the sea"]
+    return {
+        "list": texts,
+        "pandas": pandas.Series(texts),
+        "pandas string": pandas.Series(texts, dtype="string"),
+        "polars": polars.Series(texts),
+        "arrays": pandas.Series([text and text.split() for text in texts]),
+        "generator": (text for text in texts),
+    }
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "pandas string", "polars", "arrays",
+                                  "generator"])  # fmt: skip
+def test_columns_in_python(kind):
+    assert sorted(dw.count_words(columns()[kind], min_count=1)) == ["king", "of", "sea", "the"]
+
+
+def test_rows_that_are_dicts_are_an_error():
+    with pytest.raises(UsageError, match=r"dataset\['text'\]"):
+        dw.count_words(iter([{"text": "the king"}]))
