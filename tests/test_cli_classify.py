@@ -265,7 +265,7 @@ def test_the_error_of_a_file_without_labels_names_its_format(tmp_path, capfd):
     path = tmp_path / "d.csv"
     path.write_text("label,text\na,b\n")
     assert run(["classify", "train", str(path), "--output", str(tmp_path / "m"), "--quiet"]) == 1
-    assert ".csv files are not read; convert it" in capfd.readouterr().err
+    assert "name the columns by --text-column" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["test", "predict", "transform"])
