@@ -169,6 +169,9 @@ def test_a_truncated_file_is_one_error_with_the_row(tmp_path, kind, share):
         (b"x,y\n\xff,2\n", "row 1 is not CSV"),
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),
         (b"PAR1 and no more", "row 1: is no whole Parquet"),
+        ("x,x\n1,2\n", "has two columns 'x'"),
+        ("\0" * 1000, "has no column 'x'; its columns: .{0,70}$"),
+        ('{"x": ' + "1" * 5000 + "}\n", "row 1 is not JSON .Exceeds"),
         (b"\xff\xff\xff\xff and no more", "row 1: is no whole an Arrow|row 1"),
     ],
 )
@@ -177,6 +180,29 @@ def test_damaged_files(tmp_path, content, message):
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(CorpusError, match=message):
         lines_of(str(path), "x")
+
+
+@pytest.mark.parametrize("start", ['{"x": "', 'x,y\n"'])
+def test_a_line_without_end_is_an_error(tmp_path, monkeypatch, start):
+    monkeypatch.setattr("dcme_w2v.formats.columns.LINE_BYTES", 1000)
+    path = tmp_path / "t"
+    path.write_text(start + "a" * 5000)
+    with pytest.raises(CorpusError, match="is longer than 1,000 bytes"):
+        lines_of(str(path), "x")
+
+
+def test_two_columns_of_one_name(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["x", "x"])
+    with pa.OSFile(str(tmp_path / "t"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+        out.write_table(table)
+    with pytest.raises(CorpusError, match="has two columns 'x'"):
+        lines_of(str(tmp_path / "t"), "x")
+
+
+def test_numbers_of_labels_that_are_nan_are_no_label(tmp_path):
+    path = write(tmp_path / "t.parquet", [{"x": "a", "y": float("nan")}, {"x": "b", "y": 2.5}])
+    assert [row.labels for _, row in read_rows(Table(path, "x", "y"))] == [(), ("2.5",)]
 
 
 def test_compressed_files_and_standard_input(tmp_path, monkeypatch, capsys):

@@ -130,6 +130,7 @@ def transform(
 @click.option("--documents", metavar="DOCS", help="also show the most typical documents of DOCS")
 @threads_option
 @json_option
+@reads_documents("documents")
 def show(model: str, count: int, documents: str | None, threads: int | None, as_json: bool) -> None:
     """Print the latent classes: share of the documents, labels, specific words.
 

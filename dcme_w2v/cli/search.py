@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.options import json_option, reads_documents
 from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
@@ -56,6 +56,7 @@ SHOWN = 80  # characters of a text
     "--judgements", metavar="FILE", help="relevant pairs, lines 'query document', numbered from 1"
 )
 @json_option
+@reads_documents("documents", "queries")
 def search(
     model: str,
     index: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.options import json_option, reads_documents
 from dcme_w2v.cli.streams import print_json
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--coherence", metavar="DOCS", help="report coherence on these documents")
 @click.option("--word", metavar="WORD", help="only the topics of this word: its senses")
 @json_option
+@reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """List the topics of a model.
 

@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
@@ -104,15 +104,15 @@ def check_no_table(path: str, head: bytes) -> None:
     kind = _kind_of(head)
     if kind is None or (kind == "JSON lines" and not _is_object(head)):
         return
-    names = ", ".join(_columns_of(path, head, kind)) or "see --help"
+    names = _listed(_columns_of(path, head, kind))
     raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column: {names}")
 
 
 def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
     if kind == "JSON lines":
-        return list(json.loads(head))[:_SHOWN]
+        return list(json.loads(head))
     try:
-        return _batches(path, kind, None)[0][:_SHOWN]
+        return _batches(path, kind, None)[0]
     except CorpusError:  # for example, from standard input
         return []
 
@@ -215,7 +215,7 @@ def _joined(tokens: Any, place: str) -> str:
 
 
 def _labels(value: Any, place: str) -> list[str]:
-    if value is None:
+    if value is None or value != value:  # NaN
         return []
     if isinstance(value, str):
         value = value.split("|")
@@ -241,30 +241,50 @@ class _Record:
         return value
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{name!s:.60}" for name in itertools.islice(names, _SHOWN)) or "none"
+
+
 def _check_columns(table: Table, known: Iterable[str], has: Callable[[str], bool]) -> None:
-    """Raise, with the columns, if one that was named is missing."""
+    """Raise, with the columns, if one that was named is missing, or there are two."""
+    names = list(known)
     for given in (*table.text, *table.label):
         for name in [given] if has(given) else given.split(","):
+            if names.count(name) > 1:
+                raise CorpusError(f"{table}: has two columns {name!r}; rename one")
             if not has(name):
-                listed = ", ".join(itertools.islice(known, _SHOWN)) or "none"
-                raise CorpusError(f"{table}: has no column {name!r}; its columns: {listed}")
+                raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(names)}")
 
 
 # ---- formats ----
 
 
-def _json_records(table: Table, lines: Iterable[bytes], file: CorpusFile) -> Iterator[_Record]:
+def _limited(table: Table, readline: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
+    """Yield lines; one that is longer than `LINE_BYTES` is an error."""
+    number = 0
+    while line := readline(LINE_BYTES + 1):
+        number += 1
+        if len(line) > LINE_BYTES:
+            raise CorpusError(
+                f"{table}: line {number} is longer than {LINE_BYTES:,} bytes; give shorter ones"
+            )
+        yield line
+
+
+def _json_records(
+    table: Table, reader: io.BufferedReader[Any], file: CorpusFile
+) -> Iterator[_Record]:
     seen: set[str] = set()
     known: dict[str, None] = {}
     wanted = [name for given in (*table.text, *table.label) for name in (given, *given.split(","))]
     number = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_limited(table, reader.readline), 1):
         try:
             values = json.loads(line) if line.strip() else {}
         except (ValueError, RecursionError) as error:
             if file.truncated:
                 return
-            reason = getattr(error, "msg", None) or "not UTF-8"
+            reason = getattr(error, "msg", None) or f"{error!s:.80}"
             raise CorpusError(f"{table}: row {number} is not JSON ({reason}); repair it") from None
         if not isinstance(values, dict):
             raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
@@ -285,12 +305,13 @@ def _csv_records(
     text = io.TextIOWrapper(reader, encoding="utf-8-sig", newline="")
     number = 0
     try:
-        first = text.readline(LINE_BYTES)
-        if not first:
+        lines = _limited(table, text.readline)
+        first = next(lines, None)
+        if first is None:
             return
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
-        rows = csv.reader(itertools.chain([first], text), delimiter=delimiter, strict=True)
+        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
         header = next(rows)
         _check_columns(table, header, header.__contains__)
         places = {name: place for place, name in enumerate(header)}
@@ -327,13 +348,19 @@ def _arrow_records(
                 for values in zip(*columns, strict=True):
                     number += 1
                     yield _Record(own, dict(zip(own, values, strict=True)))
-    except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+    except (OSError, ValueError, _arrow_error()) as error:
         if isinstance(error, CorpusError):
             raise
         reason = str(error).splitlines()[0]
         raise CorpusError(
             f"{table}: cannot be read after row {number} ({reason}); get the whole file"
         ) from None
+
+
+def _arrow_error() -> type[Exception]:
+    import pyarrow as pa
+
+    return pa.ArrowException  # type: ignore[no-any-return]
 
 
 def _batches(
@@ -355,7 +382,7 @@ def _batches(
             source = pa.ipc.open_stream(reader or path)
         else:
             source = pa.ipc.open_file(pa.memory_map(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(f"{path}: row 1: is no whole {kind} file ({reason}); get it") from None
     schema = source.schema_arrow if kind == "Parquet" else source.schema
