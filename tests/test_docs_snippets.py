@@ -74,7 +74,8 @@ def test_each_value_is_answered_by_its_own_replacement():
         ({"cbow_mean": 0}, "the sum is not supported"),
         ({"size": 5}, "dim"),
         ({"iter": 5}, "epochs"),
-        ({"sentences": []}, "first argument"),
+        ({"corpus_file": "c"}, "first argument"),
+        ({"sentences": []}, "sentences first"),
     ):
         with pytest.raises(TypeError, match=re.escape(advice)):
             dw.train(**known)

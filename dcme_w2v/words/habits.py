@@ -15,7 +15,7 @@ _NO_SUM = "omit cbow_mean: CBOW always takes the mean of the context vectors"
 
 # Options of `train` -> the name here, or by value, or a sentence.
 OPTIONS: dict[str, str | dict[Any, str]] = {
-    **dict.fromkeys(("sentences", "corpus_file", "corpus_iterable", "input", "inputs"), _FIRST),
+    **dict.fromkeys(("corpus_file", "corpus_iterable", "input", "inputs"), _FIRST),
     **dict.fromkeys(("size", "vector_size"), "dim"),
     **dict.fromkeys(("iter", "iter_", "n_iter"), "epochs"),
     **dict.fromkeys(("alpha", "start_alpha", "learning_rate"), "lr"),
