@@ -15,17 +15,19 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
 .PHONY: help demo demo-cluster test test-all test-kernels test-slow mutants torture torture-long fuzz asan tsan lint docs man tutorial \
-    bench ctest sdist wheel test-sdist test-wheel test-aarch64 test-windows-core test-musl-core clean
+    bench ctest sdist wheel test-sdist test-wheel release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto/cluster.md
 	@$(BIN)/python -c 'import distributed' 2>/dev/null || $(BIN)/pip install -q -e '.[cluster]'
-	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)") --cluster local:2
+	@mkdir -p .demo && $(if $(CORPUS),,$(BIN)/dcme-w2v demo --collect .demo/corpus.txt &&) \
+	    $(BIN)/dcme-w2v train "$(or $(CORPUS),.demo/corpus.txt)" --epochs 15 --cluster local:2 --output .demo/vectors.txt && \
+	    $(BIN)/dcme-w2v neighbors .demo/vectors.txt file error -k 5
 
 demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
-	@$(BIN)/python scripts/demo.py $(if $(CORPUS),"$(CORPUS)")
+	@$(BIN)/dcme-w2v demo $(if $(CORPUS),"$(CORPUS)")
 
 test: $(VENV)/.test $(VENV)/.built ## run a part of the tests, in three minutes with the set-up
 	@$(BIN)/python -m pytest -q -m "not slow" --part 1/8
@@ -92,7 +94,7 @@ man: $(VENV)/.built ## write a manual page for each command into build/man
 tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutorial
 	@mkdir -p build/tutorial
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(MAKE) --no-print-directory -C build/tutorial \
-	    -f $(CURDIR)/docs/tutorial/Makefile SCRIPTS=$(CURDIR)/scripts
+	    -f $(CURDIR)/docs/tutorial/Makefile
 	@tail -n +1 build/tutorial/classifier*.txt
 
 bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs on the data of DATA=FOLDER; takes hours
@@ -114,7 +116,7 @@ sdist: $(VENV)/.dev ## build the source distribution into dist/
 	@$(BIN)/python setup.py -q sdist --dist-dir dist 2>&1 | sed '/no previously-included/d'
 	@ls $(SDIST)
 
-wheel: sdist $(VENV)/.release ## build the wheels for Linux into dist/ and audit them
+wheel: sdist $(VENV)/.release ## build the wheels for all systems into dist/ and audit them
 	@rm -f dist/*.whl
 	@other=; $(PYTHON310) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null && other=$(PYTHON310) || \
 	    echo "no $(PYTHON310): no wheel for Python 3.10"; \
@@ -136,10 +138,15 @@ test-sdist: dist/.made ## run some tests from the unpacked source distribution, 
 test-wheel: dist/.made ## install the built wheel without a compiler and run the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
 	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
-	@cp scripts/demo.py $(CLEAN)/work
 	@cd $(CLEAN)/work && export PATH="$(CURDIR)/$(CLEAN)/bin" && \
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
 	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
+
+release-check: test-sdist test-wheel ## check what a release publishes, as far as that is possible here
+	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl
+	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && \
+	    $(CLEAN)/bin/python -m pip install --quiet --only-binary :all: --find-links dist dcme-w2v==$(VERSION) && \
+	    cd $(CLEAN) && bin/dcme-w2v doctor && bin/dcme-w2v demo
 
 test-aarch64: $(VENV)/.release ## run the C tests of the Arm kernels under qemu
 	$(IN_TESTS) $@

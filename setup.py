@@ -17,7 +17,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
 if sys.platform == "win32":
-    sys.exit("error: dcme-w2v does not support Windows; install it in WSL, the Linux of Windows")
+    sys.exit("error: dcme-w2v is not built on Windows; install a wheel, which Linux builds for it")
 
 # Never -march=native or -ffast-math: what is built here is installed elsewhere. No contraction
 # either, so that the scalar kernels round equally on every machine.
@@ -60,7 +60,14 @@ class BuildExtension(build_ext):
         for extension in self.extensions:
             extension.extra_objects = [library]
             extension.depends = [*HEADERS, library]
+            if self.plat_name.startswith("win"):  # its binaries are larger
+                extension.extra_compile_args = [*extension.extra_compile_args, "-Os"]
         super().build_extensions()
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """Name an extension; one for Windows is built elsewhere."""
+        name = str(super().get_ext_filename(fullname))
+        return name.replace(".abi3.so", ".pyd") if self.plat_name.startswith("win") else name
 
     def target(self) -> str:
         """Name the platform to build for, which may not be the one that builds."""
@@ -85,7 +92,7 @@ class BuildExtension(build_ext):
 def kernel_flags(source: str, target: str) -> list[str]:
     """Return the flags of the instruction set that a kernel file is named after."""
     flags = next((f for name, f in KERNEL_FLAGS.items() if Path(source).stem == name), [])
-    if "darwin" in target or "macos" in target:  # one run of the compiler may make both
+    if "darwin" in target or target.startswith("macos"):  # one run of the compiler may make both
         return [option for flag in flags for option in ("-Xarch_x86_64", flag)]
     return flags if "x86_64" in target or "amd64" in target else []
 

@@ -1,20 +1,21 @@
-"""Build the Linux wheels of a source distribution and audit them: `make wheel`.
+"""Build the wheels of a source distribution for all systems and audit them: `make wheel`.
 
     python scripts/make_wheels.py dist/dcme_w2v-0.1.0.tar.gz --output dist
 
-The compiler is zig (PyPI's ziglang), which links for any machine against any glibc: the wheels run
-with glibc 2.17, of 2012, and later. From Python 3.11 one wheel serves all later versions (abi3);
-Python 3.10 needs its own. A wheel passes if auditwheel and abi3audit accept it, if it has neither
-sources nor debug sections, and if it is at most 1.5 MB.
+The compiler is zig (PyPI's ziglang), which brings the C libraries of all systems. From Python 3.11
+one wheel serves all later versions (abi3); Python 3.10 needs its own, made for Linux only. A wheel
+passes if it is at most 1.6 MB, if its extensions import names of the stable ABI only and nothing
+newer than its tag says, and if it has no sources, debug sections or paths of this machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
 import re
 import shlex
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,30 +24,64 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-MACHINES = ("x86_64", "aarch64")
-GLIBC = "2.17"
-LIMIT = 1_500_000  # bytes
+# Tag of the wheel -> target of zig, name of the platform for setuptools.
+PLATFORMS = {
+    "manylinux_2_17_x86_64": ("x86_64-linux-gnu.2.17", "linux-x86_64"),
+    "manylinux_2_17_aarch64": ("aarch64-linux-gnu.2.17", "linux-aarch64"),
+    "musllinux_1_2_x86_64": ("x86_64-linux-musl", "linux-x86_64"),
+    "musllinux_1_2_aarch64": ("aarch64-linux-musl", "linux-aarch64"),
+    "macosx_11_0_arm64": ("aarch64-macos.11.0", "macosx-11.0-arm64"),
+    "macosx_11_0_x86_64": ("x86_64-macos.11.0", "macosx-11.0-x86_64"),
+    "win_amd64": ("x86_64-windows-gnu", "win-amd64"),
+    "win_arm64": ("aarch64-windows-gnu", "win-arm64"),
+}
+LIMIT = 1_600_000  # bytes
 ABI3 = "cp311"  # the first version whose limited API has memoryviews
 SOURCES = (".c", ".h", ".pyx", ".pxd")
+
+# What the headers of Python need to know of Windows, instead of what they know of this machine.
+PYCONFIG = """
+#define MS_WINDOWS 1
+#define MS_WIN64 1
+#define Py_ENABLE_SHARED 1
+#define HAVE_DECLSPEC_DLL 1
+#define HAVE_STDINT_H 1
+#define HAVE_STDDEF_H 1
+#define HAVE_SSIZE_T 1
+#define SIZEOF_SHORT 2
+#define SIZEOF_INT 4
+#define SIZEOF_LONG 4
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_SIZE_T 8
+#define SIZEOF_VOID_P 8
+#define SIZEOF_WCHAR_T 2
+#define SIZEOF_PID_T 4
+#define ALIGNOF_MAX_ALIGN_T 8
+"""
 
 
 def main() -> None:
     """Build each wheel asked for, two at a time, and fail if one has a fault."""
-    parser = argparse.ArgumentParser(description="build and audit the wheels for Linux")
+    parser = argparse.ArgumentParser(description="build and audit the wheels")
     parser.add_argument("sdist", type=Path, help="source distribution")
     parser.add_argument("--output", type=Path, default=Path("dist"), help="folder of the wheels")
     parser.add_argument("--python", nargs="*", help="Pythons to build with, by default this one")
-    parser.add_argument("--machine", nargs="*", choices=MACHINES, default=[*MACHINES])
+    parser.add_argument("--platform", nargs="*", choices=PLATFORMS, default=[*PLATFORMS])
     given = parser.parse_args()
     if not given.sdist.is_file():
         sys.exit(f"error: {given.sdist}: no such file; `make sdist` builds it")
     pythons = {version_of(python): python for python in given.python or [sys.executable]}
-    wanted = [(python, at, name) for at, python in pythons.items() for name in given.machine]
+    wanted = [
+        (python, at, name)
+        for at, python in pythons.items()
+        for name in given.platform
+        if at != "cp310" or name.startswith("manylinux")
+    ]
     with ThreadPoolExecutor(2) as pool:
         wheels = list(pool.map(lambda w: build(given.sdist, given.output, *w), wanted))
     broken = 0
     for wheel in wheels:
-        print(f"{wheel} ({wheel.stat().st_size / 1e6:.2f} MB)")
+        print(f"{wheel} ({wheel.stat().st_size / 1e6:.2f} MB, {oldest_system(wheel)})")
         for fault in faults(wheel):
             broken += 1
             print(f"error: {wheel.name}: {fault}", file=sys.stderr)
@@ -63,39 +98,75 @@ def version_of(python: str) -> str:
     return done.stdout.strip()
 
 
-def build(sdist: Path, output: Path, python: str, version: str, machine: str) -> Path:
-    """Build one wheel, named after the oldest glibc that it runs with."""
-    options = [f"--plat-name=manylinux_{GLIBC.replace('.', '_')}_{machine}"]
+def build(sdist: Path, output: Path, python: str, version: str, name: str) -> Path:
+    """Build one wheel."""
+    options = [f"--plat-name={name}"]
     if version != "cp310":
         options.append(f"--py-limited-api={ABI3}")
     pip = [sys.executable, "-m", "pip", "--python", python, "--quiet", "wheel", "--no-deps"]
     settings = f"--config-settings=--build-option={' '.join(options)}"
     with tempfile.TemporaryDirectory() as folder:
-        run([*pip, settings, "--wheel-dir", folder, str(sdist)], toolchain(machine, version))
-        (wheel,) = Path(folder).glob("*.whl")
+        environment = toolchain(name, version, python, Path(folder))
+        wheels = Path(folder, "wheels")
+        run([*pip, settings, "--wheel-dir", str(wheels), str(sdist)], environment)
+        (wheel,) = wheels.glob("*.whl")
         output.mkdir(parents=True, exist_ok=True)
         target = output / wheel.name
         target.write_bytes(wheel.read_bytes())
     return target
 
 
-def toolchain(machine: str, version: str) -> dict[str, str]:
-    """Return the environment in which setuptools compiles with zig for a machine."""
+def toolchain(name: str, version: str, python: str, folder: Path) -> dict[str, str]:
+    """Return the environment in which setuptools compiles with zig for a platform."""
     import ziglang
 
+    target, platform = PLATFORMS[name]
     zig = shlex.quote(str(Path(ziglang.__file__).with_name("zig")))
-    compiler = f"{zig} cc -target {machine}-linux-gnu.{GLIBC}"
+    compiler = f"{zig} cc -target {target}"
+    cflags, link = "-g0 -fvisibility=hidden", "-shared"
+    if platform.startswith("win"):
+        cflags += f" -I{windows_headers(python, folder)}"
+        link += f" {import_library(zig, target, folder)}"
+    elif platform.startswith("macos"):
+        link += " -Wl,-undefined,dynamic_lookup -Wl,-install_name,@rpath/dcme_w2v"
     return os.environ | {
         "CC": compiler,
-        "LDSHARED": f"{compiler} -shared",
+        "LDSHARED": f"{compiler} {link}",
         "AR": f"{zig} ar",
-        "CFLAGS": "-g0 -fvisibility=hidden",
+        "CFLAGS": cflags,
         "LDFLAGS": "-s",
         "ZIG_GLOBAL_CACHE_DIR": str(Path("build/zig").absolute()),
-        "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
+        "_PYTHON_HOST_PLATFORM": platform,
         # Of a version-specific wheel only: abi3 modules are named without the machine.
-        "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version[2:]}-{machine}-linux-gnu.so",
+        "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version[2:]}-{platform[6:]}-linux-gnu.so",
     }
+
+
+def windows_headers(python: str, folder: Path) -> Path:
+    """Copy Python's headers, with a configuration for Windows."""
+    code = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = folder / "include"
+    shutil.copytree(run([python, "-c", code]).strip(), include)
+    (include / "pyconfig.h").write_text(PYCONFIG)
+    return include
+
+
+def import_library(zig: str, target: str, folder: Path) -> Path:
+    """Make the library by which a module finds the stable ABI in Windows' python3.dll."""
+    from abi3info import DATAS, FUNCTIONS
+
+    wanted = (3, int(ABI3[3:]))
+    names = [
+        one.symbol.name + (" DATA" if one.symbol in DATAS else "")
+        for one in (*FUNCTIONS.values(), *DATAS.values())
+        if (one.added.major, one.added.minor) <= wanted
+    ]
+    listed = folder / "python3.def"
+    listed.write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *names, ""]))
+    machine = "arm64" if target.startswith("aarch64") else "i386:x86-64"
+    library = folder / "python3.lib"
+    run([*shlex.split(zig), "dlltool", "-m", machine, "-d", str(listed), "-l", str(library)])
+    return library
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> str:
@@ -106,25 +177,60 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
+def modules_of(wheel: Path) -> dict[str, bytes]:
+    """Return the extensions of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [one for one in archive.namelist() if one.endswith((".so", ".pyd"))]
+        return {name: archive.read(name) for name in names}
+
+
+def oldest_system(wheel: Path) -> str:
+    """Return the oldest system that has the symbols which the extensions import."""
+    modules = modules_of(wheel).values()
+    if "-win" in wheel.name:
+        import pefile
+
+        found = {one.dll.decode().lower() for data in modules
+                 for one in pefile.PE(data=data).DIRECTORY_ENTRY_IMPORT}  # fmt: skip
+        system = {name for name in found if not name.startswith("api-ms-win-crt-")}
+        return f"UCRT, {', '.join(sorted(system))}"
+    if "-macosx" in wheel.name:
+        return f"macOS {max(map(macos_of, modules))}"
+    shown = " ".join(run([sys.executable, "-m", "auditwheel", "show", str(wheel)]).split())
+    tag = re.search(r'platform tag: "(\w+)"', shown)
+    return tag[1] if tag else "no tag found"
+
+
+def macos_of(module: bytes) -> str:
+    """Return the minimum version in the load commands of a module for macOS."""
+    at, (count,) = 32, struct.unpack_from("<I", module, 16)
+    for _ in range(count):
+        kind, size, _, version = struct.unpack_from("<4I", module, at)
+        if kind == 0x32:  # LC_BUILD_VERSION
+            return f"{version >> 16}.{version >> 8 & 255}"
+        at += size
+    return "of unknown version"
+
+
 def faults(wheel: Path) -> Iterator[str]:
     """Yield what is wrong with a wheel."""
     if wheel.stat().st_size > LIMIT:
         yield f"{wheel.stat().st_size} bytes, more than {LIMIT}"
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        modules = [name for name in names if name.endswith(".so")]
-        for name in names:
-            if name.endswith(SOURCES):
-                yield f"{name} is a source"
-        for name in modules:
-            if b".debug_info" in archive.read(name):
-                yield f"{name} has debug sections"
-        if not modules:
-            yield "has no extension"
-    shown = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])
-    tag = re.search(r'platform tag: "(\w+)"', " ".join(shown.split()))
-    if tag is None or tag[1] not in wheel.name:
-        yield f"auditwheel finds {tag and tag[1]}"
+        yield from (f"{name} is a source" for name in archive.namelist() if name.endswith(SOURCES))
+    here = {tempfile.gettempdir(), str(Path.home()), str(Path.cwd())} - {"/"}
+    modules = modules_of(wheel)
+    for name, data in modules.items():
+        if b".debug_info" in data:
+            yield f"{name} has debug sections"
+        yield from (f"{name} has the path {one}/" for one in here if f"{one}/".encode() in data)
+    if not modules:
+        yield "has no extension"
+    oldest = oldest_system(wheel)
+    expected = {"macosx": "macOS 11.0", "win": "UCRT, kernel32.dll, python3.dll"}
+    platform = wheel.stem.rpartition("-")[2]
+    if oldest not in (expected.get(platform.split("_")[0]), *platform.split(".")):
+        yield f"needs {oldest}"
     if "-abi3-" in wheel.name:
         audit = [sys.executable, "-m", "abi3audit", "--strict", "--summary", str(wheel)]
         done = subprocess.run(audit, capture_output=True, text=True)
@@ -133,6 +239,4 @@ def faults(wheel: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    if platform.system() != "Linux":
-        sys.exit("error: the wheels for Linux are made on Linux")
     main()

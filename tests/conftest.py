@@ -1,14 +1,19 @@
 """Settings and fixtures of all tests."""
 
 import faulthandler
+import os
+import re
 import signal
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 from helpers import COMPRESSORS
 from hypothesis import settings
 from path_rows import declared, made, work
+
+from dcme_w2v import platform
 
 __all__ = ["declared", "made", "work"]  # fixtures
 
@@ -16,7 +21,25 @@ __all__ = ["declared", "made", "work"]  # fixtures
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# Files of tests that cannot run on Windows: they use what it has not, most while they are imported.
+POSIX = re.compile(
+    r"^import (?:fcntl|pty|resource|termios)|mkfifo|os\.fork\b|os\.openpty|SIGHUP|SIGKILL|\"/dev/"
+    r"|symlink_to|hardlink_to|geteuid|chmod|\[\"sh\"",
+    re.MULTILINE,
+)
+LEFT_OUT = {
+    path.name: found[0]
+    for path in Path(__file__).parent.glob("test_*.py")
+    if os.name == "nt" and (found := POSIX.search(path.read_text(encoding="utf-8")))
+}
+collect_ignore = list(LEFT_OUT)
+
 LIMIT, SLOW_LIMIT = 300, 1800  # seconds for a test
+
+
+def pytest_report_header():
+    """Name the files that are left out, with the reason."""
+    return [f"left out on Windows: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
 
 
 def pytest_addoption(parser):
@@ -43,9 +66,11 @@ def pytest_runtest_protocol(item):
         faulthandler.dump_traceback(sys.__stderr__)
         pytest.fail(f"took longer than {limit} seconds", pytrace=True)
 
+    faulthandler.dump_traceback_later(limit + 60, exit=True, file=sys.__stderr__)
+    if not hasattr(signal, "SIGALRM"):
+        return (yield)
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, limit)
-    faulthandler.dump_traceback_later(limit + 60, exit=True, file=sys.__stderr__)
     try:
         return (yield)
     finally:
@@ -57,11 +82,13 @@ def pytest_runtest_protocol(item):
 @pytest.fixture(autouse=True, scope="session")
 def heed_interrupts():
     """Restore SIGINT and SIGHUP, which background shells and nohup ignore; tests send both."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    before_hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    kinds = {signal.SIGINT: signal.default_int_handler}
+    if platform.HANGUP is not None:
+        kinds[platform.HANGUP] = signal.SIG_DFL
+    before = {one: signal.signal(one, handler) for one, handler in kinds.items()}
     yield
-    signal.signal(signal.SIGINT, before)
-    signal.signal(signal.SIGHUP, before_hangup)
+    for one, handler in before.items():
+        signal.signal(one, handler)
 
 
 @pytest.fixture(params=COMPRESSORS)

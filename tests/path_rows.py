@@ -86,6 +86,10 @@ ROWS = [
         f"--checkpoint-every 1 {SMALL}",
         {"corpus": "c.txt", "resume": "ck"}, {"output": "o", "checkpoint": "ock"},
         kept=("checkpoint",), again=False),
+    Row("doctor", {}),
+    Row("demo {texts}", {"texts": "c.txt"}, folders=("texts",)),
+    Row("demo --collect {collect} --documents {documents}", {},
+        {"collect": "o", "documents": "od"}),
     Row("vocab {corpus} --output {output} --min-count 1",
         {"corpus": "c.txt"}, {"output": "o"}, folders=("corpus",)),
     Row("vocab {corpus} --output {output} --min-count 1 --cluster local:0 --shards 2",
@@ -272,6 +276,7 @@ def work(made, tmp_path, monkeypatch):
     (folder / "sub").mkdir()
     (folder / "here").symlink_to(".")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("dcme_w2v.cli.demo.folders", lambda: [made])
     return folder
 
 

@@ -1,10 +1,14 @@
 """The program as a whole: exit codes, one-line errors, word2vec.c's command lines."""
 
+import json
+import re
+
 import click
 import pytest
 from helpers import ALL_COMMANDS, refused
 
 from dcme_w2v import __version__
+from dcme_w2v.cli import doctor
 from dcme_w2v.cli.main import COMMANDS, program, run
 from dcme_w2v.cli.spellings import translated
 from dcme_w2v.errors import ResourceError
@@ -119,6 +123,27 @@ def test_without_a_command_help_is_printed_to_stderr(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert all(command in err for command in COMMANDS)
+
+
+def test_the_demo_prints_neighbors_of_words_of_a_text(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text("bitter coffee strong morning evening\n" * 99)
+    assert run(["demo", "c.txt"]) == 0
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^ +\w+: (\w+ -?[01]\.\d\d(, |\n)){3,5}", out, re.MULTILINE)) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["c.txt"]
+
+
+def test_doctor_prints_what_a_report_needs(capsys, monkeypatch):
+    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
+    monkeypatch.setitem(doctor.OPTIONAL, "no_such_package", ("nothing", "none"))
+    assert run(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"dcme-w2v: {__version__}"
+    assert "chosen kernels: scalar" in lines
+    assert lines[-1].startswith("no_such_package: not installed: pip install 'dcme-w2v[none]'")
+    assert run(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["packages"]["no_such_package"] is None
 
 
 def test_an_unknown_command_suggests_the_nearest(capsys):

@@ -3,6 +3,7 @@
 import os
 import runpy
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -49,7 +50,7 @@ def test_the_source_distribution_is_the_repository(tmp_path):
 def test_windows_is_one_line_of_error():
     done = setup("egg_info", platform="win32")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: dcme-w2v does not support Windows")
+    assert done.stderr.startswith("error: dcme-w2v is not built on Windows")
     assert done.stderr.count("\n") == 1
 
 
@@ -69,13 +70,22 @@ def test_faults_of_a_wheel_are_found(tmp_path):
     wheel = tmp_path / "dcme_w2v-1-cp310-cp310-manylinux_2_17_x86_64.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("dcme_w2v/_core/train.c", "")
-        archive.writestr("dcme_w2v/_core/train.so", b"\0.debug_info\0")
-        archive.writestr("dcme_w2v/words", os.urandom(1_500_000))
-    size, source, debug, tag = script["faults"](wheel)
-    assert "more than 1500000" in size
+        archive.writestr("dcme_w2v/_core/train.so", f"\0.debug_info\0{Path.cwd()}/x.c\0")
+        archive.writestr("dcme_w2v/words", os.urandom(1_600_000))
+    size, source, debug, *paths, system = script["faults"](wheel)
+    assert "more than 1600000" in size
     assert source == "dcme_w2v/_core/train.c is a source"
     assert debug == "dcme_w2v/_core/train.so has debug sections"
-    assert tag == "auditwheel finds manylinux_2_34_x86_64"
+    assert f"dcme_w2v/_core/train.so has the path {Path.cwd()}/" in paths
+    assert system == "needs manylinux_2_34_x86_64"
+
+
+@LINUX
+def test_the_oldest_macos_is_read_from_the_load_commands():
+    script = runpy.run_path(str(ROOT / "scripts" / "make_wheels.py"))
+    commands = struct.pack("<6I", 0x19, 24, 0, 0, 0, 0) + struct.pack("<4I", 0x32, 16, 1, 12 << 16)
+    head = struct.pack("<8I", 0xFEEDFACF, 0, 0, 6, 2, len(commands), 0, 0)
+    assert script["macos_of"](head + commands) == "12.0"
 
 
 @LINUX

@@ -43,6 +43,8 @@ COMMANDS = {
     "fuse": "dcme_w2v.cli.fuse:fuse",
     "scdv": "dcme_w2v.cli.scdv:scdv",
     "latent": "dcme_w2v.cli.latent:latent",
+    "demo": "dcme_w2v.cli.demo:demo",
+    "doctor": "dcme_w2v.cli.doctor:doctor",
 }
 
 
@@ -93,7 +95,14 @@ class LazyGroup(Group):
             return super().invoke(ctx)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+TO_TRY = """\b
+Three commands to try:
+  dcme-w2v demo
+  dcme-w2v train corpus.txt --output vectors.bin
+  dcme-w2v neighbors vectors.bin king paris"""
+
+
+@click.group(cls=LazyGroup, epilog=TO_TRY, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
 @click.option("--debug", "traceback_wanted", is_flag=True, help="show a traceback with an error")
 def program(traceback_wanted: bool) -> None:

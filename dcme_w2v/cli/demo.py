@@ -1,0 +1,135 @@
+"""The command ``demo``: train on text that every machine has, and show nearest words."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import sys
+import sysconfig
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from dcme_w2v.cli.command import Command
+from dcme_w2v.cli.options import plain_option
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.atomic import optional_write
+from dcme_w2v.files.paths import Paths
+
+# Words whose neighbors are shown, if the text contains them.
+SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
+LABEL_MIN = 200  # paragraphs
+LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
+WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+
+
+@click.command(cls=Command, example="dcme-w2v demo")
+@click.argument("texts", nargs=-1, metavar="CORPUS")
+@plain_option(
+    "--collect", metavar="FILE", help="only write the text, a paragraph a line", group="Output"
+)
+@plain_option(
+    "--documents",
+    metavar="FILE",
+    help='only write lines "label TAB text", labelled by package or module',
+    group="Output",
+)
+def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
+    """Train on text that this machine has, and print the nearest words of some words.
+
+    The text is the documentation in the files of Python, numpy and scipy; CORPUS: files or folders
+    to train on instead. Needs no network, and writes nothing without --collect.
+    """
+    import dcme_w2v
+
+    paths = Paths().reads("CORPUS", *texts).writes("--collect", collect)
+    paths.writes("--documents", documents).check()
+    if texts and (collect or documents):
+        raise UsageError("CORPUS: is not supported with --collect or --documents; omit one")
+    start, shown = time.monotonic(), sys.stderr.isatty()
+    if texts:
+        vectors = dcme_w2v.train(texts, progress=shown)
+    else:
+        labels = paragraphs_with_labels()
+        tokens = sum(line.count(" ") + 1 for line in labels)
+        click.echo(f"{tokens:,} tokens of the documentation of Python, numpy and scipy", err=True)
+        if collect or documents:
+            _write(labels, collect, documents)
+            return
+        vectors = dcme_w2v.train((line.split() for line in labels), epochs=15, progress=shown)
+    words = [word for word in SHOWN if word in vectors]
+    for word in words or [word for word in vectors.words if len(word) > 5][:8]:
+        near = vectors.most_similar(word, topn=5)
+        click.echo(f"{word:>12}: " + ", ".join(f"{one.word} {one.similarity:.2f}" for one in near))
+    click.echo(f"from text to neighbors in {time.monotonic() - start:.0f} s; next: "
+               "dcme-w2v train YOUR_TEXT --output vectors.bin", err=True)  # fmt: skip
+
+
+def _write(labels: dict[str, str], collect: str | None, documents: str | None) -> None:
+    sizes = Counter(labels.values())
+    with optional_write(collect) as text, optional_write(documents) as labelled:
+        for line, label in labels.items():
+            if text:
+                text.write(f"{line}\n".encode())
+            if labelled and sizes[label] >= LABEL_MIN:
+                labelled.write(f"{label}\t{line}\n".encode())
+
+
+def paragraphs_with_labels() -> dict[str, str]:
+    """Return the distinct paragraphs of the installed documentation, with their first label."""
+    labels: dict[str, str] = {}
+    for folder in folders():
+        for label, text in _texts(folder):
+            for line in _paragraphs(text):
+                labels.setdefault(line, label)
+    if not labels:
+        raise CorpusError(f"{folders()[0]}: has no documentation; give CORPUS")
+    return labels
+
+
+def folders() -> list[Path]:
+    """Return the folders of Python's standard library, numpy and scipy."""
+    site = Path(sysconfig.get_path("platlib"))
+    return [Path(sysconfig.get_path("stdlib")), site / "numpy", site / "scipy"]
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the text files below a folder and the strings of its Python files, with labels."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if LEFT_OUT.intersection(parts):
+            continue
+        names = [folder.name, *parts] if folder.name in ("numpy", "scipy") else list(parts)
+        label = ".".join(names[:2] if names[0] == folder.name else names[:1]).removesuffix(".py")
+        with contextlib.suppress(OSError):
+            if path.suffix in (".txt", ".rst", ".md"):
+                yield label, path.read_text(encoding="utf-8", errors="replace")
+            elif path.suffix in (".py", ".pyi"):
+                yield from ((label, text) for text in _strings(path))
+
+
+def _strings(path: Path) -> Iterator[str]:
+    """Yield the strings of a Python file, mostly documentation; none if it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield a text's paragraphs of five words or more, in lower case, without examples of code."""
+    for block in re.split(r"\n\s*\n", text):
+        lines = (one for one in block.splitlines() if not one.lstrip().startswith((">>>", "...")))
+        words = WORD.findall(" ".join(lines).lower())
+        if len(words) >= 5:
+            yield " ".join(words)
