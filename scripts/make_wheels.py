@@ -11,6 +11,7 @@ newer than its tag says, and if it has no sources, debug sections or paths of th
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ PLATFORMS = {
 }
 LIMIT = 1_600_000  # bytes
 ABI3 = "cp311"  # the first version whose limited API has memoryviews
+NEW_IN_MUSL = {"_Fork", "gettid", "reallocarray", "qsort_r", "preadv2", "pwritev2", "statx"}
 SOURCES = (".c", ".h", ".pyx", ".pxd")
 
 # What the headers of Python need to know of Windows, instead of what they know of this machine.
@@ -196,9 +198,22 @@ def oldest_system(wheel: Path) -> str:
         return f"UCRT, {', '.join(sorted(system))}"
     if "-macosx" in wheel.name:
         return f"macOS {max(map(macos_of, modules))}"
+    if "-musllinux" in wheel.name:
+        new = {name for data in modules for name in newer_than_musl_1_2_0(data)}
+        return ", ".join(sorted(new)) or wheel.stem.rpartition("-")[2]
     shown = " ".join(run([sys.executable, "-m", "auditwheel", "show", str(wheel)]).split())
     tag = re.search(r'platform tag: "(\w+)"', shown)
     return tag[1] if tag else "no tag found"
+
+
+def newer_than_musl_1_2_0(module: bytes) -> set[str]:
+    """Return what a module needs and musl 1.2.0 has not; auditwheel asks for Alpine's file name."""
+    from elftools.elf.elffile import ELFFile
+
+    file = ELFFile(io.BytesIO(module))
+    tags = file.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
+    names = {one.name for one in file.get_section_by_name(".dynsym").iter_symbols()}
+    return ({tag.needed for tag in tags} - {"libc.so"}) | (names & NEW_IN_MUSL)
 
 
 def macos_of(module: bytes) -> str:
