@@ -207,7 +207,7 @@ def oldest_system(wheel: Path) -> str:
 
 
 def newer_than_musl_1_2_0(module: bytes) -> set[str]:
-    """Return what a module needs and musl 1.2.0 has not; auditwheel asks for Alpine's file name."""
+    """Return what a module needs and musl 1.2.0 has not; auditwheel expects Alpine's file name."""
     from elftools.elf.elffile import ELFFile
 
     file = ELFFile(io.BytesIO(module))
