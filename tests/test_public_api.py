@@ -16,7 +16,7 @@ from dcme_w2v.cli.main import COMMANDS
 SOURCE = Path(dw.__file__)
 # Slow to import: only where they are used.
 SLOW = {"matplotlib", "numpy", "scipy", "sklearn", "smart_open", "threadpoolctl", "tqdm"}
-BARE = "import __future__, importlib, warnings"  # what site-packages may import at the start
+BARE = "import __future__, contextlib, importlib, warnings"  # as site-packages may at the start
 
 
 def modules_after(code):
