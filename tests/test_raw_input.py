@@ -99,6 +99,19 @@ def test_held_out_text_is_split_by_the_same_rule(trained, tmp_path):
     assert found[0] == found[1]
 
 
+def test_likelihoods_and_predictions_use_the_rule_of_the_vectors(trained, tmp_path):
+    v = dw.train(str(trained / "raw.txt"), tokenize="words", objective="dcme", **SMALL)
+    raw, prepared = (str(trained / f"{name}.txt") for name in ("raw", "prepared"))
+    tables = str(tmp_path / "tables")
+    dw.train(raw, tokenize="words", objective="dcme", output_tables=tables, **SMALL)
+    assert "KING" in dw.Vectors.load(tables)
+    assert dw.eval_likelihood(tables, raw) == dw.eval_likelihood(tables, prepared)
+    assert dw.eval_likelihood(v, raw) == dw.eval_likelihood(v, prepared)
+    lines = [[(line.tokens, line.scored) for line in dw.score(v, one)] for one in (raw, prepared)]
+    assert lines[0] == lines[1] and lines[0][0][1] == 8
+    assert dw.predict_word(v, "The KING, _ England!") == dw.predict_word(v, "the king _ england")
+
+
 def test_phrases_of_raw_text(trained, tmp_path):
     done = run("phrases", trained / "raw.txt", "-o", tmp_path / "joined", "--tokenize", "words",
                "--threshold", 1, "--punctuation", "keep")  # fmt: skip

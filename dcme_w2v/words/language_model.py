@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
 from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
@@ -51,6 +52,8 @@ class LanguageModel:
         With word order: the vectors of the words just left and just right of a token.
     classes : NeighbourClasses or None
         What the classes of these words add to the scores.
+    tokenizer : Tokenizer
+        How text is split.
     """
 
     words: Words
@@ -60,6 +63,7 @@ class LanguageModel:
     biases: list[NDArray[np.float32]]
     neighbours: Neighbours | None = None
     classes: NeighbourClasses | None = None
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)
 
     @classmethod
     def load(
@@ -122,7 +126,7 @@ class LanguageModel:
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, matrix, output.vectors, int(window), biases, *near)
+        return cls(input.words, matrix, output.vectors, int(window), biases, *near, input.tokenizer)
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -131,7 +135,8 @@ class LanguageModel:
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
         """
         paths, sentences = paths_or_sentences(corpus)
-        ids = ids_of(sentences or paths, self.words, VocabularyOptions(), threads)
+        options = VocabularyOptions(**asdict(self.tokenizer.options))
+        ids = ids_of(sentences or paths, self.words, options, threads)
         logs = [
             self._logs(
                 *contexts(piece, self.input, self.window, self.neighbours),

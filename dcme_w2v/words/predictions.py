@@ -6,6 +6,7 @@ softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -95,7 +96,8 @@ def score(
     """
     loaded = LanguageModel.load(model, context, read_vocab)
     numbering = Numbering(loaded.words)
-    for texts in _batches(_texts(corpus, encoding_errors)):
+    for raw in _batches(_texts(corpus, encoding_errors)):
+        texts = [loaded.tokenizer.tokenize(text)[0] for text in raw]
         starts, ids = numbering.batch(texts)
         logs = _logs(loaded, starts, ids, threads)
         for text, first, end in zip(texts, starts[:-1], starts[1:], strict=True):
@@ -206,7 +208,11 @@ class Predictor:
 
     def gaps(self, lines: Sequence[Line]) -> Iterator[Answer]:
         """Answer lines such as ``the queen _ england``."""
+        split = self.model.tokenizer
         for line in lines:
+            if not split.is_whitespace:
+                parts = ([word] if word == GAP else split.tokens(word) for word in line)
+                line = list(itertools.chain.from_iterable(parts))
             yield self._answer(line)
 
     def _answer(self, line: Line) -> Answer:

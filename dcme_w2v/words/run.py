@@ -420,7 +420,7 @@ def save_results(
         write = partial(_write_fasttext, job.subwords, corpus, training)
         results.append(Result(job.output_fasttext + suffix, "model", write))
     if job.output_tables is not None and not suffix:
-        options = dataclasses.asdict(training.options)
+        options = dataclasses.asdict(training.options) | Tokenizer(job.vocabulary).entry()
         write = partial(_write_tables, corpus, training, options)
         results.append(Result(job.output_tables, "tables", write))
     if job.classes and not suffix:

@@ -206,6 +206,7 @@ class Vectors(metaclass=_Habits):
     def _of_tables(cls, path: str | os.PathLike[str]) -> Vectors:
         tables = load_tables(path)
         words, manifest = tables.vocabulary, {"options": tables.options}
+        manifest |= Tokenizer.of_entry(tables.options).entry()
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
