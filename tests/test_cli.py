@@ -132,6 +132,8 @@ def test_the_demo_prints_neighbors_of_words_of_a_text(tmp_path, capsys, monkeypa
     out = capsys.readouterr().out
     assert len(re.findall(r"^ +\w+: (\w+ -?[01]\.\d\d(, |\n)){3,5}", out, re.MULTILINE)) == 5
     assert [path.name for path in tmp_path.iterdir()] == ["c.txt"]
+    assert run(["demo", "none"]) == 1
+    assert capsys.readouterr().err == "error: none: there is no such file or folder\n"
 
 
 def test_doctor_prints_what_a_report_needs(capsys, monkeypatch):

@@ -53,7 +53,7 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
         raise UsageError("CORPUS: is not supported with --collect or --documents; omit one")
     start, shown = time.monotonic(), sys.stderr.isatty()
     if texts:
-        vectors = dcme_w2v.train(texts, progress=shown)
+        vectors = dcme_w2v.train([Path(one) for one in texts], progress=shown)
     else:
         labels = paragraphs_with_labels()
         tokens = sum(line.count(" ") + 1 for line in labels)
@@ -94,8 +94,11 @@ def paragraphs_with_labels() -> dict[str, str]:
 
 def folders() -> list[Path]:
     """Return the folders of Python's standard library, numpy and scipy."""
-    site = Path(sysconfig.get_path("platlib"))
-    return [Path(sysconfig.get_path("stdlib")), site / "numpy", site / "scipy"]
+    import numpy
+    import scipy
+
+    packages = [Path(str(one.__file__)).parent for one in (numpy, scipy)]
+    return [Path(sysconfig.get_path("stdlib")), *packages]
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
