@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -144,6 +145,10 @@ def test_doctor_prints_what_a_report_needs(capsys, monkeypatch):
     assert lines[0] == f"dcme-w2v: {__version__}"
     assert "chosen kernels: scalar" in lines
     assert lines[-1].startswith("no_such_package: not installed: pip install 'dcme-w2v[none]'")
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    extras = re.search(r"^zst = .*?(?=^bench)", project, re.MULTILINE | re.DOTALL)[0]
+    known = {extra for _, extra in doctor.OPTIONAL.values()}
+    assert set(re.findall(r"^(\w+) = ", extras, re.MULTILINE)) <= known
     assert run(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["packages"]["no_such_package"] is None
 

@@ -17,6 +17,7 @@ from dcme_w2v.cli.streams import print_json
 # Package -> what it adds, extra of `pip install 'dcme-w2v[EXTRA]'`.
 OPTIONAL = {
     "zstandard": ("input compressed with zstd", "zst"),
+    "pyarrow": ("input from Parquet and Arrow", "parquet"),
     "boto3": ("input from s3:// addresses", "s3"),
     "requests": ("input from http:// addresses", "http"),
     "scikit-learn": ("estimators in scikit-learn's pipelines", "sklearn"),
