@@ -104,8 +104,9 @@ def check_no_table(path: str, head: bytes) -> None:
     kind = _kind_of(head)
     if kind is None or (kind == "JSON lines" and not _is_object(head)):
         return
-    names = _listed(_columns_of(path, head, kind))
-    raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column: {names}")
+    names = _columns_of(path, head, kind)
+    listed = f": {_listed(names)}" if names else ""
+    raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column{listed}")
 
 
 def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
