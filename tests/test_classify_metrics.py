@@ -66,6 +66,7 @@ def test_multilabel_labels():
     found = measured(log_p, labels, multilabel=True, threshold=0.25)
     assert found["precision_at_1"] == 0.5
     assert found["precision_at_3"] == pytest.approx((2 / 3 + 0) / 2)
+    assert found["r_precision_at_3"] >= found["precision_at_3"] and "r_precision_at_1" not in found
     ideal = 1 + 1 / np.log2(3)
     assert found["ndcg_at_3"] == pytest.approx((1 + 1 / np.log2(4)) / ideal / 2)
     assert found["coverage"] == (3 + 4) / 2

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.label_tree import ARRAYS, Tree, balanced_groups, train_trees
+from dcme_w2v.classify.label_tree import ARRAYS, Tree, balanced_groups, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
@@ -181,6 +181,15 @@ def test_trees_are_the_default_with_many_labels_only():
     assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
 
 
+def test_weights_in_levels_are_near_and_stay_as_they_are():
+    values = np.random.default_rng(0).normal(size=500).astype(np.float32) * 10
+    found = decoded(*coded(values))
+    assert (np.sign(found) == np.sign(values)).all()
+    assert np.abs(np.log(np.abs(found / values))).max() < 0.06
+    assert np.array_equal(decoded(*coded(found)), found)
+    assert decoded(*coded(np.float32([-2, 2, -2]))).tolist() == [-2, 2, -2]
+
+
 def changed(arrays, name, at, value):
     array = arrays[name].copy()
     array[at] = value
@@ -199,7 +208,7 @@ def test_arrays_that_do_not_fit_are_an_error(files, name, at, value):
 
 
 @pytest.mark.parametrize(("name", "at", "value"), [
-    ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, np.nan),
+    ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, 1e35), ("rows_2", 1, 10**9),
 ])  # fmt: skip
 def test_a_corrupt_file_is_an_error_of_one_line(files, tmp_path, capsys, name, at, value):
     loaded = load_classifier(files / "m")

@@ -250,3 +250,13 @@ def test_a_file_of_an_old_numpy_is_read_without_a_warning(tmp_path):
         for name in new.namelist():  # Python 2 wrote long integers
             old.writestr(name, new.read(name).replace(b"(3,), } ", b"(3L,), }"))
     np.testing.assert_array_equal(read_npz(tmp_path / "old.npz").toarray(), np.eye(3))
+
+
+def test_the_line_of_numbers_of_an_extreme_classification_file_is_skipped(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("2 9 30\n3,7 0:1 8:0.5\n 2:1\n")
+    matrix, labels = read_svmlight(str(path))
+    assert labels == [("3", "7"), ()] and matrix.shape == (2, 9)
+    path.write_text("3,7 0:1\n2 9 30\n")
+    with pytest.raises(FormatError, match="line 2"):
+        read_svmlight(str(path))

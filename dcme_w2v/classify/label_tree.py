@@ -32,6 +32,8 @@ DIMENSIONS, OF_A_LABEL = 256, 32  # of centroids, and their documents
 ROUNDS = 20  # of 2-means
 BLOCK = 1024  # labels whose centroids are projected at once
 
+LEVELS = 127  # of the logarithm of a weight's size; a step is about 6 %
+
 ARRAYS = {"children": "int64", "rows": "int64", "features": "int32", "starts": "int64",
           "columns": "uint16", "values": "float32", "labels": "int32"}  # fmt: skip
 
@@ -82,6 +84,24 @@ class Tree:
         found = np.zeros(self.features + 1, dtype=np.float32)
         found[self.arrays["features"][rows]] = self.arrays["values"][entries[own]]
         return found[:-1]
+
+
+def coded(
+    values: NDArray[np.float32],
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Return weights, not 0, as signed levels from 1 to LEVELS, and the lowest and highest size."""
+    sizes = np.abs(values.astype(np.float64))
+    ends = np.array([sizes.min(), sizes.max()])
+    step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
+    levels = np.rint(np.log(sizes / ends[0]) / step) + 1
+    return (levels * np.sign(values)).astype(np.int8), ends
+
+
+def decoded(levels: NDArray[np.int8], ends: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the weights of signed levels."""
+    sizes = np.append(0.0, np.geomspace(ends[0], ends[1], LEVELS)).astype(np.float32)
+    own: NDArray[np.float32] = sizes[np.minimum(np.abs(levels.astype(np.int16)), LEVELS)]
+    return np.where(levels < 0, -own, own)
 
 
 def node_options(options: ClassifyOptions) -> ClassifyOptions:
@@ -232,7 +252,7 @@ def _train(
         "features": np.concatenate([one for one, _ in parts]),
         "starts": np.append(0, np.cumsum(entries)),
         "columns": np.concatenate([table.indices.astype(np.uint16) for table in tables]),
-        "values": np.concatenate([table.data for table in tables]),
+        "values": decoded(*coded(np.concatenate([table.data for table in tables]))),
         "labels": order,
     }
     typed = {name: arrays[name].astype(dtype) for name, dtype in ARRAYS.items()}

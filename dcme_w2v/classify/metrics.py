@@ -167,7 +167,10 @@ class Measures:
         for k in RANKS:
             ideal = discounts[: min(k, wanted)].sum()
             gained = (hits[:k] * discounts[: len(hits[:k])]).sum()
-            self._count(**{f"precision_at_{k}": hits[:k].sum() / k, f"ndcg_at_{k}": gained / ideal})
+            found = float(hits[:k].sum())
+            self._count(**{f"precision_at_{k}": found / k, f"ndcg_at_{k}": gained / ideal})
+            if k > 1:
+                self._count(**{f"r_precision_at_{k}": found / min(k, wanted)})
         self._count(exact_match=set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted)
         if known:
             # ties count against the model, as in the usual definitions

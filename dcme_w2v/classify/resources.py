@@ -67,7 +67,7 @@ def tree_bytes(
 
     A label of a document leaves about ten weights in a tree, and two rows of features (EURLEX57K).
     """
-    output = trees * (100 * labels + 64 * classes)
+    output = trees * (150 * labels + 64 * classes)
     root = 4 * features * min(ROOT, max(1, classes // 32))
     return documents_bytes + root + 1024 * (features + 2 * classes) + output, output
 

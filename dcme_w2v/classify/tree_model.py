@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.label_tree import ARRAYS, Tree, train_trees
+from dcme_w2v.classify.label_tree import ARRAYS, Tree, coded, decoded, train_trees
 from dcme_w2v.classify.metrics import Calibration, best_threshold, calibrated, calibration_of
 from dcme_w2v.classify.model import (
     THRESHOLD,
@@ -37,6 +37,8 @@ from dcme_w2v.numeric.sparse_rows import truncate_columns
 
 KIND, VERSION = "label-trees", 1
 CANDIDATES = 100  # labels that a tree finds for a document
+STORED = ("children", "rows", "features", "columns", "labels")  # of ARRAYS, as they are
+LARGEST = 1e30  # size of a weight
 LOWEST = -20.0  # log-probability of a label that no tree finds
 CALIBRATED, SHARE = 1000, 50  # documents left out for the calibration: one in SHARE, at most
 
@@ -150,11 +152,12 @@ class TreeClassifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
-        arrays: dict[str, Any] = {
-            f"{name}_{k}": array
-            for k, tree in enumerate(self.trees)
-            for name, array in tree.arrays.items()
-        }
+        arrays: dict[str, Any] = {}
+        for k, tree in enumerate(self.trees):
+            arrays |= {f"{name}_{k}": tree.arrays[name] for name in STORED}
+            levels, ends = coded(tree.arrays["values"])
+            lengths = np.diff(tree.arrays["starts"]).astype(np.uint16)
+            arrays |= {f"levels_{k}": levels, f"ends_{k}": ends, f"lengths_{k}": lengths}
         description: dict[str, Any] = {
             "classes": self.classes,
             "options": dataclasses.asdict(self.options),
@@ -188,11 +191,18 @@ class TreeClassifier:
 
 
 def _tree(model: Model, number: int, features: int, bias: float, classes: int) -> Tree:
-    arrays = {
-        name: np.ascontiguousarray(model.array(f"{name}_{number}", dtype, None))
-        for name, dtype in ARRAYS.items()
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.ascontiguousarray(model.array(f"{name}_{number}", ARRAYS[name], None))
+        for name in STORED
     }
+    lengths = np.asarray(model.array(f"lengths_{number}", "uint16", None))
+    levels = np.asarray(model.array(f"levels_{number}", "int8", None))
+    ends = np.asarray(model.array(f"ends_{number}", "float64", 2))
     try:
+        if not 0 < ends[0] <= ends[1] < LARGEST:
+            raise ValueError("the sizes of weights are out of range")
+        arrays["starts"] = np.append(0, np.cumsum(lengths, dtype=np.int64))
+        arrays["values"] = decoded(levels, ends)
         if not np.array_equal(np.sort(arrays["labels"]), np.arange(classes)):
             raise ValueError("the labels of a tree are not all classes")
         tree = Tree(arrays, features, bias)

@@ -225,6 +225,9 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
 def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
     """Read an svmlight file; feature numbers are column numbers.
 
+    The first line may be the numbers of rows, features and labels, as in the files of the Extreme
+    Classification Repository.
+
     Raises
     ------
     FormatError
@@ -234,7 +237,8 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
     starts, columns, values = array("q", [0]), array("i"), array("d")
     for number, line in enumerate(read_lines(path), 1):
         fields = line.partition(b"#")[0].split()
-        if not fields:
+        is_header = number == 1 and len(fields) == 3 and all(map(bytes.isdigit, fields))
+        if not fields or is_header:
             continue
         first = () if b":" in fields[0] else fields[0].split(b",")
         labels.append(tuple(_text(label, path, number) for label in first if label))
