@@ -116,16 +116,16 @@ sdist: $(VENV)/.dev ## build the source distribution into dist/
 	@$(BIN)/python setup.py -q sdist --dist-dir dist 2>&1 | sed '/no previously-included/d'
 	@ls $(SDIST)
 
-wheel: sdist $(VENV)/.release ## build the wheels for all systems into dist/ and audit them
+wheel: sdist $(VENV)/.release ## build the wheels for all systems, or for PLATFORM, into dist/ and audit them
 	@rm -f dist/*.whl
 	@other=; $(PYTHON310) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null && other=$(PYTHON310) || \
 	    echo "no $(PYTHON310): no wheel for Python 3.10"; \
-	$(BIN)/python scripts/make_wheels.py $(SDIST) --output dist --python $(BIN)/python $$other
+	$(BIN)/python scripts/make_wheels.py $(SDIST) --output dist $(if $(PLATFORM),--platform $(PLATFORM)) --python $(BIN)/python $$other
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl
 	@touch dist/.made
 
 dist/.made: $(PACKED)
-	@$(MAKE) --no-print-directory wheel
+	@$(MAKE) --no-print-directory wheel PLATFORM=manylinux_2_17_$$(uname -m | sed s/arm64/aarch64/)
 
 test-sdist: dist/.made ## run some tests from the unpacked source distribution, with the built wheel
 	@$(BIN)/python -m pytest -q tests/test_packages.py
@@ -142,7 +142,7 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
 	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
 
-release-check: test-sdist test-wheel ## check what a release publishes, as far as that is possible here
+release-check: wheel test-sdist test-wheel ## check what a release publishes, as far as that is possible here
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && \
 	    $(CLEAN)/bin/python -m pip install --quiet --only-binary :all: --find-links dist dcme-w2v==$(VERSION) && \

@@ -277,6 +277,7 @@ def work(made, tmp_path, monkeypatch):
     (folder / "here").symlink_to(".")
     monkeypatch.chdir(folder)
     monkeypatch.setattr("dcme_w2v.cli.demo.folders", lambda: [made])
+    monkeypatch.setattr("dcme_w2v.cli.demo.LABEL_MIN", 1)
     return folder
 
 

@@ -118,7 +118,7 @@ def test_scdv_of_texts_needs_the_adapter_for_the_checks():
             {"patience", "class_weight", "cluster", "shards", "distribute", "tune"},
         ),
         (LatentClassModel, LatentOptions, {"unsupervised", "progress"}),
-        (SCDV, ScdvOptions, {"vectors", "threads", "sparse_output", "progress"}),
+        (SCDV, ScdvOptions, {"vectors", "tokenize", "threads", "sparse_output", "progress"}),
     ],
 )
 def test_parameters_are_the_declared_options(estimator, options, others):

@@ -527,8 +527,10 @@ class Vectors(metaclass=_Habits):
     # ---- copies ----
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray: memory maps are pickled as arrays
-        return {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
+        # np.asarray: memory maps are pickled as arrays; without what is computed on first use
+        state = {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
+        state.pop("tokenizer", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
