@@ -298,3 +298,11 @@ def test_columns_in_python(kind):
 def test_rows_that_are_dicts_are_an_error():
     with pytest.raises(UsageError, match=r"dataset\['text'\]"):
         dw.count_words(iter([{"text": "the king"}]))
+
+
+def test_columns_of_documents_without_a_label_name_the_option(tmp_path, capsys):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"text": "a cat"}\n' * 20)
+    options = ["--text-column", "text", "--output", str(tmp_path / "m")]
+    assert run(["classify", "train", str(path), *options]) == 1
+    assert "--label-column" in capsys.readouterr().err

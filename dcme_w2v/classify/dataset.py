@@ -18,7 +18,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.columns import like
+from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
@@ -291,7 +291,7 @@ class Doubts:
     def advice(self, given: str) -> str:
         """Return what to do about files without labels."""
         suffix = PurePath(self._path).suffix.lower()
-        if suffix in (".csv", ".json", ".jsonl"):
+        if suffix in (".csv", ".json", ".jsonl") or isinstance(self._path, Table):
             return "name the columns by --text-column and --label-column"
         return given
 
