@@ -41,7 +41,7 @@ from dcme_w2v.classify.options import (
     TuneOptions,
     resolved,
 )
-from dcme_w2v.classify.rate import chosen_rate, is_open
+from dcme_w2v.classify.rate import Choice, chosen_rate, is_open
 from dcme_w2v.classify.resources import resource_estimate, resource_shortage
 from dcme_w2v.classify.top import Top, sorted_top
 from dcme_w2v.classify.tree_model import TreeClassifier, trained
@@ -160,18 +160,10 @@ def train(
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(classes)))
         _check_trees(job, options, remote)
-        plan = _plan(job, read, classes, options)
-        if shortage := resource_shortage(plan):
-            raise shortage
-        table = plan["output_bytes"] - 12 * read.matrix.shape[1]
-        idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
-        require_disk(job.output, table + idf + counts, max(table, counts))
-        data, choice = Labelled(read.matrix, numbers_of(read.labels, classes)), None
-        if is_open(given, options, data, len(classes)):
-            reporter.stage("choosing the learning rate", None, "documents")
-            choice = chosen_rate(data, len(classes), options)
-            options = choice.options
-            reporter.message(choice.line)
+        _require_room(job, read, classes, options)
+        data = Labelled(read.matrix, numbers_of(read.labels, classes))
+        choice = _rate(given, options, data, len(classes), reporter)
+        options = options if choice is None else choice.options
         if options.objective == "tree":
             return _train_trees(
                 job, options, read, data, classes, text, holdout, reporter, received, start
@@ -187,31 +179,66 @@ def train(
         with interruptible(task, contextlib.nullcontext(received)) as received:
             task.train(reporter, received, checkpointer)
             model = task.current_model()
-            seconds = (
-                checkpointer.position.seconds
-                if checkpointer
-                else time.monotonic() - start - read_seconds
-            )
-            model.record |= {
-                "read_seconds": round(read_seconds, 3),
-                "train_seconds": round(seconds, 3),
-            }
-            if tuned is not None:
-                model.record["loss" if job.tune.tune is None else "tune"] = tuned.record
-            if choice is not None:
-                model.record["rate"] = choice.record
+            seconds = time.monotonic() - start - read_seconds
+            seconds = checkpointer.position.seconds if checkpointer else seconds
+            model.record |= _record(job, read_seconds, seconds, tuned, choice)
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, holdout)
+            if by is None and calibrated_on is not None and multilabel:
+                by = calibration_on(model.weights, calibrated_on, options)
             if by is not None:
                 model.calibration, model.threshold = by
-            elif calibrated_on is not None and multilabel:
-                model.calibration, model.threshold = calibration_on(
-                    model.weights, calibrated_on, options
-                )
             if holdout is not None:
                 reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
     return model
+
+
+def _require_room(
+    job: TrainJob, read: Dataset, classes: Sequence[str], options: ClassifyOptions
+) -> None:
+    """Raise if the memory or the disk space for training and the model is not there."""
+    plan = _plan(job, read, classes, options)
+    if shortage := resource_shortage(plan):
+        raise shortage
+    table = plan["output_bytes"] - 12 * read.matrix.shape[1]
+    idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
+    require_disk(job.output, table + idf + counts, max(table, counts))
+
+
+def _rate(
+    given: ClassifyOptions,
+    options: ClassifyOptions,
+    data: Labelled,
+    classes: int,
+    reporter: Reporter,
+) -> Choice | None:
+    """Choose and report the learning rate, if `given` leaves it open."""
+    if not is_open(given, options, data, classes):
+        return None
+    reporter.stage("choosing the learning rate", None, "documents")
+    choice = chosen_rate(data, classes, options)
+    reporter.message(choice.line)
+    return choice
+
+
+def _record(
+    job: TrainJob,
+    read_seconds: float,
+    train_seconds: float,
+    tuned: Tuned | None,
+    choice: Choice | None,
+) -> dict[str, Any]:
+    """Return what a model's JSON file says of its training."""
+    found: dict[str, Any] = {
+        "read_seconds": round(read_seconds, 3),
+        "train_seconds": round(train_seconds, 3),
+    }
+    if tuned is not None:
+        found["loss" if job.tune.tune is None else "tune"] = tuned.record
+    if choice is not None:
+        found["rate"] = choice.record
+    return found
 
 
 def _train_trees(
