@@ -25,6 +25,7 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import atomic
 from dcme_w2v.files.atomic import atomic_write, target_of
+from dcme_w2v.files.temporary import create
 from dcme_w2v.formats.model_folder import load_model, save_model
 from dcme_w2v.words.vectors import Vectors
 
@@ -400,3 +401,13 @@ def test_a_failed_write_leaves_nothing(here):
         files[1].write(b"new")
         raise ZeroDivisionError
     assert sorted(here.iterdir()) == before and Vectors.load("v.npy")["b"].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_a_log_removes_the_new_file_of_a_killed_run(tmp_path, append):
+    log = tmp_path / "log"
+    log.write_text('{"event": "start"}\n')
+    left, number = create(log)
+    os.close(number)  # as the kernel does for a killed process
+    atomic.open_log(log, append).close()
+    assert not left.exists() and list(tmp_path.iterdir()) == [log]

@@ -271,6 +271,8 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
     if os.fspath(path) == STANDARD:
         return sys.stdout
     number, target = descriptor_of(path), target_of(path)
+    if not is_stream(path):
+        remove_stale(target.parent, prefix_of(target))
     with write_errors(path):
         if is_stream(path):
             number = os.open(path, platform.WRITE) if number is None else os.dup(number)
