@@ -15,7 +15,7 @@ typedef struct {
 } dcme_handle;
 
 /* Call work() for each of `count` items of `size` bytes, all at once, and return when all are done.
- * The first one is the caller's, and so are those for which no thread can be started. */
+ * The caller runs the first one, and each one for which no thread can be started. */
 void dcme_run_threads(void *(*work)(void *), void *items, int64_t size, int32_t count);
 
 /* A multiple of DCME_LINE bytes, aligned to one; NULL if there is not enough memory. */

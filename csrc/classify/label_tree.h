@@ -1,7 +1,7 @@
 /* Prediction by a tree of labels with sparse weights: beam search (Prabhu et al. 2018, Parabel).
  *
  * Nodes are numbered level by level, the root is 0. A node has for each feature that has weights in
- * it a sparse row of them. The score of a child is that of its parent plus log sigma(s) of its
+ * it a sparse row of them. The score of a child is the score of its parent plus log sigma(s) of its
  * linear score s; only the best nodes of a level are searched further.
  */
 #ifndef DCME_LABEL_TREE_H

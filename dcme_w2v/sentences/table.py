@@ -1,7 +1,4 @@
-"""Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks.
-
-Called by `dcme_w2v.sentences.jobs` and `dcme_w2v.sentences.encoder`.
-"""
+"""Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks."""
 
 from __future__ import annotations
 
