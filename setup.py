@@ -30,6 +30,7 @@ KERNEL_FLAGS = {
 SOURCES = sorted(map(str, Path("csrc").rglob("*.c")))
 HEADERS = sorted(map(str, Path("csrc").rglob("*.h")))
 MODULES = sorted(map(str, Path("dcme_w2v/_core").glob("*.pyx")))
+SHARED = "dcme_w2v/_core/_cyutility.c"  # what Cython would write into each of them
 
 
 class BuildExtension(build_ext):
@@ -60,8 +61,6 @@ class BuildExtension(build_ext):
         for extension in self.extensions:
             extension.extra_objects = [library]
             extension.depends = [*HEADERS, library]
-            if self.plat_name.startswith("win"):  # its binaries are larger
-                extension.extra_compile_args = [*extension.extra_compile_args, "-Os"]
         super().build_extensions()
 
     def get_ext_filename(self, fullname: str) -> str:
@@ -112,8 +111,9 @@ def extension(module: str) -> Extension:
 setup(
     cmdclass={"build_ext": BuildExtension},
     ext_modules=cythonize(
-        [extension(module) for module in MODULES],
+        [extension(module) for module in [*MODULES, SHARED]],
         language_level=3,
+        shared_utility_qualified_name=extension(SHARED).name,
         compiler_directives={"boundscheck": False, "wraparound": False, "embedsignature": True},
     ),
 )

@@ -8,6 +8,8 @@
 #ifndef DCME_H
 #define DCME_H
 
+#include "array.h"
+
 #include <stdint.h>
 
 typedef enum {

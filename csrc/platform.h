@@ -1,13 +1,13 @@
-/* The system: threads, aligned memory, what the CPU has. No other file of the core includes a
- * header of a system or asks which one it is; prefetches and bit counts are GCC's and clang's
- * built-ins. */
+/* The system: threads, aligned memory, instruction sets of the CPU. No other file of the core
+ * includes a header of a system or asks which one it is; prefetches and bit counts are GCC's and
+ * clang's built-ins. */
 #ifndef DCME_PLATFORM_H
 #define DCME_PLATFORM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a thread works on begins with one of these. */
+/* An item that a thread works on begins with one of these. */
 typedef struct {
     void *(*work)(void *);
     uintptr_t thread;

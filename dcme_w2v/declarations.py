@@ -151,6 +151,7 @@ class Checked:
     """
 
     group: ClassVar[str] = "Other"  # heading of the help
+    removed: ClassVar[tuple[str, ...]] = ()  # options of earlier versions, ignored in their files
 
     def __init_subclass__(cls, group: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -167,6 +168,17 @@ class Checked:
                 continue
             checked = _checked(item.name, value, kind, declaration_of(item))
             object.__setattr__(self, item.name, checked)
+
+    @classmethod
+    def from_stored(cls: type[T], values: Mapping[str, Any]) -> T:
+        """Create options from a file, which an earlier version may have written."""
+        former = {item.name: declaration_of(item).former_values for item in options_in(cls)}
+        found = {}
+        for name, value in renamed(values, [cls], quiet=True).items():
+            if name not in cls.removed:  # type: ignore[attr-defined]
+                now = former.get(name, {})
+                found[name] = now.get(value, value) if isinstance(value, str) else value
+        return cls.from_mapping(found)  # type: ignore[attr-defined, no-any-return]
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -195,10 +207,12 @@ def former_names(classes: Iterable[type]) -> dict[str, str]:
     }
 
 
-def renamed(values: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+def renamed(
+    values: Mapping[str, Any], classes: Iterable[type], quiet: bool = False
+) -> dict[str, Any]:
     """Return options with earlier names replaced by the present ones, with a warning."""
     former = former_names(classes)
-    for old in former.keys() & values.keys():
+    for old in () if quiet else former.keys() & values.keys():
         warn(f"{flag_of(old)} is now called {flag_of(former[old])}")
     return {former.get(name, name): value for name, value in values.items()}
 

@@ -125,7 +125,7 @@ def _merge_tables(sources: Sequence[str], output: str) -> str:
     _check_words(sources, [one.vocabulary for one in found])
     _check_dimensions(sources, [one.input.shape[1] for one in found])
     _check_options(sources, [one.options for one in found])
-    if any(one.neighbours is not None for one in found):
+    if any(one.neighbors is not None for one in found):
         raise FormatError(f"{sources[0]}: was trained with --word-order, which cannot be merged")
     own = [one.corpus_counts for one in found]
     input = _merged([one.input for one in found], own)

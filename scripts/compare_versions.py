@@ -34,7 +34,14 @@ from pathlib import Path
 LEFT_OUT = re.compile(
     "version|command|argv|program|time|.*seconds|date|created|finished|started|host|machine|cpu"
     "|kernels|commit|platform|python|per_second|memory|pid|id|identifier"
+    "|weighting"  # of document vectors, removed
 )
+
+# Options and values in JSON that have another name in the new version.
+RENAMED = {
+    "centre": "center", "centred": "centered", "centre_interval": "center_interval",
+    "unlabelled": "unlabeled",
+}  # fmt: skip
 
 # Abbreviations in the list of command lines.
 SHORT = {
@@ -237,7 +244,11 @@ def _array(data: bytes) -> str:
 
 def _without(value: object) -> object:
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if not LEFT_OUT.fullmatch(str(k))}
+        kept = {
+            RENAMED.get(k, k): RENAMED.get(v, v) if isinstance(v, str) else v
+            for k, v in value.items()
+            if not LEFT_OUT.fullmatch(str(k))
+        }
         return {k: _without(v) for k, v in kept.items() if not re.fullmatch("[0-9a-f]{64}", str(v))}
     return [_without(each) for each in value] if isinstance(value, list) else value
 

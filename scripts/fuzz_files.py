@@ -33,7 +33,7 @@ from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
@@ -45,6 +45,7 @@ from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.run import WordsRun
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -66,7 +67,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        task = WordsRun(TrainJob(), options, encoded, training, None)
+        task = WordsRun(TrainJob(vocabulary=options), encoded, training, None)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
         record = record_of(task, fingerprint, Position(1))
@@ -151,7 +152,7 @@ def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
     base, fused, small, latent = (str(folder / n) for n in ("base", "fused", "levels", "latent"))
     statistics = folder / "statistics.npz"
     command("classify", "train", one, "--output", base, "--threads", "1", "--quiet")
-    command("fuse", "fit", one, "--unlabelled", more, "--output", fused, "--final", "beside",
+    command("fuse", "fit", one, "--unlabeled", more, "--output", fused, "--final", "beside",
             "--initial", "supervised", "--levels", "3")  # fmt: skip
     command("fuse", "shrink", base, "--output", small, "--levels", "3", "--keep", "8")
     command("fuse", "statistics", base, more, "--output", str(statistics))

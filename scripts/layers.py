@@ -37,7 +37,6 @@ LAYERS = [
 # Imports against the order that are still to be cut.
 KNOWN = {
     ("files", "formats"),
-    ("latent", "plots"),
 }
 
 

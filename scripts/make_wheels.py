@@ -127,8 +127,8 @@ def toolchain(name: str, version: str, python: str, folder: Path) -> dict[str, s
     compiler = f"{zig} cc -target {target}"
     cflags, link = "-g0 -fvisibility=hidden", "-shared"
     if platform.startswith("win"):
-        cflags += f" -ffunction-sections -fdata-sections -I{windows_headers(python, folder)}"
-        link += f" -Wl,--gc-sections {import_library(zig, target, folder)}"
+        cflags += f" -I{windows_headers(python, folder)}"
+        link += f" {import_library(zig, target, folder)}"
     elif platform.startswith("macos"):
         link += " -Wl,-undefined,dynamic_lookup -Wl,-install_name,@rpath/dcme_w2v"
     return os.environ | {

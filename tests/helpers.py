@@ -10,6 +10,7 @@ import lzma
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import numpy as np
@@ -20,13 +21,14 @@ from scipy import sparse
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.vectors import Vectors
 
 # ---- options of training ----
@@ -87,6 +89,21 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
     return str(path)
 
 
+def write_topics(folder, lines):
+    """Write the corpus c.txt, and d.txt with its lines as documents of two labels."""
+    text = Path(write_corpus(folder / "c.txt", lines)).read_text().splitlines()
+    named = [f"{('fish', 'wheel')[i % 2]}\t{line}\n" for i, line in enumerate(text)]
+    (folder / "d.txt").write_text("".join(named))
+
+
+def run_all(folder, *lines):
+    """Run command lines in a folder, quietly."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in lines:
+            assert run([*line.split(), "--quiet"]) == 0, line
+
+
 def train(corpus, output, *flags, quiet=True):
     """Run `dcme-w2v train` on a file, or on a list of files; return its exit code."""
     files = corpus if isinstance(corpus, list) else [corpus]
@@ -95,11 +112,16 @@ def train(corpus, output, *flags, quiet=True):
 
 
 def signalled(number, *line):
-    """Send a signal to a command that trains, in a process; return its exit code and messages."""
+    """Send a signal to a command that trains, in a process; return its exit code and messages.
+
+    The process has a limit of CPU time: it may outlive the tests if they are killed.
+    """
+    resource = pytest.importorskip("resource")
     command = [sys.executable, "-m", "dcme_w2v", *map(str, line), "--quiet", "--log-json", "-"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (120, 120)),
+    ) as child:  # fmt: skip
         try:
             assert any('"stage": "training"' in one for one in child.stdout)
             child.send_signal(number)

@@ -1,6 +1,5 @@
 """Every command with all its paths, and a folder to run it in, for test_paths*.py."""
 
-import contextlib
 import os
 import shutil
 import stat
@@ -125,19 +124,19 @@ ROWS = [
         {"docs": "d.txt"}, {"output": "om"}, kept=("output",), texts=("cluster",)),
     Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
         {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
-    Row("fuse fit {labelled} --unlabelled {unlabelled} --output {output} --log-json {log_json} "
+    Row("fuse fit {labeled} --unlabeled {unlabeled} --output {output} --log-json {log_json} "
         "--statistics {statistics} --preset paper --quiet",
-        {"labelled": "d.txt", "unlabelled": "d2.txt"},
+        {"labeled": "d.txt", "unlabeled": "d2.txt"},
         {"output": "om", "log_json": "ol", "statistics": "os.npz"},
-        folders=("labelled", "unlabelled"), kept=("output",)),
-    Row("fuse fit {labelled} --labels {labels} --unlabelled {unlabelled} --output {output} "
+        folders=("labeled", "unlabeled"), kept=("output",)),
+    Row("fuse fit {labeled} --labels {labels} --unlabeled {unlabeled} --output {output} "
         "--preset paper --quiet",
-        {"labelled": "w.npz", "labels": "l.txt", "unlabelled": "w2.npz"}, {"output": "om"},
+        {"labeled": "w.npz", "labels": "l.txt", "unlabeled": "w2.npz"}, {"output": "om"},
         kept=("output",)),
-    Row("fuse fit {labelled} --reference {reference} --resume-statistics {resume_statistics} "
+    Row("fuse fit {labeled} --reference {reference} --resume-statistics {resume_statistics} "
         "--output {output} --quiet",
-        {"labelled": "d.txt", "reference": "k", "resume_statistics": "part.npz"},
-        {"output": "om"}, folders=("labelled",), kept=("output",), texts=("keep",)),
+        {"labeled": "d.txt", "reference": "k", "resume_statistics": "part.npz"},
+        {"output": "om"}, folders=("labeled",), kept=("output",), texts=("keep",)),
     Row("fuse statistics {model} {docs} --output {output} --quiet",
         {"model": "k", "docs": "d.txt"}, {"output": "o.npz"}, folders=("docs",)),
     Row("fuse transform {model} {docs} --output {output}",
@@ -203,7 +202,7 @@ ROWS = [
     Row("scdv search {model} {index} --queries {queries} --documents {documents} --lm 0.5 "
         "--labels {labels}",
         {"model": "m", "index": "r.npz", "queries": "d2.txt", "documents": "d.txt",
-         "labels": "l.txt"}, texts=("query", "judgements")),
+         "labels": "l.txt"}, texts=("query", "judgments")),
 ]  # fmt: skip
 WRITING = [row for row in ROWS if row.writes]
 ids = {"ids": lambda row: row.line[:60] if isinstance(row, Row) else str(row)}
@@ -215,7 +214,8 @@ ONE_FILE = [(row, name) for row, name in ONE_OUTPUT if name not in row.kept]
 def made(tmp_path_factory):
     """All files that commands read."""
     folder = tmp_path_factory.mktemp("made")
-    with chdir(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
         texts = {
             "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
             "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
@@ -246,7 +246,7 @@ def made(tmp_path_factory):
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
             "neighbors v.txt aa --index n.index",
-            "fuse fit d.txt --unlabelled d2.txt --output f --preset paper --quiet",
+            "fuse fit d.txt --unlabeled d2.txt --output f --preset paper --quiet",
             "fuse statistics k d.txt --output part.npz --quiet",
         ):
             assert run(line.split()) == 0
@@ -258,14 +258,6 @@ def made(tmp_path_factory):
         Path("o").unlink()
         Path("o.json").unlink()
     return folder
-
-
-@contextlib.contextmanager
-def chdir(folder):
-    before = Path.cwd()
-    os.chdir(folder)
-    yield
-    os.chdir(before)
 
 
 @pytest.fixture

@@ -97,8 +97,6 @@ class Reference:
         learn = {"skipgram": self.skipgram, "cbow": self.cbow_lazy}[self.options.model]
         if (self.options.model, self.options.window_mode) == ("cbow", "shrink"):
             learn = self.cbow
-        if self.options.block > 1:
-            learn = self.cbow_blocks
         for index, shard in enumerate(self.shards):
             name = (self.options.seed, number, index)
             self.windows = Stream(*name, WINDOW)
@@ -180,25 +178,10 @@ class Reference:
         self.trained += len(sentence)
 
     def cbow_lazy(self, sentence, rate):
-        """A row is read when its position enters the window, and updated when it leaves it."""
-        c, n = self.options.window, len(sentence)
-        rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
+        """A row is read when its position enters the window, and updated when it leaves it.
 
-        for t in range(len(sentence)):
-            if t + c < n:
-                rows[t + c] = self.input[sentence[t + c]]
-            places = np.array(around(t, c, n))
-            weights = self.weights(places - t)
-            gradient = self.step_at(t, sentence, weights @ rows[places] / weights.sum(), rate)
-            owed[places] += np.outer(weights * self.share(weights), gradient)
-            if t >= c:
-                self.leave(sentence, t - c, owed, rate)
-        for position in range(max(0, n - c), n):
-            self.leave(sentence, position, owed, rate)
-        self.trained += n
-
-    def cbow_blocks(self, sentence, rate):
-        """As `cbow_lazy`, in blocks of nearly equal length, whose contexts come first."""
+        Positions are in blocks of nearly equal length, whose contexts come first.
+        """
         c, n = self.options.window, len(sentence)
         rows, owed = self.input[sentence], np.zeros((n, self.options.dim))
         blocks = -(-n // self.options.block)
@@ -212,7 +195,10 @@ class Reference:
             contexts = np.array([
                 w @ rows[of] / w.sum() for w, of in zip(weights, places, strict=True)
             ])  # fmt: skip
-            gradients = self.step_block(block, sentence, contexts, rate)
+            if self.options.block > 1:
+                gradients = self.step_block(block, sentence, contexts, rate)
+            else:
+                gradients = [self.step_at(b, sentence, contexts[0], rate)]
             for t, of, w, gradient in zip(block, places, weights, gradients, strict=True):
                 owed[of] += np.outer(w * self.share(w), gradient)
                 if t >= c:
@@ -251,10 +237,7 @@ class Reference:
         """The row of a word predicts the words around it, one by one."""
         for t, word in enumerate(sentence):
             half = self.half_window()
-            around = [
-                p for p in range(max(0, t - half), min(len(sentence), t + half + 1)) if p != t
-            ]
-            for p in around:
+            for p in around(t, half, len(sentence)):
                 linear = self.options.window_mode == "linear"
                 weight = 1 - (abs(p - t) - 1) / self.options.window if linear else 1
                 gradient = self.step(sentence[p], self.input[word], weight * rate)

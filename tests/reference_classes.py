@@ -1,6 +1,6 @@
 """Classes of neighbours from their definition, in loops and dense tables.
 
-What `dcme_w2v.words.neighbour_classes` is compared with, and what `reference` trains with.
+What `dcme_w2v.words.neighbor_classes` is compared with, and what `reference` trains with.
 """
 
 import functools

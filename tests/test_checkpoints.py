@@ -9,8 +9,7 @@ import pytest
 from helpers import MODELS, OBJECTIVES, options_of
 from texts import lines
 
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import DivergedError, FormatError, ResourceError, UsageError
+from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import (
@@ -22,7 +21,6 @@ from dcme_w2v.training.checkpoint_folder import (
 from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
 
 FINGERPRINT = Fingerprint({"ids": "a"}, "1 token")
 SIZE = {"bytes": 5, "crc32": 1}
@@ -99,35 +97,6 @@ def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
     assert stopped.output.tobytes() == straight.output.tobytes()
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-def test_threads_lose_no_token(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    text = lines([20] * 6000 + [1] * 100)
-    options = options_of({"objective": "dcme"}, epochs=1, threads=threads, sample=0.0)
-    folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
-    run, stops = Trainer(*text, options), 0
-    run.epoch(0, lambda progress: True)
-    while run.unfinished is not None:
-        stops += 1
-        found = saved(folder, run, 0)
-        run = Trainer(*text, options)
-        restored(found, run)
-        run.epoch(0, lambda progress: True)
-    folder.close()
-    assert stops > 0
-    assert run.progress().done == len(text[0])
-
-
-def test_a_stop_before_or_after_an_epoch_loses_nothing():
-    text = lines([20] * 100)
-    run = Trainer(*text, options_of({}, epochs=3))
-    run._core.stop()
-    run.epoch(0)
-    run._core.stop()
-    run.epoch(1)
-    assert run.progress().done == 2 * len(text[0])
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_deterministic_is_the_same_for_any_threads(objective):
     text = lines([20] * 300)
@@ -161,15 +130,6 @@ def test_two_generations_are_kept(kept):
     assert {one.name for one in folder.path.iterdir()} == {"000003", "000004"}
     for one in folder.generations():
         assert {file.name for file in one.iterdir()} == {*FILES, RECORD}
-
-
-def test_the_vectors_of_a_checkpoint_can_be_loaded(kept):
-    training, folder, _ = kept
-    found = saved(folder, training, 1)
-    vectors = Vectors.load(found.folder / "vectors.npy")
-    assert np.array_equal(vectors.vectors, training.input)
-    assert vectors.counts.tolist() == [600] * len(training.input)
-    assert run(["check", str(found.folder / "vectors.npy")]) == 0
 
 
 def test_two_runs_cannot_use_one_folder(kept):
@@ -211,18 +171,13 @@ def test_a_damaged_file_is_named(kept, name, damage):
 
 EDITS = {
     "the format before": {"format": 1},
-    "format of words": {"format": "one"},
     "no data": {"data": None},
-    "no number": {"position": {"epoch": "3", "seconds": 1, "epoch_seconds": 1}},
     "true is no number": {"position": {"epoch": True, "seconds": 1, "epoch_seconds": 1}},
-    "epoch before the first": {"position": {"epoch": -1, "seconds": 1, "epoch_seconds": 1}},
     "epoch after the last": {"position": {"epoch": 99, "seconds": 1, "epoch_seconds": 1}},
     "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
     "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
-    "no parts": {"training": {"loss": 0, "losses": 0, "state": []}},
     "path outside": {"files": {"state.bin": SIZE, "../../x": SIZE}},
     "no tables": {"files": {"state.bin": SIZE}},
-    "size of another": {"files": dict.fromkeys(FILES, SIZE)},
 }
 
 
@@ -260,20 +215,6 @@ def test_an_invalid_record_is_rejected(kept, text):
         Checkpoint.load(path.parent)
 
 
-def test_positions_outside_of_the_corpus_are_refused(kept):
-    training, *_ = kept
-    pieces, record = training.state(), training.record()
-    state = iter([piece.tobytes() for piece in pieces])
-
-    def read(view):
-        data = next(state)
-        view[:] = data if len(data) != 8 else np.int64(1 << 40).tobytes()
-        return len(data)
-
-    with pytest.raises(FormatError, match="places"):
-        training.restore(read, record)
-
-
 def test_a_table_of_another_shape_is_rejected(kept):
     training, folder, text = kept
     found = saved(folder, training, 1)
@@ -281,13 +222,6 @@ def test_a_table_of_another_shape_is_rejected(kept):
         restored(found, Trainer(*text, options_of({}, dim=9)))
     with pytest.raises(FormatError, match=r"state\.bin: does not match this run"):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
-
-
-def test_a_state_that_is_not_finite_is_not_saved(kept):
-    training, *_ = kept
-    training.input[0, 0] = np.nan
-    with pytest.raises(DivergedError, match="a vector is not finite"):
-        training.check_finite()
 
 
 @pytest.mark.parametrize("every", ["0", "-1", "10", "1.5", "m", "1d", "1e3", "10 m", "", "९m"])

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.errors import DivergedError, UsageError
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
@@ -88,33 +87,12 @@ def test_negative_sampling_is_corrected_for_label_frequencies():
     assert model.predict_proba(rows[:1])[0] == pytest.approx([0.75, 0.1875, 0.0625], abs=0.03)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_l2_reduces_weights(objective):
-    rows, labels = problem(40)
-    sizes = [
-        np.square(MaxentClassifier(objective=objective, l2=l2).fit(rows, labels).coef_).sum()
-        for l2 in (0.0, 1e-3, 1e-2)
-    ]
-    assert sizes[0] > 1.05 * sizes[1] > 1.05**2 * sizes[2]
-
-
 def test_coefficients_and_intercepts_give_the_scores():
     rows, labels = problem(37)
     for objective in OBJECTIVES:
         model = MaxentClassifier(objective=objective, bias=0.3).fit(rows, labels)
         scores = rows @ model.coef_.T + model.intercept_
         assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), objective
-
-
-def test_labels_of_any_kind_dense_rows_and_empty_ones():
-    rows, labels = problem(3, 60)
-    names = np.array(["b|c", "", "tab\there"])[labels]
-    dense = rows.toarray()
-    dense[7] = 0
-    model = MaxentClassifier(epochs=20).fit(dense, names)
-    assert model.classes_.tolist() == ["", "b|c", "tab\there"]
-    assert set(model.predict(dense)) == set(names)
-    assert model.n_features_in_ == 60
 
 
 def test_partial_fit_continues_training():
@@ -127,18 +105,6 @@ def test_partial_fit_continues_training():
     assert model.predict_proba(rows).shape == (600, 21)
     with pytest.raises(UsageError, match="label 99"):
         model.partial_fit(rows[:1], [99])
-
-
-@pytest.mark.parametrize(
-    "rows, labels, message",
-    [
-        (csr_matrix([[1.0, 0], [0, np.inf]]), [0, 1], "row 1, column 1: is not a finite number"),
-        ([[1.0], [2]], ["a", "a"], r"1 class \('a'\)"),
-    ],
-)
-def test_invalid_arguments(rows, labels, message):
-    with pytest.raises(ValueError, match=message):
-        MaxentClassifier().fit(rows, labels)
 
 
 def test_invalid_input_of_a_model():
@@ -168,38 +134,6 @@ def test_best_epoch_is_kept_and_training_stops_early():
     assert len(epochs) == best + 1 + 3 < 60
     scores = weights.scores(core_documents(held.matrix), 0, 100, 1)
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
-
-
-def test_order_makes_similar_classes_adjacent():
-    random = np.random.default_rng(5)
-    topics = random.permutation(np.repeat(np.arange(4), 16))  # 64 classes of 4 topics
-    labels = np.repeat(np.arange(64), 6).astype(np.int32)
-    means = random.random((4, 300))
-    rows = csr_matrix(means[topics[labels]] + 0.1 * random.random((len(labels), 300)))
-    order = similar_neighbours(rows, np.arange(len(labels)), labels, 64, 1)
-    assert sorted(order) == list(range(64))
-    changes = np.count_nonzero(np.diff(topics[order]))
-    assert changes == 3
-
-
-def test_epoch_progress_counts_every_instance():
-    rows = random_array((50, 20), density=0.2, rng=np.random.default_rng(1), format="csr")
-    matrix = csr_matrix(rows).astype(np.float32)
-    documents = np.repeat(np.arange(50), 2)
-    labels = np.arange(100, dtype=np.int32) % 7
-    for threads in (1, 3):
-        options = resolved(ClassifyOptions(threads=threads, batch=8, epochs=2), 7)
-        training = ClassifierTrainer(matrix, documents, labels, 7, options)
-        assert training.epoch(0).done == 100
-        assert training.epoch(1).done == 200
-
-
-def test_weights_of_many_features_are_padded():
-    """Rows of large tables of word vectors have less padding; those of a classifier do not."""
-    weights = Weights(400_000, 20, 0.1)
-    weights.set(np.ones((400_001, 20), dtype=np.float32))
-    rows = csr_matrix(([1.0], ([0], [399_999])), shape=(1, 400_000), dtype=np.float32)
-    assert weights.scores(core_documents(rows), 0, 1, 1) == pytest.approx(np.full((1, 20), 1.1))
 
 
 @pytest.mark.parametrize(("classes", "options", "objective", "clusters"), [

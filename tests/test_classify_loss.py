@@ -14,9 +14,7 @@ from dcme_w2v.classify.metrics import calibration_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
-from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.cli.main import program
-from dcme_w2v.errors import FormatError, UsageError
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
 
@@ -68,18 +66,6 @@ def test_probabilities_and_the_default_rate():
     assert np.array_equal(again.coef_, model.coef_)
 
 
-@pytest.mark.parametrize(("more", "message"), [
-    (["--solver", "lbfgs"], "--loss=hinge: is not for --solver lbfgs"),
-    (["--objective", "nce"], "--loss=hinge: is not for --objective nce"),
-    (["--rank", "3"], "--loss=hinge: is not for --rank 3"),
-])  # fmt: skip
-def test_unsupported_options_of_hinge(tmp_path, more, message):
-    (tmp_path / "d.tsv").write_text("a\tone\nb\ttwo\n")
-    given = ["classify", "train", str(tmp_path / "d.tsv"), "--output", str(tmp_path / "m")]
-    found = CliRunner().invoke(program, [*given, "--loss", "hinge", *more])
-    assert isinstance(found.exception, UsageError) and found.exception.args[0] == message
-
-
 def sets_problem(seed=0, classes=40, documents=300):
     """Documents with one to three labels, each of which has features of its own."""
     random, features = np.random.default_rng(seed), classes + 10
@@ -114,15 +100,6 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
     weights, records = fit(Labelled(rows, labels), classes, options, multilabel=True)
     assert weights.get() == pytest.approx(sets_reference(rows, labels, classes, 0.01), abs=1e-4)
     assert records[0]["loss"] > 0
-
-
-def test_classes_that_are_left_out_do_not_change_what_is_learned():
-    rows, labels = sets_problem(classes=300, documents=600)
-    options = resolved(ClassifyOptions(loss="hinge", epochs=6, threads=1), 300, True)
-    weights, _ = fit(Labelled(rows, labels), 300, options, multilabel=True)
-    scores = weights.scores(core_documents(rows), 0, 600, 1)
-    best = np.argsort(-scores, axis=1)
-    assert np.mean([row[0] in own for row, own in zip(best, labels, strict=True)]) > 0.98
 
 
 def several_labels(tmp_path, documents=400):
@@ -162,17 +139,6 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(t
 def test_what_is_given_decides_the_loss(more, loss):
     assert resolved(ClassifyOptions(**more), 100, True).loss == loss
     assert resolved(ClassifyOptions(**more), 100).loss == "softmax"
-
-
-@pytest.mark.parametrize("found", [[1], [0, 1], "ab", [1, None], [True, 2.0]])
-def test_a_calibration_that_is_not_two_numbers_is_an_error(tmp_path, found):
-    docs, model = several_labels(tmp_path, 60), tmp_path / "m"
-    line = ["classify", "train", docs, "--output", str(model), "--quiet", "--epochs", "1"]
-    assert CliRunner().invoke(program, line).exit_code == 0
-    path = model / "model.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "calibration": found}))
-    with pytest.raises(FormatError, match="calibration"):
-        load_classifier(str(model))
 
 
 def test_calibration_finds_the_logistic_function_of_scores():

@@ -1,7 +1,6 @@
 """Classifiers of low rank: training, model folder, state, invalid input."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.trainer import LowRankWeights
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.errors import UsageError
 
 
 def problem(classes=30, documents=600, features=40, seed=0):
@@ -38,36 +36,6 @@ def test_it_learns_with_a_fraction_of_the_weights():
     assert np.linalg.matrix_rank(model.coef_, tol=1e-3) <= 8
     scores = rows @ model.coef_.T + model.intercept_
     assert model.predict_log_proba(rows) == pytest.approx(log_softmax(scores, axis=1), abs=1e-4)
-
-
-def test_pickle_and_partial_fit():
-    rows, labels = problem()
-    model = quick(lr=0.3)
-    for _ in range(60):
-        model.partial_fit(rows, labels, classes=np.arange(30))
-    assert model.score(rows, labels) > 0.9
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(model.predict_proba(rows), again.predict_proba(rows))
-
-
-def test_l2_shrinks_both_factors():
-    rows, labels = problem()
-    free, held = quick().fit(rows, labels), quick(l2=1e-3).fit(rows, labels)
-    assert np.abs(held.coef_).sum() < 0.8 * np.abs(free.coef_).sum()
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"rank": 0}, "rank=0: must be at least 1"),
-        ({"solver": "lbfgs"}, "rank=8: is not for solver lbfgs"),
-        ({"objective": "nce"}, "rank=8: is not for objective nce"),
-    ],
-)
-def test_refused(params, message):
-    rows, labels = problem(documents=60)
-    with pytest.raises(UsageError, match=message):
-        quick(**params).fit(rows, labels)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import rate
 from dcme_w2v.classify.fit import Labelled
@@ -69,12 +69,6 @@ def test_the_best_power_is_the_vertex_of_the_parabola(means, power):
     assert len(asked) == (2 if power == 0 else 3)
 
 
-def test_a_difference_within_the_error_keeps_the_default():
-    random = np.random.default_rng(0)
-    trials = {0: random.normal(size=100), -1: random.normal(0.05, size=100)}
-    assert rate._best_power(trials.__getitem__) == 0
-
-
 @pytest.mark.parametrize(("options", "wanted"), [
     ({}, True),
     ({"objective": "dcme"}, True),
@@ -92,53 +86,6 @@ def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wante
     assert not is_open(given, resolved(given, 17), data, 17)  # 150 a class
     few = Labelled(data.matrix[:2399], data.labels[:2399])
     assert not is_open(given, resolved(given, 12), few, 12)
-
-
-def test_the_rate_is_chosen_with_weights_and_with_several_labels(monkeypatch):
-    data = labelled(0.6)
-    several = [[one[0], (one[0] + 1) % 12] if i % 2 else one for i, one in enumerate(data.labels)]
-    given = Labelled(data.matrix, several, np.linspace(0.5, 2, 2400, dtype=np.float32))
-    assert np.isfinite(
-        [one["log_likelihood"] for one in chosen_rate(given, 12, options_of()).trials]
-    ).all()
-    wrong = labelled(0.6, seed=2)  # rows of nearly zero weight change nothing
-    both = Labelled(
-        csr_matrix(vstack([data.matrix, wrong.matrix])), [*data.labels, *wrong.labels],
-        np.repeat(np.float32([1, 1e-6]), 2400),
-    )  # fmt: skip
-    assert chosen_rate(both, 12, options_of()).options.lr < 4
-
-
-def test_the_command_reports_and_records_the_rate_and_resumes_with_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(rate, "MIN_INSTANCES", 2000)
-    matrix, labels = problem(0.6)
-    docs, model, state = (str(tmp_path / name) for name in ("d.tsv", "m", "state"))
-    words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
-    lines = [f"c{label}\t{text}\n" for label, text in zip(labels, words, strict=True)]
-    (tmp_path / "d.tsv").write_text("".join(lines))
-    train = ["classify", "train", docs, "--output", model, "--threads", "1", "--loss", "softmax"]
-
-    def invoke(*more):
-        result = CliRunner().invoke(program, [*train, *more])
-        assert result.exit_code == 0, result.output
-        return json.loads((tmp_path / "m" / "model.json").read_text()), result.stderr
-
-    found, said = invoke("--checkpoint", state, "--checkpoint-every", "2")
-    chosen = found["options"]["lr"]
-    assert chosen < 4 and f"--lr {chosen:g}, by the log-likelihood of 240 documents" in said
-    assert found["record"]["rate"]["lr"] == chosen and len(found["record"]["rate"]["trials"]) == 3
-    again, said = invoke("--resume", state)
-    assert again["options"]["lr"] == chosen and "by the log-likelihood" not in said
-    fixed, said = invoke("--lr", "4")
-    assert fixed["options"]["lr"] == 4 and "by the log-likelihood" not in said
-    assert "rate" not in fixed["record"]
-
-
-def test_labels_are_counted_and_not_documents():
-    data = labelled(0, count=rate.MIN_INSTANCES // 2)
-    several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
-    given, options = ClassifyOptions(threads=1), options_of()
-    assert is_open(given, options, several, 12) and not is_open(given, options, data, 12)
 
 
 @pytest.mark.parametrize(("wrong", "loss"), [(0, None), (0.6, None), (0, "softmax")])

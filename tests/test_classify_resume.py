@@ -12,10 +12,6 @@ from helpers import write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import loss, solver
-from dcme_w2v.classify.model import Classifier
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.pipeline import TrainJob
-from dcme_w2v.classify.pipeline import train as train_classes
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cli.main import run
 from dcme_w2v.training import trainer as engine
@@ -107,20 +103,6 @@ def test_resume_after_a_signal_equals_the_uninterrupted_run(
     assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
 
 
-def test_resume_with_several_labels_a_document(tmp_path, docs, monkeypatch):
-    path = tmp_path / "d.tsv"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(f"c{i % 7}|x{line}" if i % 2 else line for i, line in enumerate(lines)))
-    held = ("--holdout", "0.2")
-    assert train(docs, tmp_path / "a", *held) == 0
-    with monkeypatch.context() as patched:
-        stop_in(patched, 2)
-        assert train(docs, tmp_path / "b", "--checkpoint", tmp_path / "k", *held) == 130
-    assert train(docs, tmp_path / "b", "--resume", tmp_path / "k", *held) == 0
-    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
-    assert Classifier.load(tmp_path / "a").options.loss == "hinge"
-
-
 def test_a_run_that_stopped_early_is_complete_when_resumed(tmp_path, docs, capsys):
     held = ("--holdout", "0.3", "--patience", "1", "--lr", "300", "--epochs", "40")
     kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "1")
@@ -157,13 +139,6 @@ def signalling(number):
         return solver.solve(*arguments)
 
     return solve
-
-
-def test_lbfgs_keeps_no_checkpoints_and_says_so(tmp_path, docs, capsys):
-    flags = ("--solver", "lbfgs", "--checkpoint", tmp_path / "k")
-    assert train(docs, tmp_path / "m", *flags) == 2
-    assert "is not supported with --solver lbfgs" in capsys.readouterr().err
-    assert not (tmp_path / "k").exists()
 
 
 REFUSED = [
@@ -234,17 +209,3 @@ def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
     monkeypatch.undo()
     assert partial.n_iter_ == 2 and partial.coef_.any()
     assert partial.predict(rows).shape == (60,)
-
-
-def test_an_interrupted_training_of_files_leaves_the_model_on_the_exception(
-    tmp_path, docs, monkeypatch
-):
-    interrupting(monkeypatch, 1)
-    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        train_classes(
-            TrainJob([docs], str(tmp_path / "m")), FeatureOptions(), ClassifyOptions(threads=1)
-        )
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
-    assert caught.value.partial.record["epochs"][-1]["epoch"] == 1
-    assert not (tmp_path / "m").exists()

@@ -9,7 +9,6 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.top import sorted_top
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
-from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 
 SETS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]
@@ -72,24 +71,3 @@ def test_batches_keep_the_order_of_documents(monkeypatch):
     every = np.concatenate(list(classifier.log_probabilities(X, 1)))
     np.testing.assert_array_equal(found[:, 0], every.argmax(axis=1))
     assert list(classifier.most_probable(X[:0], 1, 4)) == []
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_scores_that_are_not_finite_are_an_error(wrong):
-    weights = linear("plain")
-    weights.table[3, 5] = wrong
-    with pytest.raises(DivergedError, match="NaN or infinite"):
-        list(model(weights).most_probable(rows("plain"), 2))
-
-
-@pytest.mark.parametrize(
-    ("classes", "best", "log_p", "row"),
-    [(9, (4, 2), (4, 2), 9), (8, (3, 2), (4, 2), 8), (8, (4, 2), (4, 1), 8),
-     (8, (4, 2), (4, 2), 7)],
-)  # fmt: skip
-def test_arrays_of_wrong_sizes_are_an_error(classes, best, log_p, row):
-    from dcme_w2v._core.classify import most_probable
-
-    scores = np.zeros((4, 8), dtype=np.float32)
-    with pytest.raises(ValueError, match="do not fit"):
-        most_probable(scores, classes, np.zeros(best, np.int32), np.zeros(log_p), np.zeros(row))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from scipy.sparse import random as sparse_random
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
@@ -58,15 +58,6 @@ def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classe
     for loss, gradient in found[1:]:
         assert loss == found[0][0]
         assert (gradient == found[0][1]).all()
-
-
-def test_columns_of_other_instances_are_refused():
-    X, y, _ = problem()
-    documents, model = core_documents(X), Weights(8, 3, bias=1.0)
-    one, other = (core.Instances(np.arange(60), y.astype(np.int32), 60, 3) for _ in range(2))
-    columns = core.Columns(documents, one)
-    with pytest.raises(ValueError, match="columns and instances"):
-        model.linear.gradient(documents, other, columns, np.empty((9, 3)), 1)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
@@ -137,10 +128,3 @@ def test_invalid_sample_weights(weights, message):
     X, y, _ = problem()
     with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
         MaxentClassifier().fit(X, y, weights)
-
-
-@pytest.mark.parametrize("weights", ["equal", {"x": 1.0}, {0: -1.0}])
-def test_invalid_class_weights(weights):
-    X, y, _ = problem()
-    with pytest.raises(ValueError, match=r"class_weight|not negative"):
-        MaxentClassifier(class_weight=weights).fit(vstack([X, X]), np.concatenate([y, y]))

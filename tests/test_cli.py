@@ -10,7 +10,7 @@ from helpers import ALL_COMMANDS, refused
 
 from dcme_w2v import __version__
 from dcme_w2v.cli import doctor
-from dcme_w2v.cli.main import COMMANDS, program, run
+from dcme_w2v.cli.main import program, run
 from dcme_w2v.cli.spellings import translated
 from dcme_w2v.errors import ResourceError
 
@@ -39,14 +39,6 @@ def test_every_command_has_help_and_suggests_the_nearest_flag(name, capsys):
     assert err == ""
     assert run([*name.split()[1:], "--hlep"]) == 2
     assert capsys.readouterr().err == "error: unknown option --hlep; did you mean --help?\n"
-
-
-@pytest.mark.parametrize("name", ALL_COMMANDS)
-def test_every_option_has_help_and_a_long_name(name):
-    for param in ALL_COMMANDS[name].params:
-        if isinstance(param, click.Option):
-            assert param.help, param.name
-            assert any(flag.startswith("--") or flag == "-k" for flag in param.opts), param.opts
 
 
 @pytest.mark.parametrize(
@@ -119,13 +111,6 @@ def test_version(capsys):
     assert __version__ in capsys.readouterr().out
 
 
-def test_without_a_command_help_is_printed_to_stderr(capsys):
-    assert run([]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert all(command in err for command in COMMANDS)
-
-
 def test_the_demo_prints_neighbors_of_words_of_a_text(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.txt").write_text("bitter coffee strong morning evening\n" * 99)
@@ -178,3 +163,56 @@ def test_an_error_is_one_line_and_a_traceback_only_with_debug(failing, capsys, e
     err = capsys.readouterr().err
     assert err.lstrip("\n").startswith("Traceback")
     assert err.endswith(line)
+
+
+REFUSED = [
+    ("train c.txt --objective hs --vectors sum", "is not supported with --objective hs"),
+    ("train c.txt --objective hs --holdout 0.1", "is not supported with --objective hs"),
+    ("train c.txt --objective hs --output-tables t", "is not supported with --objective hs"),
+    ("train c.txt --subwords 3-6 --objective nce", "not supported with --objective nce"),
+    ("train c.txt --subwords 6-3", "from 1 to 99 characters"),
+    ("train c.txt --subwords 3-6 --vectors sum", "is not supported with --vectors sum"),
+    ("train c.txt --word-order --cluster local:0", "--word-order"),
+    ("train c.txt --word-order --model skipgram", "--word-order"),
+    ("train c.txt --word-order --objective hs", "--word-order"),
+    ("train c.txt --neighbor-classes 8", "--word-order"),
+    ("train c.txt --neighbor-classes 256 --word-order", "255"),
+    ("classify train d.txt --quiet --loss hinge --solver lbfgs", "is not for --solver lbfgs"),
+    ("classify train d.txt --quiet --loss hinge --rank 3", "is not for --rank 3"),
+    ("classify train d.txt --quiet --rank 3 --objective nce", "is not for --objective nce"),
+    ("classify train d.txt --solver lbfgs --checkpoint x", "is not supported with --solver lbfgs"),
+    ("classify train d.txt --tune --checkpoint x", "is not supported with --checkpoint"),
+    ("classify train d.txt --tune --cluster local:2", "is not supported with --cluster"),
+    (
+        "classify train d.txt --objective tree --rank 4 --quiet",
+        "--objective tree: is not for --rank 4",
+    ),
+    ("classify train d.txt --objective tree --tune", "is not supported with trees of labels"),
+    ("classify train d.txt --cluster local:x", "local:N"),
+    ("classify train d.txt --shards 2", "--cluster"),
+    ("classify train d.txt --cluster local:0 --rank 3", "--rank"),
+    ("classify train d.txt --cluster local:0 --distribute gradient", "--solver"),
+    ("classify train d.txt --cluster local:0 --checkpoint x", "--checkpoint"),
+    ("train c.txt --cluster local:0 --objective dcme", "dcme: is not supported with --cluster"),
+    ("train c.txt --cluster local:0 --objective hs", "hs: is not supported with --cluster"),
+    ("train c.txt --cluster local:0 --rounds 3", "--rounds 3: must be a multiple of --epochs"),
+    ("train c.txt --cluster local:0 --holdout 0.1", "is not supported with --cluster"),
+    ("train c.txt --init-context i.npy", "requires --init"),
+    ("latent fit d.txt --choose 2,500 --holdout 0.2 --quiet", "give fewer"),
+    ("classify train d.txt --tune 0", "--tune 0.0: must be more than 0"),
+    ("scdv fit d.txt --vectors v.txt --tolerance inf", "a finite number"),
+    ("scdv plot i.npy", "i.npy"),
+    ("scdv plot r.npz --labels c.txt", "has more lines than 20 rows"),
+    ("fuse statistics m d.txt", "is a model of kind"),
+    ("latent transform k d.txt", "is a model of kind"),
+    ("scdv transform k d.txt", "is a model of kind"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), REFUSED)
+def test_what_does_not_go_together_is_one_line(line, message, work, capsys):
+    """Options that exclude each other, and files of another kind."""
+    kind = "png" if "plot" in line else "bin" if line.startswith("train") else "npz"
+    output = f"new.{kind}"
+    assert message in refused(capsys, run([*line.split(), "--output", output]))
+    assert not (work / output).exists()

@@ -3,15 +3,11 @@
 import json
 import re
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers import refused
-from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import program, run
-from dcme_w2v.formats.model_folder import save_model
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
@@ -53,18 +49,6 @@ def test_train_test_predict_explain(tmp_path, docs, model):
     assert len(labels) == 4 and labels[0] == "animals" and labels[2:] == ["tools", "tools"]
     highest_weighted = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
     assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
-
-
-def test_sparse_weights_are_stored_sparsely(tmp_path):
-    # with few negatives and many classes most weights are never touched
-    path = tmp_path / "d.tsv"
-    path.write_text("".join(f"c{i}\tw{i}\n" for i in range(300)))
-    output = tmp_path / "m"
-    options = ["--objective", "ns", "--negative", "2", "--epochs", "1", "--quiet"]
-    invoke("train", str(path), "--output", str(output), *options)
-    assert (output / "weights_values.npy").exists() and not (output / "weights.npy").exists()
-    assert sum(f.stat().st_size for f in output.iterdir() if "weights" in f.name) < 300 * 300 * 4
-    assert len(invoke("predict", str(output), str(path)).stdout.splitlines()) == 300
 
 
 def test_class_names_with_any_character(tmp_path):
@@ -112,24 +96,6 @@ def test_holdout_early_stopping_and_log(tmp_path, docs):
     assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]
 
 
-def test_svmlight_and_npz(tmp_path):
-    rows = csr_matrix([[1, 0, 0], [0, 2, 0], [1, 0, 1], [0, 1, 1]] * 5, dtype=np.float64)
-    svm, npz, labels = (tmp_path / name for name in ("d.svm", "d.npz", "labels"))
-    save_npz(npz, rows)
-    labels.write_text("one\ntwo\n" * 10)
-    entries = ["1:1", "2:2", "1:1 3:1", "2:1 3:1"] * 5
-    svm.write_text(
-        "".join(f"{['one', 'two'][i % 2]} {text} # note\n" for i, text in enumerate(entries))
-    )
-    for path, more in ((svm, []), (npz, ["--labels", str(labels)])):
-        model = str(tmp_path / f"{path.suffix[1:]}-model")
-        invoke("train", str(path), "--output", model, "--quiet", *more)
-        found = json.loads(invoke("test", model, str(path), "--json", *more).stdout)
-        assert found["accuracy"] == 1
-        first = invoke("predict", model, str(path)).stdout.splitlines()[0]
-        assert first.startswith("one\t")
-
-
 def test_documents_without_features_are_counted(tmp_path):
     path, model = tmp_path / "d.tsv", str(tmp_path / "m")
     path.write_text(lines() + "no label here\nanimals\t\ntools\t...\n")
@@ -148,9 +114,6 @@ FAILURES = [
     ("animals\tcat\nanimals\tdog\n", [], 1, "all documents have the label 'animals'"),
     ("cat\ndog\n", [], 1, "no document has a label"),
     ("a\t\nb\t.\n", [], 1, "no words"),
-    ("a\tx\nb\ty\n", ["--holdout", "1.5"], 2, "--holdout 1.5"),
-    ("a\tx\nb\ty\n", ["--holdout", "missing"], 1, "missing: there is no such file"),
-    ("a\tx\nb\ty\n", ["--holdout", "{docs}"], 2, "d.tsv: is part of the corpus, too"),
     ("a\tx\nb\ty\n", ["--patience", "2"], 2, "--holdout"),
     (
         "a\tx\nb\ty\n",
@@ -176,57 +139,6 @@ def test_failures_are_one_line_and_leave_no_file(tmp_path, capfd, text, options,
     assert [file.name for file in tmp_path.iterdir()] == ["d.tsv"]
 
 
-VECTORS = [
-    ("1 3:x\n", "line 1: '3:x' is not feature:value"),
-    ("1 3:1\n2 4:nan\n", "line 2: feature 4 is not a finite number"),
-    ("1 -3:1\n", "feature -3 is out of range"),
-    ("1 qid:3 1:1\n", "qid"),
-    ("# nothing\n", "has no rows"),
-]
-
-
-@pytest.mark.parametrize("text, message", VECTORS)
-def test_invalid_vectors(tmp_path, capfd, text, message):
-    path = tmp_path / "d.svm"
-    path.write_text(text)
-    assert run(["classify", "train", str(path), "--output", str(tmp_path / "m"), "--quiet"]) == 1
-    error = capfd.readouterr().err
-    assert message in error and str(path) in error
-
-
-def test_a_matrix_with_nan_and_labels_that_do_not_fit(tmp_path, capfd):
-    path, labels, output = (str(tmp_path / name) for name in ("d.npz", "l", "m"))
-    save_npz(path, csr_matrix([[1.0, np.nan]]))
-    arguments = ["classify", "train", path, "--labels", labels, "--output", output, "--quiet"]
-    assert run(arguments) == 1
-    assert "row 0, column 1" in capfd.readouterr().err
-    save_npz(path, csr_matrix([[1.0], [2.0]]))
-    (tmp_path / "l").write_text("a\n")
-    assert run(arguments) == 1
-    assert "1 lines" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("line", [["test", "docs"], ["predict", "docs"], ["explain", "label"]])
-def test_a_model_of_another_kind(line, tmp_path, capsys):
-    save_model(tmp_path / "m", "thing", 1, {}, {})
-    code = run(["classify", line[0], str(tmp_path / "m"), line[1]])
-    assert "kind 'thing'; give one of classifier" in refused(capsys, code)
-
-
-def test_auto_is_reported_and_recorded(tmp_path, docs):
-    for name, options, chosen, said in (
-        ("a", [], "gd", True),
-        ("b", ["--class-clusters", "2"], "dcme", True),
-        ("c", ["--objective", "dcme"], "dcme", False),
-    ):
-        result = invoke("train", docs, "--output", str(tmp_path / name), *options)
-        clusters = " with 2 clusters" if name == "b" else ""
-        assert (f"--objective auto: {chosen}{clusters}, for 2 classes" in result.stderr) == said
-        assert "no effect" not in result.stderr
-        recorded = json.loads((tmp_path / name / "model.json").read_text())["options"]
-        assert recorded["objective"] == chosen
-
-
 def rows_of(form, count=30):
     return "".join(form.format(i=i, c=i % 2, word=ANIMALS[i % 4]) + "\n" for i in range(count))
 
@@ -249,16 +161,6 @@ def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(
     error = capfd.readouterr().err
     assert message in error and error.startswith(f"warning: {path}: ")
     assert error.count("warning: ") == 1
-
-
-def test_sound_documents_and_tags_are_not_warned_of(tmp_path, docs, capfd):
-    tokens = tmp_path / "tokens"
-    tokens.write_text("".join(f"word{i} TAG{i}\n\n" for i in range(40)))
-    entities = tmp_path / "entities.tsv"
-    entities.write_text(rows_of("c{c}\t{word} words &lt; more"))
-    for line in ([docs], [str(tokens), "--by", "token"], [str(entities)]):
-        assert run(["classify", "train", *line, "--output", str(tmp_path / "m")]) == 0
-    assert "warning" not in capfd.readouterr().err
 
 
 def test_the_error_of_a_file_without_labels_names_its_format(tmp_path, capfd):

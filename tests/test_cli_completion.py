@@ -58,34 +58,6 @@ def test_options_of_every_command_are_completed(complete, shell):
         assert flags <= {*complete(f"{line} --", shell), "--help"}
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["", "dcme-w2v", 'dcme-w2v "', "dcme-w2v --bogus ", "dcme-w2v nothing ", "dcme-w2v train -- ",
-     "dcme-w2v train --dim x --", "dcme-w2v check --json ", "dcme-w2v classify nothing --"],
-)  # fmt: skip
-def test_completion_of_invalid_lines_does_not_fail(complete, line):
-    complete(line)
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_gets_its_completion_function(monkeypatch, capfd, shell):
-    monkeypatch.setenv("_DCME_W2V_COMPLETE", f"{shell}_source")
-    with pytest.raises(SystemExit) as end:
-        run([])
-    assert end.value.code == 0 and "_DCME_W2V_COMPLETE" in capfd.readouterr().out
-
-
-def test_invalid_completion_variables_are_one_line_of_error(monkeypatch, capsys):
-    monkeypatch.setenv("_DCME_W2V_COMPLETE", "bash_complete")
-    for variables in ({}, {"COMP_WORDS": "dcme-w2v"}, {"COMP_WORDS": "x", "COMP_CWORD": "x"}):
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        assert run([]) == 2
-        assert capsys.readouterr().err == (
-            "error: COMP_WORDS and COMP_CWORD are not set as by a shell\n"
-        )
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes(tmp_path):
     command = tmp_path / "dcme-w2v"

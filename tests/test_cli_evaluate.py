@@ -53,15 +53,6 @@ def test_analogies_as_json(vectors, questions, capsys):
     assert "skipped 1 line" in err
 
 
-def test_analogies_as_a_table(vectors, questions, capsys):
-    assert run(["eval", "analogies", vectors, questions, "--method", "3cosmul"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row[0] for row in rows[1:]] == [
-        "family", "gram-nothing", "semantic", "syntactic", "total",
-    ]  # fmt: skip
-    assert rows[-1][1:4] == ["2", "3", "4"]
-
-
 def test_similarity(vectors, tmp_path, capsys):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("Paris\trome\t9\nking\tman\t6\nking\titaly\t1\nking\tx\t1\n", encoding="utf-8")
@@ -81,21 +72,3 @@ def test_a_closed_pipe_is_no_error(vectors):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["neighbors", "{vectors}", "king", "-k", "0"],
-        ["eval", "analogies", "{vectors}", "{questions}", "--method", "cosine"],
-        ["eval", "analogies", "{vectors}", "{questions}", "--restrict", "0"],
-        ["eval", "analogies", "{vectors}", "{questions}", "--restricted", "5"],
-        ["eval", "analogy", "{vectors}"],
-    ],
-)
-def test_wrong_usage_is_one_line_and_exit_2(arguments, vectors, questions, capsys):
-    named = [item.format(vectors=vectors, questions=questions) for item in arguments]
-    assert run(named) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1

@@ -1,6 +1,5 @@
 """Help in groups with examples, hints for names of other programs, completion, standard input."""
 
-import io
 import re
 import runpy
 import shlex
@@ -8,11 +7,10 @@ import sys
 
 import click
 import pytest
-from click.shell_completion import BashComplete
 from documentation import COMMANDS, ROOT, parse
 
 from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
-from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.main import run
 from dcme_w2v.cli.spellings import OPTION_HINTS
 
 
@@ -45,12 +43,6 @@ def test_plain_help_has_the_options_that_most_people_set(name, most, capsys):
     assert set(plain) < set(every) and len(plain) <= most
     options = [one for one in COMMANDS[f"dcme-w2v {name}"].params if isinstance(one, click.Option)]
     assert {one.opts[-1] for one in options} <= set(every)
-
-
-@pytest.mark.parametrize("arguments", [["train"], ["vocab"], ["phrases"], ["scdv", "fit"]])
-def test_a_command_without_arguments_shows_its_usage(arguments, capsys):
-    assert run(arguments) == 2
-    assert capsys.readouterr().err.startswith(f"Usage: dcme-w2v {' '.join(arguments)} ")
 
 
 @pytest.mark.parametrize("alias", [*ALIASES, "most_similar"])
@@ -92,47 +84,6 @@ def test_hints_name_existing_options(capsys):
     assert hinted <= flags
     assert run(["classify", "train", "text", "--output", "m", "-minn", "3"]) == 2
     assert "character n-grams are not supported" in capsys.readouterr().err
-
-
-def completions(arguments, incomplete):
-    """Return what a shell offers: values, or the kind of path."""
-    found = BashComplete(program, {}, "dcme-w2v", "_X").get_completions(arguments, incomplete)
-    return [item.value if item.type == "plain" else item.type for item in found]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "incomplete", "offered"),
-    [
-        ([], "tr", ["train"]),
-        (["train"], "--dcm", ["--dcme-update"]),
-        (["train", "--objective"], "n", ["ns", "nce"]),
-        (["train"], "cor", ["file"]),
-        (["train", "--holdout"], "h", ["file"]),
-        (["neighbors"], "", ["file"]),
-        (["classify", "test"], "mod", ["file"]),
-        (["scdv", "plot", "--method"], "p", ["pca"]),
-    ],
-)
-def test_a_shell_completes_commands_choices_and_files(arguments, incomplete, offered):
-    assert completions(arguments, incomplete) == offered
-
-
-def standard_input(monkeypatch, text):
-    """Pass a text to the program as standard input, which is not a terminal."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-
-
-@pytest.mark.parametrize(
-    ("command", "text", "found"),
-    [
-        ("analogies", ": gram\nman king woman queen\n", "accuracy"),
-        ("similarity", "king\tqueen\t9\nman\twoman\t8\nking\tman\t1\n", "spearman"),
-    ],
-)
-def test_test_sets_are_read_from_standard_input(command, text, found, vectors, monkeypatch, capsys):
-    standard_input(monkeypatch, text)
-    assert run(["eval", command, vectors, "-", "--json"]) == 0
-    assert found in capsys.readouterr().out
 
 
 def test_word2phrase_command_lines_work(tmp_path):

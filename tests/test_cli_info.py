@@ -1,6 +1,5 @@
 """`dcme-w2v info`: every kind of file, the command that made it, and what is an error."""
 
-import gzip
 import json
 import pickle
 import shlex
@@ -13,7 +12,6 @@ from helpers import refused, save, write_corpus
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.formats.command_line import command_of
 
 WORDS = ["über", "b", "c"]
 ROWS = [[1, 2], [3, 4], [5, 6]]
@@ -41,14 +39,6 @@ def test_vectors_of_every_format(name, tmp_path, capsys):
     assert facts.get("tokens") == (16 if name == "v.npy" else None)
 
 
-def test_a_compressed_file_and_one_without_header(tmp_path, capsys):
-    path = tmp_path / "v"
-    path.write_bytes(gzip.compress(b"a 1 2\nb 3 4\n"))
-    facts = told(capsys, path)
-    assert (facts["rows"], facts["dimension"], facts["compression"]) == (2, 2, "gzip")
-    assert facts["header"] is False
-
-
 def test_the_command_that_made_vectors_a_checkpoint_and_a_model(tmp_path, capsys, monkeypatch):
     corpus = write_corpus(tmp_path / "c o.txt")
     vectors, checkpoint, log = (str(tmp_path / name) for name in ("v", "ck", "log"))
@@ -72,14 +62,6 @@ def test_the_command_that_made_vectors_a_checkpoint_and_a_model(tmp_path, capsys
     assert facts["last_epoch"]["epoch"] == 2 and facts["ended"] is True
 
 
-def test_the_command_is_quoted_for_the_shell():
-    assert command_of(["/a/dcme-w2v", "train", "a b"]) == "dcme-w2v train 'a b'"
-    assert command_of(["/a/dcme_w2v/__main__.py", "check"]) == "dcme-w2v check"
-    assert command_of(["mine.py", "1"]) == "mine.py 1"
-    for wrong in (None, [], "train", [1], {"a": 1}):
-        assert command_of(wrong) is None
-
-
 def test_vocabularies_phrases_rows_and_arrays(tmp_path, capsys):
     (tmp_path / "voc").write_text("the 9\nof 5\n")
     facts = told(capsys, tmp_path / "voc")
@@ -100,15 +82,6 @@ def test_vocabularies_phrases_rows_and_arrays(tmp_path, capsys):
     (tmp_path / "r.svm").write_text("x 0:1 4:2\ny 1:1\n")
     facts = told(capsys, tmp_path / "r.svm")
     assert (facts["columns"], facts["entries"], facts["labels"]) == (5, 3, 2)
-
-
-def test_truncated_and_damaged_logs(tmp_path, capsys):
-    path = tmp_path / "log"
-    line = '{"event": "epoch", "seconds": 1, "epoch": 1, "loss": 2.0}\n'
-    path.write_text(line + line[:20])
-    assert told(capsys, path)["epochs"] == 1
-    path.write_text(line + "[]\n")
-    assert f"{path}:2: is not an event" in refused(capsys, run(["info", str(path)]))
 
 
 @pytest.mark.parametrize(

@@ -103,27 +103,21 @@ def test_classifier_test_predict_explain_show(docs, model):
         assert sum(value for _, value in one["labels"]) == pytest.approx(1, abs=1e-5)
 
 
-def test_clusters_of_a_maxent_classifier(tmp_path, docs):
-    path = str(tmp_path / "k")
-    invoke("classify", "train", docs, "--output", path, "--quiet")
-    assert "nmi\t1.0000\n" in invoke("classify", "test", path, docs, "--clusters").stdout
-
-
 def test_a_line_that_begins_with_a_tab_has_no_label(tmp_path):
     path = tmp_path / "few.tsv"
     texts = [f"\t{text}\n" for text in TEXTS]
     texts[0], texts[4] = f"animals\t{TEXTS[0]}\n", f"tools\t{TEXTS[4]}\n"
     path.write_text("".join(texts))
     out = str(tmp_path / "m")
-    result = fit(str(path), "--unlabelled", "use", "--output", out)
+    result = fit(str(path), "--unlabeled", "use", "--output", out)
     assert "24 documents of 2 labels" in result.stderr and "22 without a label" in result.stderr
     lines = invoke("classify", "predict", out, str(path)).stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == LABELS
     result = fit(str(path), "--output", out)
     assert "2 documents of 2 labels" in result.stderr
     assert "22 without a label left out" in result.stderr
-    result = fit(str(path), "--unlabelled", "auto", "--output", out)
-    assert "cross-validated accuracy by --unlabelled" in result.stderr
+    result = fit(str(path), "--unlabeled", "auto", "--output", out)
+    assert "cross-validated accuracy by --unlabeled" in result.stderr
     record = json.loads((tmp_path / "m" / "model.json").read_text())["record"]
     assert set(record["cross_validated"]) == {"ignore", "use"}
 
@@ -147,51 +141,6 @@ def test_transform(tmp_path, docs, model, kind, log):
         assert len(text.splitlines()) == 24 and text.startswith("1 ")
 
 
-def test_unknown_words_are_counted(tmp_path, model):
-    result = invoke(
-        "latent", "transform", model, "-", "--output", str(tmp_path / "x.npz"), "--json",
-        stdin="cat\nnothing known\n",
-    )  # fmt: skip
-    assert json.loads(result.stdout) == {"rows": 2, "zero_rows": 1, "columns": 4}
-
-
-def test_vectors(tmp_path, docs):
-    random = np.random.default_rng(0)
-    rows = random.random((24, 5)) * 0.1
-    rows[np.arange(24), (np.arange(24) // 4) % 2] += 1
-    save_npz(tmp_path / "x.npz", csr_matrix(rows.astype(np.float32)))
-    (tmp_path / "labels").write_text("".join(f"{label}\n" for label in LABELS))
-    path, labels, out = (str(tmp_path / name) for name in ("x.npz", "labels", "m"))
-    fit(path, "--labels", labels, "--output", out, "--quiet")
-    found = json.loads(invoke("classify", "test", out, path, "--labels", labels, "--json").stdout)
-    assert found["accuracy"] == 1
-    fit(path, "--unsupervised", "--latent", "2", "--output", out, "--quiet")
-    assert "nmi\t1.0000" in invoke("classify", "test", out, path, "--labels", labels).stdout
-    svm = tmp_path / "x.svm"
-    svm.write_text("".join(f"{'ab'[i % 2]} {i % 2}:1 {2 + i % 3}:0.1\n" for i in range(20)))
-    fit(str(svm), "--output", out, "--quiet")
-    assert "accuracy\t1.0000" in invoke("classify", "test", out, str(svm)).stdout
-
-
-def test_choose_is_checked_before_the_first_fit(tmp_path, docs, capsys):
-    arguments = ["--choose", "2,500", "--holdout", "0.2", "--output", str(tmp_path / "m")]
-    assert code_of("latent", "fit", docs, *arguments) == 2
-    error = capsys.readouterr().err
-    assert "give fewer" in error and "loss" not in error
-
-
-@pytest.mark.parametrize("held", ["plain", "nothing", "0.001"])
-def test_held_out_documents_without_labels_are_an_error_before_the_fit(
-    held, tmp_path, docs, plain, capsys
-):
-    (tmp_path / "nothing").write_text("")
-    found = {"plain": plain, "nothing": str(tmp_path / "nothing")}.get(held, held)
-    arguments = ["--holdout", found, "--output", str(tmp_path / "m"), "--seed", "1"]
-    assert code_of("latent", "fit", docs, *arguments) == 2
-    error = capsys.readouterr().err
-    assert f"--holdout {found}: has no document with a label" in error and "loss" not in error
-
-
 def test_holdout_and_choose(tmp_path, docs):
     out = str(tmp_path / "m")
     result = fit(docs, "--output", out, "--holdout", docs, "--choose", "2,3", "--seed", "2")
@@ -205,14 +154,6 @@ def test_holdout_and_choose(tmp_path, docs):
     assert record["documents"] < 24 and 0 <= record["heldout"]["accuracy"] <= 1
 
 
-@pytest.mark.parametrize("method", ["pca"])
-def test_plot(tmp_path, docs, clusters, method):
-    pytest.importorskip("matplotlib")
-    out = tmp_path / "x.png"
-    invoke("latent", "plot", clusters, docs, "--output", str(out), "--method", method)
-    assert out.read_bytes().startswith(b"\x89PNG")
-
-
 def code_of(*arguments):
     return run([str(one) for one in arguments])
 
@@ -223,12 +164,9 @@ def code_of(*arguments):
         ("ONE", 1, "all documents have the label 'x'"),
         ("PLAIN", 1, "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
         ("DOCS --choose 2,3", 2, "--choose: requires held-out documents"),
-        ("DOCS --choose 2,x --holdout 0.2", 2, "give numbers such as"),
-        ("DOCS --choose 1 --holdout 0.2", 2, "numbers of at least 2"),
         ("DOCS --choose 2 --latent 2 --holdout 0.2", 2, "give one"),
         ("DOCS --unsupervised --latent 2 --holdout 0.2", 2, "nothing to measure"),
         ("EMPTY --unsupervised --latent 2", 1, "no words"),
-        ("EMPTY", 1, "no document has a label"),
     ],
 )
 def test_refused(tmp_path, docs, plain, capsys, line, code, message):

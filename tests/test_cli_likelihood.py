@@ -43,23 +43,6 @@ def test_the_saved_model_has_the_likelihood_of_training(tmp_path, capsys, object
         assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
 
 
-def test_other_files_and_windows_can_be_given(tmp_path, model, capsys):
-    moved = tmp_path / "elsewhere"
-    moved.mkdir()
-    for name in ("v.txt", "context.npy"):
-        (tmp_path / name).rename(moved / name)
-    (tmp_path / "context.vocab").rename(moved / "context.vocab")
-    held = tmp_path / "held.txt"
-    named = scored(capsys, moved / "v.txt", held, "--context", moved / "context.npy")
-    assert named == scored(
-        capsys, moved / "v.txt", held, "--context", moved / "context.npy", "--window", 5
-    )  # the default
-    (tmp_path / "v.txt.json").rename(moved / "v.txt.json")
-    assert scored(capsys, moved / "v.txt", held) == scored(
-        capsys, moved / "v.txt", held, "--window", 3
-    )
-
-
 def test_analogies_are_the_softmax_of_b_minus_a_plus_c(tmp_path, model, capsys):
     questions = tmp_path / "questions.txt"
     asked = ["fish1 fish2 wheel1 wheel2", "the of and fish3", "the of and nowhere"]

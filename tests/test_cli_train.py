@@ -73,13 +73,6 @@ def test_a_preset_has_word_order_and_blocks_where_they_are_supported(
     assert (used["block"], used["negative"]) == (block, samples)
 
 
-@pytest.mark.parametrize(("objective", "words"), [("ns", 10), ("nce", 5), ("dcme", 10)])
-def test_the_default_of_negative_depends_on_the_objective(tmp_path, corpus, objective, words):
-    output = tmp_path / "v.bin"
-    assert train(corpus, output, "--objective", objective, "--epochs", "1") == 0
-    assert manifest(output)["options"]["negative"] == words
-
-
 def test_stdin_can_be_trained_for_several_epochs(tmp_path, corpus, monkeypatch):
     direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
     assert train(corpus, direct, "--threads", "1") == 0
@@ -127,8 +120,6 @@ def test_word2vec_command_line_has_its_defaults(tmp_path, corpus):
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
-        ("--lr 0", 2, "--lr"),
-        ("--min-lr 9", 2, "--min-lr"),
         ("--objective ns --negative 0", 2, "--negative"),
         (
             "--objective ns --prior 1",
@@ -141,9 +132,7 @@ def test_word2vec_command_line_has_its_defaults(tmp_path, corpus):
             "--preset vektors: must be one of word2vec, similarity",
         ),
         ("--min-count 100000", 1, "--min-count"),
-        ("--windw 3", 2, "--window"),
         ("--init CORPUS", 1, "error"),
-        ("--read-vocab /nowhere/words.txt", 1, "/nowhere/words.txt"),
         ("--objective dcme --dcme-update paper --lr 50", 1, "--lr 50"),
     ],
 )
@@ -166,12 +155,3 @@ def test_kernels_are_selected_by_the_environment(tmp_path, corpus, monkeypatch, 
     monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
     assert train(corpus, tmp_path / "v.bin") == 2
     assert "scalar" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["", "\n\n \n", "a b c\n", "one\n" * 20])
-def test_a_corpus_without_words(tmp_path, capsys, text):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text(text)
-    assert train(str(corpus), tmp_path / "v.bin") == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]

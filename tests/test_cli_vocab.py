@@ -1,7 +1,5 @@
 """The command vocab: stdout, stderr, the file and exit codes."""
 
-import json
-
 import pytest
 from click.testing import CliRunner
 
@@ -34,14 +32,6 @@ def test_stdin_to_stdout():
     assert result.stderr == "3 tokens, 2 types, 2 kept\n"
 
 
-def test_json_summary(tmp_path, corpus):
-    options = ["--max-vocab", "1", "--min-count", "1", "--threads", "2", "--json"]
-    summary = json.loads(invoke(corpus, "--output", str(tmp_path / "v"), *options).stdout)
-    assert summary["kept"] == 1
-    assert (summary["tokens"], summary["types"], summary["out_of_vocabulary"]) == (6, 3, 3)
-    assert summary["files"] == [{"path": corpus, "size": 12}]
-
-
 def test_merge(tmp_path):
     parts = [tmp_path / "1", tmp_path / "2"]
     parts[0].write_bytes(b"a 3\nb 2\n")
@@ -63,27 +53,3 @@ def test_encoding_errors(tmp_path, capfd):
     assert not output.exists()
     invoke(str(path), "--output", str(output), "--min-count", "1", "--encoding-errors", "skip")
     assert output.read_bytes() == b"a 1\n"
-
-
-@pytest.mark.parametrize(
-    "arguments, code",
-    [
-        ("missing --output v", 1),
-        ("corpus.txt --output v --min-count 0", 2),
-        ("corpus.txt --output - --json", 2),
-        ("corpus.txt --output nofolder/v", 2),
-        ("corpus.txt", 2),
-        ("--output v", 2),
-        ("--merge corpus.txt --output v", 1),
-    ],
-)
-def test_failure_is_one_line_and_leaves_no_file(
-    tmp_path, corpus, monkeypatch, capfd, arguments, code
-):
-    monkeypatch.chdir(tmp_path)
-    assert run(["vocab", *arguments.split()]) == code
-    streams = capfd.readouterr()
-    assert streams.out == ""
-    assert streams.err.startswith("error: ")
-    assert streams.err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import estimator, pipeline
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import log_softmax
@@ -21,8 +20,8 @@ from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, Featur
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cli.main import run
-from dcme_w2v.cluster.distribute import Distributed, scale_scores, shards_of
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.cluster.distribute import Distributed, scale_scores
+from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet
 
@@ -100,26 +99,7 @@ def test_gradient_equals_full_training(docs, tmp_path):
         assert np.abs(one.weights.get() - other.weights.get()).max() < 1e-3
 
 
-def test_rows_are_weighted_by_their_documents():
-    """A feature of one shard keeps its weights there; one of two has the mean by documents."""
-    X = csr_matrix(np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0], [0, 1, 0]]))
-    y = [0, 0, 1, 1, 0, 1]
-    dealt = shards_of(6, 2, 1)
-    assert set(dealt.tolist()) == {0, 1}
-    model = MaxentClassifier(
-        solver="lbfgs", cluster="local:0", shards=2, threads=1, random_state=1
-    ).fit(X, y)
-    expected, total = np.zeros((3, 2)), np.zeros((3, 1))
-    for k in (0, 1):
-        rows = np.flatnonzero(dealt == k)
-        part = MaxentClassifier(solver="lbfgs", threads=1).fit(X[rows], np.array(y)[rows])
-        counts = (X[rows] != 0).sum(axis=0).reshape(-1, 1)
-        expected += np.asarray(counts) * part.coef_.T
-        total += np.asarray(counts)
-    assert pytest.approx(expected / total, rel=1e-5) == model.coef_.T
-
-
-def test_the_score_factor_maximises_held_out_likelihood(docs, tmp_path):
+def test_the_score_factor_maximizes_held_out_likelihood(docs, tmp_path):
     flags = ("--solver", "lbfgs", "--cluster", "local:0", "--shards", "4", "--holdout", "0.3")
     model = train(docs, tmp_path / "m", *flags)
     factor = model.record["cluster"]["score_factor"]
@@ -163,51 +143,13 @@ def test_a_vote_is_the_mean_of_probabilities(docs, tmp_path, capsysbinary):
     assert capsysbinary.readouterr().out.count(b"\n") == 300
 
 
-def test_a_damaged_vote_is_named(docs, tmp_path):
-    folder = tmp_path / "vote"
-    train(docs, folder, *METHODS["vote"], "--cluster", "local:0", "--shards", "2")
-    described = json.loads((folder / "model.json").read_text())
-    name = next(one for one in described["arrays"] if one.startswith("weights") and "_1" in one)
-    del described["arrays"][name]
-    (folder / "model.json").write_text(json.dumps(described))
-    with pytest.raises(FormatError, match="_1"):
-        load_classifier(folder)
-
-
 # ---- options ----
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--cluster local:x", "local:N"),
-        ("--shards 2", "--cluster"),
-        ("--cluster local:0 --rank 3", "--rank"),
-        ("--cluster local:0 --distribute gradient", "--solver"),
-        ("--cluster local:0 --distribute iterate --solver lbfgs", "--solver"),
-        ("--cluster local:0 --checkpoint kept", "--checkpoint"),
-        ("--cluster local:0 --shards 5000", "empty"),
-    ],
-)
-def test_options_that_exclude_each_other(flags, message, docs, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert run(["classify", "train", str(docs), "--output", "m", *SHORT, *flags.split()]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert error.startswith("error: ") and message in error
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_estimator_below_clusters_does_not_ignore_one():
     """As in a model that an earlier version pickled."""
     with pytest.raises(UsageError, match="import MaxentClassifier from dcme_w2v"):
         estimator.MaxentClassifier(cluster="local:0").fit([[1.0], [0.0]], [0, 1])
-
-
-def test_sample_weights_are_used(docs):
-    X, y = [[1.0, 0.0], [0.0, 1.0]] * 10, [0, 1] * 10
-    once = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X, y, [2.0] * 20)
-    twice = MaxentClassifier(solver="lbfgs", cluster="local:0", shards=1).fit(X + X, y + y)
-    assert once.coef_ == pytest.approx(twice.coef_, abs=1e-3)
 
 
 def test_an_interrupted_run_keeps_the_current_model(docs, tmp_path):

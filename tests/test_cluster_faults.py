@@ -173,24 +173,6 @@ def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
             cluster.wait([task])
 
 
-def test_a_signal_is_heeded_while_the_scheduler_is_stopped(processes, tmp_path, monkeypatch):
-    class Stopped(Exception):
-        pass
-
-    def watch():
-        if cluster._looked > before:  # in a question to the scheduler, which has no answer
-            raise Stopped
-
-    gates(tmp_path)
-    with opened(processes, 1) as cluster:
-        monkeypatch.setattr(dask, "CLOSE_SECONDS", 0.5)
-        task = cluster.submit((tmp_path / "go").read_text)
-        processes.scheduler.send_signal(signal.SIGSTOP)
-        before, cluster.watch = cluster._looked, watch
-        with pytest.raises(Stopped):
-            cluster.wait([task])
-
-
 @contextlib.contextmanager
 def training(processes, tmp_path, workers):
     """Start `train` as a process, and wait for the first checkpoint."""

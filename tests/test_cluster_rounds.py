@@ -138,14 +138,6 @@ def test_an_invalid_address(address):
         pass
 
 
-def test_an_invalid_scheduler_file(tmp_path):
-    file = tmp_path / "scheduler.json"
-    for content in ("", "{}", "[1]", "\xff"):
-        file.write_text(content, encoding="latin-1")
-        with pytest.raises(UsageError, match="file"), open_cluster(str(file)):
-            pass
-
-
 def test_an_unreachable_scheduler(monkeypatch):
     engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
@@ -172,17 +164,6 @@ def test_nobody_else_can_connect_to_local_workers(cluster):
     for target, security in ((address, other), (address.replace("tls", "tcp"), None)):
         with pytest.raises(OSError):
             distributed.Client(target, security=security, timeout=5, set_as_default=False)
-
-
-def test_local_workers_without_encryption_are_a_warning(monkeypatch):
-    engine = pytest.importorskip("dcme_w2v.cluster.dask_executor")
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    heard = Hearing()
-    assert engine._security(heard) is None
-    assert heard.lines == [
-        "warning: other users of this machine can connect to the workers; install "
-        "'dcme-w2v[cluster]' for encrypted connections"
-    ]
 
 
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):

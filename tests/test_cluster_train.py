@@ -14,7 +14,6 @@ from helpers import manifest, refused, train, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
-from dcme_w2v.cluster import words
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.training.checkpoint_folder import CheckpointFolder
 from dcme_w2v.words.tables import load_tables
@@ -68,18 +67,6 @@ def test_a_start_from_given_tables(corpus, tmp_path, capsys):
     assert "old: has 16 dimensions" in err
     with pytest.raises(ValueError, match="give a path"):
         dw.train(corpus, cluster="local:0", init=dw.Vectors.load("old.bin"))
-
-
-@pytest.mark.parametrize("flags", ["", "--rounds 1", "--mix mean"])
-def test_token_counts_of_shards_add_up(corpus, tmp_path, flags):
-    assert train(corpus, "v.bin", *ON, "--shards", "3", "--min-count", "3", *flags.split()) == 0
-    found = manifest(tmp_path / "v.bin")
-    tokens = found["tokens"]
-    assert tokens.pop("corpus") * 2 == sum(tokens.values())
-    assert tokens["out_of_vocabulary"] > 0 < tokens["subsampled"]
-    cluster = found["cluster"]
-    assert (cluster["shards"], cluster["rounds"]) == (3, 1 if "1" in flags.split() else 16)
-    assert cluster["mix"] == ("mean" if "mean" in flags.split() else "curvature")
 
 
 def test_vectors_of_shards_are_similar_to_those_of_one_machine(corpus):
@@ -174,43 +161,12 @@ def test_a_diverging_shard_is_named_and_the_last_round_is_kept(corpus, capsys):
     assert "shard 1 of round 1 (c.txt" in err and "training diverged" in err
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ("--objective dcme", "--objective dcme: is not supported with --cluster"),
-        ("--objective hs", "--objective hs: is not supported with --cluster"),
-        ("--rounds 3", "--rounds 3: must be a multiple of --epochs 2, or divide it"),
-        ("--holdout 0.1", "--holdout 0.1: is not supported with --cluster"),
-        ("--init-context c.txt", "--init-context c.txt: requires --init"),
-        ("--init c.txt --init-vocab union", "--init-vocab union: is not supported"),
-    ],
-)
-def test_unsupported_options_are_errors_before_reading(corpus, flags, said, capsys):
-    assert said in refused(capsys, train(corpus, "v.bin", *ON, *flags.split()))
-
-
 def test_python_trains_on_a_cluster_too(corpus):
     options = {"dim": 8, "epochs": 2, "cluster": "local:0", "shards": 2}
     v = dw.train(corpus, **options)
     assert v.manifest["cluster"]["rounds"] == 10 and v.context.dim == 8
     with pytest.raises(ValueError, match="workers read the corpus from files"):
         dw.train([["a", "b"]] * 9, **options)
-
-
-def test_a_given_vocabulary(corpus):
-    assert run(["vocab", corpus, "--output", "voc", "--min-count", "3"]) == 0
-    line = [*ON, "--shards", "2", "--read-vocab", "voc", "--output-tables", "t"]
-    assert train(corpus, "v.bin", *line) == 0
-    tables = load_tables("t")
-    np.testing.assert_array_equal(tables.corpus_counts, tables.vocabulary.counts)
-
-
-def test_the_log_has_the_rounds(corpus):
-    assert train(corpus, "v.bin", *ON, "--shards", "2", "--log-json", "log") == 0
-    events = [json.loads(line) for line in Path("log").read_text().splitlines()]
-    rounds = [one for one in events if one["event"] == "round"]
-    assert [one["round"] for one in rounds] == list(range(1, 11))
-    assert {"loss", "lr", "slowest", "median", "bytes", "seconds"} <= rounds[0].keys()
 
 
 def test_a_dry_run_reports_shards_rounds_and_bytes(corpus, capsys):
@@ -224,19 +180,6 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(corpus, capsys):
     assert found[8]["bytes_a_round"] == 7 * found[2]["bytes_a_round"]
     assert run([*line, "--cluster", "tcp://nowhere:1"]) == 2
     assert "--dry-run requires --shards" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("flags", ["--dry-run", "--output v.bin"])
-def test_fewer_rounds_than_the_shards_need_are_a_warning(corpus, flags, capsys):
-    line = ["train", corpus, "--dim", "8", "--epochs", "2", "--cluster", "local:0", *flags.split()]
-    for shards, rounds in [(2, 2), (3, 8)]:
-        assert run([*line, "--shards", str(shards), "--rounds", str(rounds)]) == 0
-        err = capsys.readouterr().err
-        assert err.count(f"warning: {shards} shards have --rounds={rounds}; vectors are ") == 1
-        assert f"worse with fewer than {words.rounds_needed(shards)}: give more" in err
-    for enough in (["1", "--rounds", "1"], ["2", "--rounds", "10"], ["3"]):
-        assert run([*line, "--shards", *enough]) == 0
-        assert "rounds" not in capsys.readouterr().err
 
 
 # ---- with workers ----

@@ -130,12 +130,3 @@ def test_a_word_missing_in_one_shard_is_learned_by_the_others():
     mixed = mixing.curvature(len(counts), every, start[0], [has[0], lacks[0]], steps, ways)
     change, whole = mixed[word] - start[0][word], has[0][word] - start[0][word]
     assert 0.5 * np.linalg.norm(whole) < np.linalg.norm(change) <= 1.01 * np.linalg.norm(whole)
-
-
-def test_an_empty_part_changes_nothing():
-    _, counts = corpus()
-    plan = Plan(options_of({}), 2, 5)
-    start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
-    tables, note = plan.learn(1, 0, np.zeros(0, dtype=np.uint32), counts, start)
-    np.testing.assert_array_equal(tables, start)
-    assert (note["trained"], note["subsampled"], note["without_context"]) == (0, 0, 0)

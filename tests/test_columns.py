@@ -12,7 +12,7 @@ import pytest
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.formats.columns import Table, read_rows
+from dcme_w2v.formats.columns import Table, TableFile, read_rows
 from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import count
@@ -54,6 +54,24 @@ def write(path, rows, kind=None):
 
 def lines_of(path, text, label=(), **more):
     return [row.lines for _, row in read_rows(Table(path, text, label, **more))]
+
+
+@pytest.mark.parametrize("values", [
+    ["a b", "c"], ["a", None, "b"], ["a", ""], ["", "a"], ["a\x0bb", ""], ["a\r", "b"],
+    ["a\n", "b"], ["\r", "b", "c"], [None, None], ["a\r", "b\x0bc"], ["a\u2028b", "c"],
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["t", "t,t", "s.t"])
+def test_rows_that_are_read_together_are_the_lines_of_each(tmp_path, values, name):
+    path = write(tmp_path / "t.parquet", [{"t": one, "s": {"t": one}} for one in values])
+    lines = ["\n".join(row) for row in lines_of(path, name)]
+    expected = ("\n".join(lines) + "\n").encode()
+    assert TableFile(Table(path, name)).read() == expected
+
+
+def test_the_row_of_an_error_behind_rows_that_are_read_together(tmp_path):
+    rows = [{"t": "a"}] * 9 + [{"t": "a\0"}]
+    with pytest.raises(CorpusError, match="row 10 has a NUL"):
+        TableFile(Table(write(tmp_path / "t.parquet", rows), "t")).read()
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -191,20 +209,6 @@ def test_a_line_without_end_is_an_error(tmp_path, monkeypatch, start):
         lines_of(str(path), "x")
 
 
-def test_two_columns_of_one_name(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    table = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["x", "x"])
-    with pa.OSFile(str(tmp_path / "t"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
-        out.write_table(table)
-    with pytest.raises(CorpusError, match="has two columns 'x'"):
-        lines_of(str(tmp_path / "t"), "x")
-
-
-def test_numbers_of_labels_that_are_nan_are_no_label(tmp_path):
-    path = write(tmp_path / "t.parquet", [{"x": "a", "y": float("nan")}, {"x": "b", "y": 2.5}])
-    assert [row.labels for _, row in read_rows(Table(path, "x", "y"))] == [(), ("2.5",)]
-
-
 def test_compressed_files_and_standard_input(tmp_path, monkeypatch, capsys):
     plain = write(tmp_path / "t.jsonl", ROWS)
     packed = tmp_path / "t.jsonl.gz"
@@ -262,20 +266,6 @@ def test_classification_by_columns(tmp_path, capsys):
     assert "requires --text-column" in capsys.readouterr().err
 
 
-def test_encode_has_a_row_for_each_row(tmp_path, capsys):
-    dw.Vectors(["tea", "king"], [[2, 0], [0, 2]], counts=[5, 2]).save(tmp_path / "v.npy")
-    path = write(tmp_path / "t.jsonl", ROWS)
-    assert run(["encode", str(tmp_path / "v.npy"), path, "--text-column", "text", "-o", "-",
-                "--pooling", "mean"]) == 0  # fmt: skip
-    assert capsys.readouterr().out.splitlines() == ["0\t2", "0\t0", "0\t0"]
-
-
-def test_columns_are_not_supported_on_a_cluster(tmp_path):
-    path = write(tmp_path / "t.jsonl", ROWS)
-    with pytest.raises(UsageError, match="text_column"):
-        dw.train(path, text_column="text", cluster="local:0")
-
-
 def columns():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     texts = ["the king", None, "of the sea"]
@@ -300,9 +290,7 @@ def test_rows_that_are_dicts_are_an_error():
         dw.count_words(iter([{"text": "the king"}]))
 
 
-def test_columns_of_documents_without_a_label_name_the_option(tmp_path, capsys):
-    path = tmp_path / "d.jsonl"
-    path.write_text('{"text": "a cat"}\n' * 20)
-    options = ["--text-column", "text", "--output", str(tmp_path / "m")]
-    assert run(["classify", "train", str(path), *options]) == 1
-    assert "--label-column" in capsys.readouterr().err
+def test_the_error_of_a_missing_column_lists_nested_fields(tmp_path):
+    path = write(tmp_path / "t.jsonl", ROWS)
+    with pytest.raises(CorpusError, match=r"its columns: text, label, meta, n, meta\.body"):
+        lines_of(path, "meta.text")

@@ -2,21 +2,18 @@
 
 import bz2
 import gzip
-import importlib.util
 import lzma
 import os
 import threading
 
-import numpy as np
 import pytest
 import zstandard
 from helpers import make_texts, refused, train, word_vectors, write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_write, check_writable
+from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import COMPRESSORS
-from dcme_w2v.plots.points import draw
 from dcme_w2v.words.vectors import Vectors
 
 UNPACKERS = {
@@ -102,23 +99,3 @@ def test_other_formats_are_refused_before_training(tmp_path, capsys, name, messa
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
     with pytest.raises(UsageError):
         word_vectors().save(tmp_path / name)
-
-
-def test_missing_zstandard_is_an_error_before_any_work(tmp_path, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "zstandard" else found(name)
-    )
-    with pytest.raises(UsageError, match=r"pip install 'dcme-w2v\[zst\]' to write it, or name a"):
-        check_writable(tmp_path / "x.zst")
-    check_writable(tmp_path / "x.gz")
-
-
-@pytest.mark.parametrize(
-    ("name", "magic"),
-    [("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.svg", b"<?xml"), ("x", b"\x89PNG")],
-)
-def test_the_suffix_determines_the_format_of_a_picture(tmp_path, name, magic):
-    pytest.importorskip("matplotlib")
-    draw(str(tmp_path / name), np.eye(2), None, size=1)
-    assert (tmp_path / name).read_bytes().startswith(magic)

@@ -84,26 +84,6 @@ def test_address_is_read_through_smart_open_and_sniffed(monkeypatch, pack, addre
     assert calls == [(address, "rb", "disable")]
 
 
-@pytest.mark.parametrize("address, extra", [("s3://b/a", "s3"), ("https://h/a", "http")])
-def test_missing_extra_of_smart_open(monkeypatch, address, extra):
-    def missing(*arguments, **options):
-        raise ImportError("many\nlines")
-
-    monkeypatch.setattr("smart_open.open", missing)
-    with pytest.raises(CorpusError, match=rf"{address}: pip install 'dcme-w2v\[{extra}\]' to rea"):
-        read_whole(address)
-
-
-def test_failing_address(monkeypatch):
-    class Broken(io.RawIOBase):
-        def readinto(self, buffer):
-            raise RuntimeError("connection reset")
-
-    monkeypatch.setattr("smart_open.open", lambda *arguments, **options: Broken())
-    with pytest.raises(CorpusError, match="s3://b/a: cannot be read: connection reset"):
-        read_whole("s3://b/a")
-
-
 @given(
     text=st.lists(st.sampled_from([b"a", b"word", b" ", b"\t", b"\n", b"\r\n", b"\v", b"x" * 99])),
     block_bytes=st.integers(1, 64),
@@ -124,16 +104,6 @@ def test_byte_order_mark_is_dropped_but_counted(tmp_path):
     (block,) = Corpus([write(tmp_path / "a", b"\xef\xbb\xbfword")])
     assert bytes(block.text) == b"word\n"
     assert block.offset == 3
-
-
-def test_bytes_read_are_counted_in_the_stored_files(tmp_path, pack):
-    corpus = Corpus([write(tmp_path / "a", pack(TEXT)), write(tmp_path / "b", TEXT)])
-    packed = len(pack(TEXT))
-    assert [(block.file, block.bytes_read) for block in corpus] == [
-        (0, packed),
-        (1, packed + len(TEXT)),
-    ]
-    assert corpus.bytes_total == packed + len(TEXT)
 
 
 @pytest.fixture
@@ -160,11 +130,6 @@ def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
     (mixed / "packed").unlink()
     with pytest.warns(DcmeWarning), pytest.raises(CorpusError, match="has no files of text"):
         expand([str(mixed)])
-
-
-def test_binary_files_in_a_folder_can_be_read(mixed):
-    with pytest.warns(DcmeWarning, match="1 binary file, 1 dangling link, 1 special file"):
-        assert len(expand([str(mixed)], binary=True)) == 4
 
 
 def test_strict_fails_on_skipped_files(mixed, capsys):
@@ -206,4 +171,4 @@ def test_a_string_is_one_path(tmp_path, monkeypatch):
     assert words.TrainJob(corpus=path).corpus == (path,)
     assert pipeline.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
     job = fused.FuseJob(path, path, "m", resume_statistics="s")
-    assert (job.labelled, job.unlabelled, job.resume_statistics) == ((path,), (path,), ("s",))
+    assert (job.labeled, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.presets import PRESETS
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import dcme_w2v as dw
-from dcme_w2v.words import habits, train
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -55,18 +54,6 @@ def test_examples_of_docstrings_print_what_they_show(name, corpus):
         assert "".join(said) == ""
 
 
-def test_options_of_gensim_are_answered_by_options_that_exist():
-    named = {*train.FIELDS, "corpus", "progress", "topn", "restrict"}
-    most_similar = dw.Vectors(["a"], [[1]]).most_similar
-    for table, call in ((habits.OPTIONS, dw.train), (habits.ARGUMENTS, most_similar)):
-        for known, values in table.items():
-            for value in values if isinstance(values, dict) else [None]:
-                with pytest.raises(TypeError, match=f"^unknown option {known}; ") as caught:
-                    call(**{known: value})
-                advice = str(caught.value).partition("; ")[2].removeprefix("here it is ")
-                assert advice.partition("=")[0] in named or " " in advice, advice
-
-
 def test_each_value_is_answered_by_its_own_replacement():
     for known, advice in (
         ({"sg": 1}, 'model="skipgram"'),
@@ -81,24 +68,3 @@ def test_each_value_is_answered_by_its_own_replacement():
             dw.train(**known)
     with pytest.raises(ValueError, match=re.escape("for all words give topn=len(v)")):
         dw.Vectors(["a"], [[1]]).most_similar("a", topn=None)
-
-
-def test_names_of_gensim_are_answered_by_expressions_that_exist():
-    v = dw.Vectors(["a", "b"], [[1], [2]], [2, 1])
-    owners = {"v": v, "dw": dw, "Vectors": dw.Vectors}
-    for known in habits.ATTRIBUTES:
-        for owner in (v, dw.Vectors):
-            with pytest.raises(AttributeError, match=f"{known!r}; here it is "):
-                getattr(owner, known)
-    for known in {*habits.NAMES} - {
-        "classify",
-        "explore",
-        "info",
-        "latent",
-        "scdv",
-    }:  # names of modules
-        with pytest.raises(AttributeError, match=f"{known!r}; here it is "):
-            getattr(dw, known)
-    for advice in (*habits.ATTRIBUTES.values(), *habits.NAMES.values()):
-        for owner, name in re.findall(r"\b(v|dw|Vectors)\.(\w+)", advice.replace('"v.bin"', "")):
-            assert hasattr(owners[owner], name), advice

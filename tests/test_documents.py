@@ -1,8 +1,6 @@
-"""Reading DOCS: labelled lines in each form, from any source."""
+"""Reading DOCS: labeled lines in each form, from any source."""
 
 import gzip
-import io
-import sys
 
 import pytest
 
@@ -62,15 +60,6 @@ def test_lines_are_numbered_by_file(tmp_path):
     assert [document.place.rpartition("/")[2] for document in found] == ["a:1", "a:2", "b:1"]
 
 
-def test_standard_input(monkeypatch):
-    class Stream:
-        buffer = io.BytesIO(b"x\ta\nb")
-
-    monkeypatch.setattr(sys, "stdin", Stream)
-    assert [document.words for document in read("-")] == [[b"a"], [b"b"]]
-    assert not Stream.buffer.closed
-
-
 def test_tokens_that_are_not_utf8(tmp_path):
     path = write(tmp_path / "d", b"ok\nx\ta b\xff \xc3\xa9\n")
     with pytest.raises(CorpusError, match=r"/d: byte 5 of line 2 is not UTF-8"):
@@ -79,13 +68,6 @@ def test_tokens_that_are_not_utf8(tmp_path):
     assert replaced[1].words == [b"a", "b\N{REPLACEMENT CHARACTER}".encode(), b"\xc3\xa9"]
     assert skipped[1].words == [b"a", b"\xc3\xa9"]
     assert replaced[1].labels == skipped[1].labels == ("x",)
-
-
-def test_lines_are_read_lazily(tmp_path):
-    documents = read_documents([str(write(tmp_path / "d", b"a\n\xff\n"))])
-    assert next(documents).words == [b"a"]
-    with pytest.raises(CorpusError, match="line 2"):
-        next(documents)
 
 
 @pytest.mark.parametrize(

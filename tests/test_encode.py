@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, ResourceError
 from dcme_w2v.files.opening import ARCHIVES, METHODS
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -188,12 +187,6 @@ def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
         assert encoded.out_of_vocabulary == 3
 
 
-def test_given_vocabulary_without_any_word_of_the_corpus(tmp_path):
-    given_words = Vocabulary.from_counts({"x": 9})
-    with pytest.raises(CorpusError, match=r"none of the 2 distinct words \(3 tokens\).*read_voc"):
-        encode(write(tmp_path, b"a b a"), ALL, vocabulary=given_words)
-
-
 @pytest.mark.parametrize("run", [count, encode])
 def test_an_empty_vocabulary_is_explained(tmp_path, run):
     with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
@@ -217,20 +210,6 @@ def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
             {"path": "-", "size": None},
             {"path": second, "size": 5},
         ]
-
-
-def test_progress_reaches_the_total(tmp_path):
-    calls = []
-
-    class Heard(Reporter):
-        def on(self, event, fields):
-            calls.append((fields.get("done", 0), self.total))
-
-    paths = write(tmp_path, b"a b " * 100, b"c " * 50)
-    count(paths, ALL, reporter=Heard(), _block_bytes=64)
-    assert calls == sorted(calls)
-    assert calls[-1] == (500, 500)
-    assert len(calls) > 5
 
 
 def test_an_interrupt_ends_the_threads(tmp_path):
@@ -278,19 +257,3 @@ def test_a_full_cache_folder(tmp_path):
     assert message.startswith(f"{tmp_path}: the id cache cannot be written: ")
     assert "cache_dir" in message
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes
-
-
-def test_a_missing_cache_folder(tmp_path):
-    with pytest.raises(ResourceError, match="none: cannot create the id cache: No such file"):
-        encode(write(tmp_path, b"a"), ALL, cache_dir=str(tmp_path / "none"))
-
-
-def test_core_checks_sizes():
-    table = core.Table()
-    with pytest.raises(ValueError, match="no room"):
-        table.encode(b"a b c", core.REFUSE_NUL, np.zeros(2, dtype=np.uint32))
-    with pytest.raises(ValueError, match="do not fit"):
-        table.merge(core.Table(), 0, 1, 0, np.zeros(1, dtype=np.uint32))
-    with pytest.raises(ValueError, match="no room"):
-        ids = np.zeros(2, dtype=np.uint32)
-        core.Renumbering().add(ids, ids, False, ids)

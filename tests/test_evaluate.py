@@ -8,7 +8,6 @@ from helpers import STEMS, analogy_vectors, as_gensim
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.words import evaluate
 from dcme_w2v.words.evaluate import eval_analogies as analogies
 from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.vectors import Vectors
@@ -80,43 +79,12 @@ def test_cosmul_equals_gensim(tmp_path):
     assert 0 < sum(answers) < len(answers)
 
 
-def test_only_five_candidates_are_searched_for_other_cases(tmp_path):
-    """The five best answers are question words in other cases; the sixth is correct."""
-    spellings = ["abcd", "Abcd", "aBcd", "abCd", "abcD", "ABcd"]
-    words = ["king", "man", "queen", *spellings]
-    matrix = np.eye(len(words), dtype=np.float32) * 0.01
-    matrix[3:, 0] = 1.0
-    matrix[:3] += np.array([[0.1], [0.2], [0.0]], dtype=np.float32)
-    vectors = Vectors(Words.from_words(words), matrix)
-    path = tmp_path / "questions.txt"
-    path.write_text(": s\nking man abcd queen\n", encoding="utf-8")
-    assert as_gensim(vectors).evaluate_word_analogies(str(path))[0] == 0
-    assert analogies(vectors, path).total.correct == 0
-    fewer = Vectors(Words.from_words(words[:-1]), matrix[:-1])
-    assert as_gensim(fewer).evaluate_word_analogies(str(path))[0] == 1
-    assert analogies(fewer, path).total.correct == 1
-
-
-def test_the_block_size_does_not_change_analogies(questions, monkeypatch):
-    vectors = analogy_vectors(spread=0.5)
-    whole = analogies(vectors, questions)
-    monkeypatch.setattr(evaluate, "BLOCK", 7 * len(vectors.words))
-    assert analogies(vectors, questions) == whole
-
-
 def test_analogies_count_what_they_skip_and_split_semantic_from_syntactic(questions):
     score = analogies(analogy_vectors(), questions)
     assert score.skipped_lines == 1
     assert [part.syntactic for part in score.sections] == [False, True, False, True]
     assert score.semantic.questions + score.syntactic.questions == score.total.questions
     assert score.as_dict()["coverage"] == score.total.covered / score.total.questions
-
-
-def test_analogies_without_a_section(tmp_path):
-    path = tmp_path / "questions.txt"
-    path.write_bytes(b"\xef\xbb\xbfword0 word1 word2 word3\r\n")
-    score = analogies(analogy_vectors(), path)
-    assert [(part.name, part.questions) for part in score.sections] == [("questions", 1)]
 
 
 def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
@@ -139,12 +107,6 @@ def test_similarity_equals_gensim(pairs, restrict):
     assert score.pearson == pytest.approx(pearson[0], abs=1e-6)
     assert 100 * (1 - score.covered / score.pairs) == pytest.approx(oov_percent, abs=1e-9)
     assert score.skipped_lines == 2
-
-
-def test_pairs_separated_by_spaces(tmp_path):
-    path = tmp_path / "pairs.txt"
-    path.write_text("word1 word2 3\nword1 word3 1.5\nword4  word5 9\n", encoding="utf-8")
-    assert similarity(analogy_vectors(), path).covered == 3
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 from helpers import refused, save
 from scipy.sparse import csr_matrix, save_npz
 
-from dcme_w2v import Vectors, train
+from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.groups import given_groups, similar_groups
+from dcme_w2v.explore.groups import similar_groups
 from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of
 from dcme_w2v.plots.layout import ITERATIONS
@@ -35,9 +35,9 @@ PCA = ["--method", "pca", "--quiet"]
 def vectors(path, seed=0, count=300):
     """Write words of five topics and words with markup; return the path as text."""
     random = np.random.default_rng(seed)
-    centres = random.normal(size=(5, 20)) * 2
+    centers = random.normal(size=(5, 20)) * 2
     words = HOSTILE + [f"w{i}" for i in range(count - len(HOSTILE))]
-    matrix = centres[np.arange(count) % 5] + random.normal(size=(count, 20))
+    matrix = centers[np.arange(count) % 5] + random.normal(size=(count, 20))
     return str(save(path, words, matrix))
 
 
@@ -104,14 +104,6 @@ def test_similar_words_share_a_color_and_labels_name_them_at_each_level():
     assert similar_groups(matrix[:20], names, points[:20], 1)[1] == []
 
 
-def test_labels_of_a_file_are_groups_the_largest_first():
-    groups = ["a"] * 5 + ["b"] * 9 + [f"c{i}" for i in range(45)]
-    points = np.arange(2 * len(groups), dtype=np.float64).reshape(-1, 2)
-    colors, labels = given_groups(groups, points)
-    assert (colors[0], colors[5], colors[-1]) == (1, 0, 11) and len(labels) == 47
-    assert [label.words for label in labels[:2]] == [["b"], ["a"]] and labels[0].row == 9
-
-
 def test_rows_of_documents_with_labels_and_titles(tmp_path):
     random = np.random.default_rng(0)
     save_npz(tmp_path / "r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
@@ -130,22 +122,11 @@ def test_rows_of_documents_with_labels_and_titles(tmp_path):
     assert len(set(names)) == 30 and names[4].startswith("text <b>4</b> long")
     assert len(names[4]) <= 80 and names[4].endswith(" ...") and names[29].endswith(" (30)")
     assert set(about["examples"]) <= set(names)
-    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--colour", "2").read_text()
+    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--color", "2").read_text()
     assert len(json.loads(block(text, "about"))[0]["labels"]) == 28
     (tmp_path / "r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
     text = page(tmp_path, str(tmp_path / "r.svm"), "--limit", "3").read_text()
     assert json.loads(block(text, "names0")) == ["1", "2", "3"]
-
-
-def test_the_page_says_what_the_file_is(tmp_path):
-    v = train([["a", "b", "c", "d"]] * 30, dim=8, threads=1, epochs=2, min_count=1)
-    v.save(tmp_path / "v.npy")
-    text = page(tmp_path, str(tmp_path / "v.npy"), "--limit", "3").read_text()
-    [about] = json.loads(block(text, "about"))
-    assert about["about"] == (
-        "the first 3 of 4 words of 8 dimensions, by cbow with ns, 2 epochs of 120 tokens"
-    )
-    assert about["examples"] == list(v)[:3]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +134,7 @@ def test_the_page_says_what_the_file_is(tmp_path):
     [
         ("{v} {v} {v}", "3 files; give one, or two to compare"),
         ("{v} --labels {short}", "2 lines for 300 rows"),
-        ("{v} --labels {short} --colour 2", "short:1: has 1 columns, not 2"),
+        ("{v} --labels {short} --color 2", "short:1: has 1 columns, not 2"),
         ("{v} --labels {bytes}", "bytes:1: is not UTF-8"),
         ("{two}", "2 rows; a map needs 3 at least"),
     ],
@@ -332,44 +313,6 @@ def test_the_start_shows_examples_and_back_returns_to_them(tmp_path, opened):
     assert tab.locator(".examples").count() == 1 and tab.input_value("#query") == ""
     tab.evaluate("location.hash = '%E0%A4%A'")  # no UTF-8
     tab.wait_for_selector(".note >> text=no vector")
-
-
-def test_the_map_is_drawn_and_all_but_the_answer_dimmed_in_light_and_dark(tmp_path, opened):
-    path = page(tmp_path, vectors(tmp_path / "v.npy"))
-    for scheme, back in (("light", [255, 255, 255]), ("dark", [20, 23, 26])):
-        tab = opened(path, color_scheme=scheme)
-        colors = colors_of(tab)
-        assert max(colors, key=colors.get) == tuple(back)
-        strong = far_from(back, colors)
-        ask(tab, "w5")
-        hit = tuple(hit_color(tab))
-        answered = colors_of(tab)
-        assert answered[hit] > colors.get(hit, 0) + 20 and strong > 200
-        tab.evaluate("app.map.hits = app.map.hits.slice(0, 1)")
-        assert far_from(back, colors_of(tab)) < strong / 2
-
-
-def far_from(back, colors):
-    """Return how many pixels differ much from the background."""
-    return sum(count for color, count in colors.items()
-               if max(abs(a - b) for a, b in zip(color, back, strict=True)) > 80)  # fmt: skip
-
-
-def colors_of(tab):
-    """Return how many pixels of the map have each color."""
-    tab.evaluate("app.map.paint()")
-    data = tab.evaluate(
-        "() => { const map = byId('map'), found = {};"
-        "const { data } = map.getContext('2d').getImageData(0, 0, map.width, map.height);"
-        "for (let i = 0; i < data.length; i += 4) { const key = [data[i], data[i+1], data[i+2]];"
-        "found[key] = (found[key] || 0) + 1; } return found }"
-    )
-    return {tuple(map(int, key.split(","))): count for key, count in data.items()}
-
-
-def hit_color(tab):
-    text = tab.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--hit')")
-    return [int(text.strip()[at : at + 2], 16) for at in (1, 3, 5)]
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(tmp_path, opened):

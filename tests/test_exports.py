@@ -47,17 +47,6 @@ def test_safetensors(path, flags):
     assert tensors["counts"].tolist() == [9, 5, 2]
 
 
-def test_safetensors_after_changes_and_without_counts(path, tmp_path):
-    assert run(["convert", str(path), str(tmp_path / "v.bin")]) == 0
-    target = tmp_path / "out.safetensors"
-    assert (
-        run(["convert", str(tmp_path / "v.bin"), str(target), "--limit", "2", "--normalize"]) == 0
-    )
-    tensors = tensors_of(target)
-    assert set(tensors) == {"vectors", "words"}
-    np.testing.assert_allclose(np.linalg.norm(tensors["vectors"], axis=1), [1, 1], rtol=1e-6)
-
-
 def test_the_projector_gets_two_files(path):
     target = path.with_name("out.tsv")
     for _ in range(2):  # they are replaced together

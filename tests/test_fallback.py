@@ -2,23 +2,20 @@
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers import manifest, write_corpus
+from helpers import run_all, write_topics
 
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import ResourceError
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files import disk, folders
-from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
@@ -43,15 +40,8 @@ FAILURES = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    lines = Path(write_corpus(folder / "c.txt", lines=60)).read_text().splitlines()
-    named = [f"{('fish', 'wheel')[i % 2]}\t{line}\n" for i, line in enumerate(lines)]
-    (folder / "d.txt").write_text("".join(named))
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        assert run(f"train c.txt --output v.bin {SMALL}".split()) == 0
-    finally:
-        os.chdir(before)
+    write_topics(folder, 60)
+    run_all(folder, f"train c.txt --output v.bin {SMALL}")
     return folder
 
 
@@ -124,13 +114,6 @@ def test_files_that_can_be_kept_nowhere_are_reported(work, capsys, failing):
     assert not list((work / "to").iterdir()) and not list((work / "temporary").iterdir())
 
 
-def test_one_failed_output_does_not_affect_the_other(work, capsys, failing):
-    failing[0][:] = ["/to/o.npy"]
-    assert run(COMMANDS["train npy"].split()) == 1
-    assert len(kept(capsys.readouterr().err)) == 1
-    assert Vectors.load("to/oc.bin")
-
-
 def test_a_folder_filled_during_training_is_not_replaced(work, capsys, monkeypatch):
     """The folder is checked before training and filled during it."""
     for name, taken in (("classify", "to/o"), ("train", "to/o.bin")):
@@ -148,23 +131,6 @@ def test_a_folder_filled_during_training_is_not_replaced(work, capsys, monkeypat
             assert run(COMMANDS[name].split()) == 1
         (path,) = kept(capsys.readouterr().err)
         assert LOADERS[name](path) and [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
-
-
-def test_invalid_fallback_names(work):
-    def write(path):
-        if "dcme-w2v-" not in path:
-            raise ResourceError("full")
-        with files.atomic_write(path) as file:
-            file.write(b"x")
-
-    for path, name in (
-        (f"{'ä' * 60}.bin", "vectors.bin"), (f"a.{'b' * 200}", "vectors"), ("-", "vectors"),
-        ("/dev/fd/1", "vectors"), ("a.bin", "a.bin"),
-    ):  # fmt: skip
-        with pytest.raises(ResourceError, match="full; nothing is lost") as caught:
-            write_with_fallback([Result(path, "vectors", write)])
-        (found,) = str(caught.value).partition("written to ")[2].removesuffix(" instead").split()
-        assert Path(found).name == name and Path(found).read_bytes() == b"x"
 
 
 def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, failing, monkeypatch):
@@ -208,17 +174,6 @@ def test_disk_space_is_checked_before_the_work(work, capsys, monkeypatch, name):
     assert "to/o: needs about" in capsys.readouterr().err
 
 
-def test_the_file_size_limit_is_the_process_limit():
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert disk.file_limit() is None
-    resource.setrlimit(resource.RLIMIT_FSIZE, (12345, before[1]))
-    try:
-        found = disk.file_limit()
-    finally:  # the output of the tests may be a longer file
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert found == 12345
-
-
 def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     """A limit that is not detected before the work: SIGXFSZ would end the process."""
     script = (
@@ -246,23 +201,8 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 def test_name_lengths_are_checked_before_the_work(work, capsys, monkeypatch, name):
     monkeypatch.setattr(run_module, "encode", None)
     monkeypatch.setattr(pipeline, "read_documents", None)
-    monkeypatch.setattr("dcme_w2v.scdv.fit._count", None)
+    monkeypatch.setattr("dcme_w2v.scdv.fit.count_words", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
         assert run(COMMANDS[name].replace("to/o", f"to/{long}", 1).split()) == 2
         err = capsys.readouterr().err
         assert err.startswith("error: --output") and "is too long" in err and err.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_name_of_maximum_length_is_written(work, name):
-    beside = ".partial" if name == "train" else ".vocab"
-    long = "x" * (255 - (len(f".bin{beside}") if "train" in name else 0))
-    if name == "train npy":
-        long = "x" * (255 - len(".npy.partial"))
-    if name == "classify":
-        long = "x" * (255 - len(".partial"))
-    line = COMMANDS[name].replace("to/o", f"to/{long}", 1)
-    assert run(line.split()) == 0
-    assert run(line.split()) == 0  # replaces
-    if name == "train":
-        assert manifest(Path(f"to/{long}.bin"))["vocabulary"]

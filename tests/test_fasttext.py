@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import pickle
 import warnings
 
 import numpy as np
@@ -68,15 +67,6 @@ def test_words_without_ngrams_have_no_vector(path):
     assert vectors.subwords is None and NEW not in vectors and "the" in vectors
 
 
-def test_limits_slices_copies_and_no_memory_map(path):
-    write_model(path)
-    vectors, few = Vectors.load(path), Vectors.load(path, limit=2)
-    assert list(few.words) == WORDS[:2]
-    np.testing.assert_array_equal(few[NEW], vectors[NEW])
-    for other in (vectors[:2], pickle.loads(pickle.dumps(vectors)), Vectors.load(path, mmap=False)):
-        np.testing.assert_array_equal(other[NEW], vectors[NEW])
-
-
 def test_labels_are_not_words(path):
     input = write_model(path, labels=2, buckets=50, longest=0, shortest=0, input=numbered(54))
     vectors = Vectors.load(path)
@@ -90,11 +80,6 @@ INFINITE = np.resize(np.repeat(np.float32([np.inf, -np.inf]), 4), (56, 4))
 
 def numbered(rows):
     return np.arange(rows * 4, dtype="<f4").reshape(rows, 4)
-
-
-def test_classifiers_of_version_11_have_no_ngrams(path):
-    input = write_model(path, version=11, model=3)
-    np.testing.assert_array_equal(Vectors.load(path)["the"], input[1])
 
 
 def test_bytes_that_are_not_utf8_are_escaped(path):

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.few_labels.parts import Identity, read_parts, write_part
+from dcme_w2v.few_labels.parts import read_parts, write_part
 from dcme_w2v.few_labels.statistics import (
     CUT,
-    LARGEST_COUNT,
+    MAX_COUNT,
     UNIT,
     Statistics,
     check_values,
@@ -17,7 +16,9 @@ from dcme_w2v.few_labels.statistics import (
 )
 
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
-IDENTITY = Identity("features", tuple("abcdefghijk"), "model", "values")
+IDENTITY = {
+    "features": "f", "classes": list("abcdefghijk"), "model": "m", "values": "values"
+}  # fmt: skip
 
 
 def rows_and_probabilities(seed=0, sure=2.0):
@@ -54,12 +55,6 @@ def test_sums_equal_numpys(sure):
     assert (found.documents, found.empty) == (DOCUMENTS, int((x.sum(axis=1) == 0).sum()))
     exact = rows.toarray().T.astype(np.float64) @ np.exp(log_p)
     np.testing.assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
-
-
-@pytest.mark.parametrize("threads", range(1, 9))
-def test_the_same_bytes_for_any_number_of_threads(threads):
-    rows, log_p = rows_and_probabilities()
-    assert same(counted(rows, log_p, threads), counted(rows, log_p))
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
@@ -112,25 +107,6 @@ def test_invalid_values(value):
         counted(rows, log_p)
 
 
-def test_the_core_rejects_invalid_rows():
-    for row in (0, DOCUMENTS // 2, DOCUMENTS - 1):
-        rows, log_p = rows_and_probabilities()
-        first = rows.indptr[row]
-        rows.indices[first : first + 2] = rows.indices[first : first + 2][::-1].copy()
-        for threads in (1, 2, 20):
-            with pytest.raises(ValueError, match=f"row {row} do not ascend"):
-                counted(rows, log_p, threads)
-    rows, _ = rows_and_probabilities()
-    with pytest.raises(ValueError, match="fit together"):
-        counted(rows, log_p[1:])
-    with pytest.raises(ValueError, match="fit together"):
-        core.add_statistics(
-            rows.indptr.astype(np.int64), rows.indices, rows.data, FEATURES, log_p, CUT,
-            np.zeros((FEATURES, CLASSES), np.int64), np.zeros(3, np.int64),
-            np.zeros(CLASSES, np.int64), None, 1,
-        )  # fmt: skip
-
-
 def test_parts_are_written_and_added(tmp_path):
     rows, log_p = rows_and_probabilities()
     names = [str(tmp_path / f"{i}.npz") for i in range(3)]
@@ -155,7 +131,7 @@ def test_parts_are_written_and_added(tmp_path):
 )
 def test_parts_of_other_statistics_are_named(tmp_path, change, said):
     path = str(tmp_path / "p.npz")
-    write_part(path, counted(*rows_and_probabilities()), Identity(**{**vars(IDENTITY), **change}))
+    write_part(path, counted(*rows_and_probabilities()), {**IDENTITY, **change})
     with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
         read_parts([path], IDENTITY)
 
@@ -185,7 +161,7 @@ def test_parts_that_no_documents_have(tmp_path, change):
 def test_too_many_documents_for_the_sums():
     """Each part is below the largest sum, both together are not."""
     sums = counted(*rows_and_probabilities())
-    times = LARGEST_COUNT // int(sums.counts.max())
+    times = MAX_COUNT // int(sums.counts.max())
     sums.joint *= times
     sums.counts *= times
     with pytest.raises(UsageError, match="too many"):
@@ -200,13 +176,3 @@ def test_damaged_parts(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"p\.npz"):
             read_parts([str(path)], IDENTITY)
-
-
-def test_the_environment_chooses_the_kernels(monkeypatch):
-    rows, log_p = rows_and_probabilities()
-    whole = counted(rows, log_p)
-    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
-    assert same(counted(rows, log_p), whole)
-    monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
-    with pytest.raises(UsageError, match="mmx"):
-        counted(rows, log_p)

@@ -68,18 +68,6 @@ def test_each_epoch_and_the_manifest_report(tmp_path, text, objective, capsys):
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 
 
-@pytest.mark.parametrize("objective", ["ns", "dcme"])
-def test_the_epoch_line_has_the_main_figures_in_100_characters(tmp_path, text, capsys, objective):
-    flags = ["--epochs", "1", "--holdout", "0.2", "--objective", objective, "--clusters", "2"]
-    assert run(["train", text, "--output", str(tmp_path / "v.txt"), *flags, "--threads", "2"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    (line,) = [line for line in lines if line.startswith("epoch 1: ")]
-    assert " ± " in line and "held-out log p -" in line and ", log mean p -" in line
-    assert (", gap " if objective == "dcme" else ", with noise -") in line
-    assert len(line) <= 100
-    assert any(line.startswith("training: 2 threads, ") for line in lines)
-
-
 def test_a_held_out_file_is_not_trained_on(tmp_path, text):
     held = write_corpus(tmp_path / "held.txt", seed=9, lines=50)
     with Path(held).open("a") as file:
@@ -93,13 +81,6 @@ def test_a_held_out_file_is_not_trained_on(tmp_path, text):
     assert (vectors["with"].vectors == vectors["without"].vectors).all()
     assert SCORES[0] in manifest(tmp_path / "with.npy")
     assert manifest(tmp_path / "with.npy")["tokens"]["held_out"] == 0
-
-
-def test_the_corpus_as_held_out_file_is_an_error(tmp_path, text, capsys):
-    assert train(text, tmp_path / "v.txt", "--holdout", text) == 2
-    assert "is part of the corpus, too" in capsys.readouterr().err
-    assert train(text, tmp_path / "v.txt", "--holdout", str(tmp_path / "absent")) == 1
-    assert "no such file" in capsys.readouterr().err
 
 
 def test_held_out_text_of_unknown_words_is_named(tmp_path, text, capsys):

@@ -5,7 +5,7 @@ Its steps and tree are compared with a reference in `test_objectives`.
 
 import numpy as np
 import pytest
-from helpers import manifest, train, write_corpus
+from helpers import manifest, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
@@ -26,27 +26,6 @@ def test_the_flag_of_word2vec(tmp_path, corpus, negative, capsys):
     assert "warning" not in capsys.readouterr().err
     options = manifest(output)["options"]
     assert (options["objective"], options["negative"], options["vectors"]) == ("hs", 0, "input")
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        "--vectors sum",
-        "--vectors context",
-        "--output-context c.bin",
-        "--output-tables tables",
-        "--init corpus.txt --init-context corpus.txt",
-        "--holdout 0.1",
-    ],
-)
-def test_has_no_context_vectors(tmp_path, corpus, flags, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    assert train(corpus, tmp_path / "v.bin", "--objective", "hs", *flags.split()) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "is not supported with --objective hs; give --objective ns, nce or dcme" in said
-    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):

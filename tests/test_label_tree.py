@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.label_tree import ARRAYS, Tree, balanced_groups, coded, decoded, train_trees
+from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
@@ -92,14 +92,6 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
             assert set(found[d][:3]) <= set(wanted[:6])
 
 
-def test_groups_are_balanced_and_of_similar_points():
-    points = np.eye(8, dtype=np.float32).repeat(40, axis=0)
-    groups = balanced_groups(points, np.random.default_rng(0))
-    assert sorted(np.concatenate(groups)) == list(range(320))
-    assert {len(one) for one in groups} == {40}
-    assert np.mean([len(set(one // 40)) for one in groups]) < 3
-
-
 def test_training_does_not_depend_on_the_number_of_threads():
     data = Labelled(*documents(800))
     one, two = (
@@ -139,21 +131,6 @@ def test_a_model_is_the_same_after_it_is_loaded_and_saved(files, tmp_path):
     assert names == {one.name for one in (tmp_path / "again").iterdir()}
     for name in names - {"model.json"}:
         assert (files / "m" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-
-
-@pytest.mark.parametrize(("flags", "said"), [
-    (["--rank", "4"], "--objective tree: is not for --rank 4"),
-    (["--loss", "softmax"], "--objective tree: is not for --loss softmax"),
-    (["--checkpoint", "k"], "--checkpoint: is not supported with trees of labels"),
-    (["--tune"], "--tune: is not supported with trees of labels"),
-    (["--trees", "0"], "--trees"),
-])  # fmt: skip
-def test_what_trees_do_not_support_is_an_error(files, tmp_path, monkeypatch, capsys, flags, said):
-    monkeypatch.chdir(tmp_path)
-    command = ["classify", "train", str(files / "train.tsv"), "--output", "m", "--quiet"]
-    assert run([*command, "--objective", "tree", *flags]) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1 and not (tmp_path / "m").exists()
 
 
 def test_a_signal_ends_training_without_a_model(files, tmp_path, monkeypatch, capsys):
@@ -197,18 +174,8 @@ def changed(arrays, name, at, value):
 
 
 @pytest.mark.parametrize(("name", "at", "value"), [
-    ("children", 0, 0), ("children", 1, 3), ("children", -2, 2), ("rows", 1, 10**9),
-    ("starts", 1, -1), ("starts", -1, 10**9), ("columns", 0, 65535), ("rows", 0, 1),
-])  # fmt: skip
-def test_arrays_that_do_not_fit_are_an_error(files, name, at, value):
-    tree = load_classifier(files / "m").trees[0]
-    arrays = {one: np.array(array) for one, array in tree.arrays.items()}
-    with pytest.raises(ValueError, match=r"tree|ascend|levels|lowest|range"):
-        Tree(changed(arrays, name, at, value), tree.features, tree.bias)
-
-
-@pytest.mark.parametrize(("name", "at", "value"), [
     ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, 1e35), ("rows_2", 1, 10**9),
+    ("children_0", 0, 0), ("starts_1", 1, -1), ("columns_2", 0, 65535),
 ])  # fmt: skip
 def test_a_corrupt_file_is_an_error_of_one_line(files, tmp_path, capsys, name, at, value):
     loaded = load_classifier(files / "m")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcme_w2v._core import fused as core
-from dcme_w2v.numeric.levels import fit_by_admm, fit_levels, kmeans
+from dcme_w2v.numeric.levels import fit_by_admm, fit_levels
 
 
 def cost_of(numbers, weights, value):
@@ -27,7 +26,7 @@ def brute_force(numbers, weights, count):
     return float(loss.min())
 
 
-def by_intervals(numbers, weights, count, pinned):
+def by_intervals(numbers, weights, count):
     """The minimum loss by dynamic programming over all ends of intervals."""
     order = np.argsort(numbers)
     x, w = numbers[order], weights[order]
@@ -38,8 +37,6 @@ def by_intervals(numbers, weights, count, pinned):
     cost = 0.5 * (square - moment**2 / np.where(weight > 0, weight, 1))
     cost[np.tril_indices(n + 1, -1)] = np.inf
     least = 0.5 * sums[2].copy()
-    if not pinned:
-        least[1:] = np.inf
     for _ in range(count):
         least = (least[:, None] + cost).min(axis=0)
     return float(least[n])
@@ -64,27 +61,12 @@ def test_levels_against_brute_force(numbers, count):
         assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
 
 
-@pytest.mark.parametrize(("pinned", "count"), [(True, 1), (True, 5), (False, 4), (True, 127)])
-def test_three_hundred_numbers_against_a_plain_dynamic_programme(pinned, count):
+@pytest.mark.parametrize("count", [1, 5, 127])
+def test_three_hundred_numbers_against_a_plain_dynamic_program(count):
     random = np.random.default_rng(count)
     numbers, weights = random.lognormal(0, 1, 300), random.lognormal(0, 2, 300)
-    if pinned:
-        loss = fit_levels(numbers, weights, count).loss
-    else:
-        centres = kmeans(numbers, count, weights)
-        nearest = centres[np.abs(numbers[:, None] - centres).argmin(axis=1)]
-        loss = cost_of(numbers, weights, nearest)
-    assert loss == pytest.approx(by_intervals(numbers, weights, count, pinned), rel=1e-9)
-
-
-def test_values_descend_and_numbers_have_the_nearest():
-    numbers = np.array([0.0, 5.0, 1.0, 4.9, 1.1, 0.01, -3.0])
-    found = fit_levels(numbers, np.ones(7), 4)
-    assert (np.diff(found.values) <= 0).all() and found.values[0] == pytest.approx(5.0)
-    assert found.numbers[1] == 1 and found.numbers[6] == 0 and found.numbers[0] == 0
-    grid = np.append(0.0, found.values)
-    nearest = np.abs(numbers[:, None] - grid).min(axis=1)
-    np.testing.assert_allclose(np.abs(numbers - grid[found.numbers]), nearest)
+    loss = fit_levels(numbers, weights, count).loss
+    assert loss == pytest.approx(by_intervals(numbers, weights, count), rel=1e-9)
 
 
 def test_more_levels_than_values():
@@ -101,14 +83,6 @@ def test_binned_levels_are_within_a_millionth_of_the_exact_ones():
     assert fit_levels(numbers, weights, 8).loss == pytest.approx(exact.loss, rel=1e-6)
 
 
-def test_bins_too_coarse_for_the_numbers_are_not_used():
-    random = np.random.default_rng(5)
-    numbers = np.append(random.uniform(0, 1e-6, 3000), 1e6)
-    exact = fit_levels(numbers, np.ones(3001), 4)
-    binned = fit_levels(numbers, np.ones(3001), 4, bins=1 << 10)
-    assert binned.loss == pytest.approx(exact.loss, rel=1e-9)
-
-
 @given(
     st.lists(st.tuples(st.floats(-1, 5), st.floats(0.125, 50)), min_size=1, max_size=40),
     st.integers(1, 6),
@@ -122,14 +96,3 @@ def test_admm_never_finds_a_lower_loss(pairs, count, growth):
     assert iterations >= 1 and (np.diff(found.values) <= 0).all()
     grid = np.append(0.0, found.values)
     assert found.loss == pytest.approx(cost_of(numbers, weights, grid[found.numbers]), abs=1e-9)
-
-
-def test_the_core_rejects_invalid_sizes():
-    with pytest.raises(ValueError, match="fit together"):
-        core.cluster_numbers(np.zeros(3), np.ones(2), 1, True)
-    with pytest.raises(ValueError, match="fit together"):
-        core.bin_numbers(np.zeros(3), np.ones(2), 0.0, 1.0, 4)
-    with pytest.raises(ValueError, match="too many"):
-        core.assign_levels(
-            np.zeros(3), np.ones(3), np.zeros(128), np.zeros(129, "i1"), np.zeros(129)
-        )

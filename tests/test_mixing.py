@@ -49,11 +49,6 @@ def test_blocks_cover_all_rows_in_multiples_of_the_grain(rows, dim, shards, coun
         assert covered == list(range(cut.stop - cut.start))
 
 
-def test_a_block_that_cuts_a_grain_is_refused():
-    with pytest.raises(ValueError, match="cut a grain"):
-        mixing.grains(6400, slice(0, 150))
-
-
 @small
 @given(**SIZES, seed=st.integers(0, 99))
 def test_counts_weight_rows(rows, dim, shards, seed):
@@ -67,19 +62,6 @@ def test_counts_weight_rows(rows, dim, shards, seed):
             np.testing.assert_allclose(mixed[row], wanted, rtol=1e-5, atol=1e-6)
         else:  # no shard has the word
             np.testing.assert_array_equal(mixed[row], start[row])
-
-
-def test_shards_in_turn_add_short_ways_up_and_average_long_ones():
-    start, found = learned(30, 4, 3, 5)
-    counts = np.random.default_rng(5).integers(1, 9, size=(3, 30))
-    mean = mean_by_counts(start, found, counts)
-    long = mixing.in_turn(start, found, counts, 1e6)
-    np.testing.assert_allclose(long, mean, rtol=1e-6)
-    short = mixing.in_turn(start, found, np.full((3, 30), 2), 1e-9)
-    changes = np.sum([one - start for one in found], axis=0)
-    np.testing.assert_allclose(short, start + changes, atol=1e-5)
-    none = mixing.in_turn(start, found, np.full((3, 30), 2), 0.0)
-    assert np.isfinite(none).all()
 
 
 def test_shards_in_turn_go_as_far_as_one_that_has_all_documents():

@@ -106,19 +106,6 @@ def test_a_failed_write_keeps_the_old_model(folder):
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-def test_a_folder_that_is_not_a_model_is_not_replaced(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    for path, message in (
-        (tmp_path / "mine", "other content"),
-        (tmp_path / "mine" / "letter.txt", "is a file"),
-        (tmp_path / "absent" / "model", "there is no folder"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            save_model(path, "thing", 1, {}, {})
-    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
-
-
 @pytest.mark.parametrize("name", ["../x", "a/b", "A", "", "x.y", "1x"])
 def test_names_cannot_escape_the_folder(folder, name):
     with pytest.raises(ValueError, match="array name"):
@@ -159,16 +146,3 @@ def test_a_damaged_folder_is_an_error(folder, damage, message):
     damage(folder)
     with pytest.raises(FormatError, match=message):
         load_model(folder, "thing", 1).words()
-
-
-def test_arrays_have_the_required_type_and_shape(folder):
-    model = load_model(folder, "thing", 1)
-    assert model.array("means", "float32", None, 3).shape == (2, 3)
-    for name, dtype, shape in (
-        ("means", "float64", (2, 3)),
-        ("means", "float32", (2, 4)),
-        ("means", "float32", (6,)),
-        ("sums", "float32", (2, 3)),
-    ):
-        with pytest.raises(FormatError, match="fit the model again"):
-            model.array(name, dtype, *shape)

@@ -9,7 +9,6 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
-from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.words.tables import load_tables
 
 SMALL = ["--dim", "4", "--epochs", "1", "--threads", "1", "--quiet", "--sample", "0"]
@@ -81,20 +80,6 @@ def test_a_limit_includes_old_words(tables):
     assert set(counts_of("new")) == set(tables.vocabulary)
 
 
-def test_vectors_without_counts_and_with_the_end_of_sentences():
-    Path("v.txt").write_text("3 4\n</s> 1 1 1 1\nz 1 2 3 4\nb 4 3 2 1\n")
-    flags = ["--init", "v.txt", "--init-vocab", "union", "--output", "o.txt"]
-    assert (
-        train("new.txt", *flags, "--lr", "1e-9", "--save-vocab", "counts", "--vectors", "input")
-        == 0
-    )
-    vocabulary = Vocabulary.load("counts")
-    assert dict(zip(vocabulary, vocabulary.counts.tolist(), strict=True)) == {
-        "e": 10, "a": 8, "f": 8, "b": 7, "z": 1,
-    }  # fmt: skip
-    np.testing.assert_allclose(dw.Vectors.load("o.txt")["z"], [1, 2, 3, 4])
-
-
 def test_a_resumed_run_has_the_same_words(tables):
     flags = ["--init", "tables", "--init-vocab", "union", "--output", "o.bin"]
     whole = ["--epochs", "4", "--checkpoint-every", "2"]
@@ -116,9 +101,7 @@ def test_a_resumed_run_has_the_same_words(tables):
             "--init-vocab old: is not supported with --read-vocab; remove one",
         ),
         (["--init", "other.txt", "--init-vocab", "old", "--dim", "1"], "of --init; give other vec"),
-        (["--init", "none", "--init-vocab", "old"], "none"),
         (["--unk", "two words"], "--unk 'two words': must be one word, such as <unk>"),
-        (["--unk", "</s>"], "must be one word"),
         (["--unk", "--subwords", "3-6"], "--unk <unk>: is not supported with --subwords"),
     ],
 )
@@ -155,15 +138,6 @@ def test_rare_words_share_a_vector(flags, word):
     }  # fmt: skip
 
 
-def test_unk_may_be_a_word_of_the_text(here):
-    (here / "c.txt").write_text("a b <unk>\n" * 6 + "x a\n" * 2)
-    assert train("c.txt", "--output", "o", "--save-vocab", "counts", "--unk") == 0
-    assert (here / "counts").read_text() == "a 8\n<unk> 8\nb 6\n"
-    (here / "d.txt").write_text("a b\n" * 6 + "x <unk>\n" * 2)
-    assert train("d.txt", "--output", "o", "--save-vocab", "counts", "--unk") == 0
-    assert (here / "counts").read_text() == "a 6\nb 6\n<unk> 4\n"
-
-
 def test_without_rare_words_there_is_no_vector(here, capsys):
     (here / "c.txt").write_text("a b c\n" * 6)
     assert run(["train", "c.txt", "--output", "o", *SMALL[:-3], "--unk"]) == 0
@@ -185,16 +159,6 @@ def test_unk_with_other_options(here, tables, holdout):
     assert 2 * tokens["corpus"] == sum(v for k, v in tokens.items() if k != "corpus")
     assert "<unk>" in dw.Vectors.load("o")
     assert train("new.txt", "--output", "o", *flags, "--resume", "state") == 0
-
-
-def test_unk_with_a_given_vocabulary(here):
-    (here / "counts").write_text("a 9\nb 7\n")
-    assert train("new.txt", "--output", "o", "--read-vocab", "counts", "--unk",
-                 "--save-vocab", "kept") == 0  # fmt: skip
-    assert (here / "kept").read_text() == "<unk> 21\na 9\nb 7\n"
-    assert train("new.txt", "--output", "o", "--read-vocab", "kept", "--unk",
-                 "--save-vocab", "again") == 0  # fmt: skip
-    assert (here / "again").read_text() == (here / "kept").read_text()
 
 
 def test_new_words_in_python():

@@ -16,8 +16,8 @@ from reference_objectives import OBJECTIVES
 from texts import corpus
 
 from dcme_w2v._core.train import has_kernels
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
 KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
@@ -94,7 +94,7 @@ def compare(text, options):
         assert_same_rows(training.input, reference.input, options)
         assert_same_rows(training.output, reference.output, options)
         own = reference.left, reference.right
-        for found, wanted in zip(training.neighbours or (), own, strict=False):
+        for found, wanted in zip(training.neighbors or (), own, strict=False):
             assert_same_rows(found, wanted, options)
         progress = training.progress()
         assert progress.trained == reference.trained

@@ -1,9 +1,6 @@
 """Contents of the source distribution and of the wheels; unsupported platforms."""
 
-import os
-import runpy
 import shutil
-import struct
 import subprocess
 import sys
 import tarfile
@@ -61,54 +58,6 @@ def test_an_unsupported_limited_api_is_an_error(tmp_path, version):
     assert done.returncode == 1
     assert f"error: --py-limited-api={version}: " in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@LINUX
-def test_faults_of_a_wheel_are_found(tmp_path):
-    script = runpy.run_path(str(ROOT / "scripts" / "make_wheels.py"))
-    script["faults"].__globals__["run"] = lambda command: 'platform tag: "manylinux_2_34_x86_64"'
-    wheel = tmp_path / "dcme_w2v-1-cp310-cp310-manylinux_2_17_x86_64.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("dcme_w2v/_core/train.c", "")
-        archive.writestr("dcme_w2v/_core/train.so", f"\0.debug_info\0{Path.cwd()}/x.c\0")
-        archive.writestr("dcme_w2v/words", os.urandom(1_600_000))
-    size, source, debug, *paths, system = script["faults"](wheel)
-    assert "more than 1600000" in size
-    assert source == "dcme_w2v/_core/train.c is a source"
-    assert debug == "dcme_w2v/_core/train.so has debug sections"
-    assert f"dcme_w2v/_core/train.so has the path {Path.cwd()}/" in paths
-    assert system == "needs manylinux_2_34_x86_64"
-
-
-@LINUX
-def test_the_oldest_macos_is_read_from_the_load_commands():
-    script = runpy.run_path(str(ROOT / "scripts" / "make_wheels.py"))
-    commands = struct.pack("<6I", 0x19, 24, 0, 0, 0, 0) + struct.pack("<4I", 0x32, 16, 1, 12 << 16)
-    head = struct.pack("<8I", 0xFEEDFACF, 0, 0, 6, 2, len(commands), 0, 0)
-    assert script["macos_of"](head + commands) == "12.0"
-
-
-@LINUX
-def test_a_missing_file_or_python_is_an_error(tmp_path):
-    command = [sys.executable, ROOT / "scripts" / "make_wheels.py", "x.tar.gz", "--python", "no"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr == "error: x.tar.gz: no such file; `make sdist` builds it\n"
-    (tmp_path / "x.tar.gz").touch()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "error: --python no: does not run\n")
-
-
-def test_a_page_runs_until_an_example_fails(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("```shell\necho one > 1\n```\n```python\nimport no_such_package\n```\n"
-                    "```shell\nfalse\ntouch 2\n```\n```shell\ntouch 3\n```\n")  # fmt: skip
-    command = [sys.executable, ROOT / "scripts" / "run_page.py", page]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "skipped: no_such_package not installed" in done.stdout
-    assert "error: " in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "page.md"]
 
 
 @pytest.mark.slow

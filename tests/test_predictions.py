@@ -1,7 +1,6 @@
 """`score` and `predict-word`: log-probabilities of lines and tokens, words for a gap."""
 
 import json
-import shutil
 import subprocess
 import sys
 
@@ -77,7 +76,7 @@ def test_a_row_for_each_line_and_token(folder, tmp_path, capsys):
 def test_batches_and_standard_input_give_the_same_scores(folder, capsys, monkeypatch):
     model = LanguageModel.load(str(folder / "model"))
     whole = list(score(model, [str(folder / "text.txt")]))
-    monkeypatch.setattr("dcme_w2v.words.predictions.AT_ONCE", 3)
+    monkeypatch.setattr("dcme_w2v.text.token_ids.BATCH_DOCUMENTS", 3)
     parts = list(score(model, [str(folder / "text.txt")], threads=2))
     for one, other in zip(whole, parts, strict=True):
         assert one.tokens == other.tokens
@@ -111,33 +110,6 @@ def test_the_distribution_of_a_gap_equals_the_score(folder):
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
 
 
-def test_words_for_a_gap(folder, capsys):
-    known = lines_of(folder)[0].split()[:2]
-    capsys.readouterr()
-    assert run(["predict-word", str(folder / "model"), known[0], "_", known[1], "-k", "3"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert len(rows) == 3
-    assert float(rows[0][1]) >= float(rows[1][1]) >= float(rows[2][1]) > 0
-    arguments = [known[0], "neverseen", "_", "-k", "1", "--json"]
-    assert run(["predict-word", str(folder / "model"), *arguments]) == 0
-    found = capsys.readouterr()
-    assert "neverseen" in found.err
-    assert json.loads(found.out)["missing"] == ["neverseen"]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("tea milk", "one gap"),
-        ("_", "one gap"),
-        ("tea _ _", "one gap"),
-        ("neverseen _", "neverseen"),
-    ],
-)
-def test_lines_without_a_gap_are_one_line_of_error(folder, capsys, words, says):
-    assert says in refused(capsys, run(["predict-word", str(folder / "model"), *words.split()]))
-
-
 def test_wrong_use_is_one_line(folder, tmp_path, capsys):
     (tmp_path / "binary").write_bytes(b"a \0 b\n")
     (tmp_path / "latin").write_bytes(b"caf\xe9 tea\n")
@@ -153,24 +125,3 @@ def test_wrong_use_is_one_line(folder, tmp_path, capsys):
     ):
         assert says in refused(capsys, run(arguments))
     assert scored(capsys, model, tmp_path / "latin", "--encoding-errors", "skip")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("noise_power", "a\nb"),
-        ("prior", [1]),
-        ("window", "x"),
-        ("objective", 3),
-        ("word_order", "no"),
-    ],
-)
-def test_an_edited_option_is_one_line_of_error(folder, tmp_path, capsys, name, value):
-    copy = tmp_path / "model"
-    shutil.copytree(folder / "model", copy)
-    described = json.loads((copy / "model.json").read_text())
-    described["options"][name] = value
-    (copy / "model.json").write_text(json.dumps(described))
-    capsys.readouterr()
-    said = refused(capsys, run(["score", str(copy), str(folder / "text.txt")]))
-    assert name.replace("_", "-") in said and str(copy) in said

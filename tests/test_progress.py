@@ -1,20 +1,15 @@
 """The progress of a training run: on a terminal, in a log file, as JSON lines, with --quiet."""
 
-import fcntl
 import io
 import json
 import math
-import os
-import select
-import struct
 import sys
-import termios
 from pathlib import Path
 
 import pytest
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.training.progress import JsonLog, Lines, Terminal, epoch_line, reporting
+from dcme_w2v.training.progress import JsonLog, Lines, Terminal, reporting
 
 
 class Clock:
@@ -48,21 +43,6 @@ def test_progress_lines_have_speed_loss_and_time_left():
     ]
 
 
-def test_an_epoch_without_a_loss_shows_none():
-    record = {"epoch": 2, "seconds": 0.5, "loss": math.nan, "lr": 0.05}
-    assert epoch_line(record) == "epoch 2, 0.5 s"
-    assert epoch_line({**record, "loss": 1.25}) == "epoch 2: loss 1.25, 0.5 s"
-
-
-def test_lines_without_a_total_have_no_eta():
-    clock, out = Clock(), io.StringIO()
-    lines = Lines(out, clock=clock)
-    lines.stage("counting", None, "bytes")
-    clock.now += 10
-    lines.advance(500)
-    assert out.getvalue() == "counting: 500 bytes, 50 bytes/s\n"
-
-
 def test_a_terminal_gets_a_bar_and_lines_above_it():
     screen = Screen()
     bar = Terminal(screen)
@@ -77,43 +57,6 @@ def test_a_terminal_gets_a_bar_and_lines_above_it():
     assert "counting: 100%" in drawn
     assert "training: 100%" in drawn
     assert "epoch 1: loss 0.25, held-out log p -3.500, 2.0 s\n" in drawn
-
-
-def test_a_terminal_that_reports_no_size_gets_a_bar():
-    ours, theirs = os.openpty()  # 0 rows and columns, as through script(1)
-    with os.fdopen(theirs, "w") as screen:
-        bar = Terminal(screen)
-        bar.stage("reading", 10, "bytes")
-        bar.advance(10)
-        bar.close()
-        screen.flush()
-        read_until(ours, b"reading: 100%")
-    os.close(ours)
-
-
-def read_until(terminal, end):
-    """Return what is drawn up to some bytes; fail if they do not come."""
-    drawn = b""
-    while end not in drawn:
-        assert select.select([terminal], [], [], 30)[0], drawn
-        drawn += os.read(terminal, 10_000)
-    return drawn
-
-
-def test_at_80_columns_the_bar_and_the_figures_are_whole():
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with os.fdopen(theirs, "w") as screen:
-        bar = Terminal(screen)
-        bar.stage("training", 960_000, "words")
-        bar.advance(480_000, loss=3.5441, lr=2.1561e-05)
-        bar.close()
-        screen.flush()
-        drawn = read_until(ours, b"2.156e-05").decode()
-    os.close(ours)
-    last = [part.strip() for part in drawn.split("\r") if part.strip()][-1]
-    assert len(last) <= 80 and last.endswith("loss=3.544, lr=2.156e-05")
-    assert len(last.split("|")[1]) >= 10
 
 
 def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
@@ -189,10 +132,3 @@ def test_a_full_disk_does_not_stop_training_and_is_reported_at_the_end():
             reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
             worked.append(True)
     assert worked == [True]
-
-
-def test_a_log_to_standard_output(capsys):
-    with reporting(True, "-") as reporter:
-        reporter.message("hello")
-    lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["event"] for line in lines] == ["message", "end"]

@@ -82,14 +82,6 @@ def test_the_loss_equals_that_of_decoded_vectors():
 # ---- files ----
 
 
-def test_the_loss_is_reported_and_the_file_small(folder, capsys):
-    assert run(["convert", "v.npy", "v.safetensors", "--quantize", "int8"]) == 0
-    err = capsys.readouterr().err
-    assert "v.npy: int8: mean cosine of vectors before and after 0.9999" in err
-    assert "10 nearest neighbours agree to 9" in err
-    assert (folder / "v.safetensors").stat().st_size < 400 * 20 + 400 * 24
-
-
 def test_the_vectors_words_and_counts_are_read_back(packed):
     before, after = Vectors.load("v.npy"), Vectors.load(packed)
     assert list(after.words) == list(before.words)
@@ -113,14 +105,8 @@ def test_float32_is_mapped_and_exact(folder):
     [
         "neighbors v.safetensors köln +w1 -w2",
         "analogy v.safetensors w1 w2 w3",
-        "similarity v.safetensors w1 w2",
-        "odd-one-out v.safetensors w1 w2 w3",
-        "eval analogies v.safetensors questions",
-        "eval similarity v.safetensors pairs",
         "check v.safetensors",
-        "info v.safetensors",
         "explore v.safetensors --output page.html --method pca",
-        "plot v.safetensors --output plot.svg --method pca",
         "convert v.safetensors v.txt",
         "scdv fit docs --vectors v.safetensors --clusters 2 --output model",
         "train docs --init v.safetensors --output o.npy --epochs 1 --min-count 1 --dim 20",
@@ -173,25 +159,3 @@ def test_wrong_tensors(tensors, message, folder, capsys):
 def test_a_truncated_file(size, packed, capsys):
     packed.write_bytes(packed.read_bytes()[:size])
     assert "corrupt safetensors file" in refused(capsys, run(["info", str(packed)]))
-
-
-@pytest.mark.parametrize(
-    "header", [b"{}", b"{[", b'{"vectors": 7, "words": []}', b'{"vectors": {"dtype": []}}']
-)
-def test_wrong_headers(header, folder, capsys):
-    (folder / "h").write_bytes(len(header).to_bytes(8, "little") + header)
-    message = refused(capsys, run(["info", "h"]))
-    assert "safetensors file" in message
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("convert v.npy o.npy --quantize int8", "--quantize: is for safetensors; name OUT"),
-        ("convert v.npy o.tsv --to projector --quantize int8", "--quantize: is for safetensors"),
-        ("convert v.npy o.safetensors --quantize int4", "--quantize int4: must be one of int8"),
-    ],
-)
-def test_wrong_use(line, message, folder, capsys):
-    assert message in refused(capsys, run(line.split()))
-    assert not list(folder.glob("o.*"))

@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 from helpers import save
 
-from dcme_w2v.cli.ask import Completer
 from dcme_w2v.cli.main import run
 from dcme_w2v.numeric import nearest
-from dcme_w2v.words.questions import Questions
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["king", "queen", "man", "woman", "-lrb-", "köln"]
@@ -72,26 +70,6 @@ def test_a_batch_equals_single_queries():
         next(vectors.most_similar_batch(["w1", "nowhere"]))
 
 
-def test_a_mapped_table_is_not_copied(path, monkeypatch):
-    vectors = Vectors.load(path)
-    taken = []
-    search = nearest._search
-    monkeypatch.setattr(
-        nearest, "_search", lambda matrix, *more: taken.append(matrix) or search(matrix, *more)
-    )
-    vectors.most_similar("king")
-    assert np.shares_memory(taken[0], vectors.vectors) and isinstance(taken[0].base, np.memmap)
-
-
-def test_words_are_found_before_and_after_the_index_is_built(path):
-    words = Vectors.load(path).words
-    for _ in range(4):
-        assert [words.find(word) for word in WORDS] == list(range(6))
-        assert [words.find(word) for word in ("", "kin", "kingg", "\udcff", None, "Köln")] == [
-            None
-        ] * 6
-
-
 # ---- signs ----
 
 
@@ -106,12 +84,6 @@ def test_a_query_of_signed_words(words, path, capsys):
     assert word == "queen" and question == " ".join(word for word in words if word != "--")
     expected = Vectors.load(path).most_similar(["king", "woman"], "man", topn=1)[0].similarity
     assert float(cosine) == pytest.approx(expected, abs=1e-6)
-
-
-def test_words_may_start_with_a_sign(path):
-    [plain, signed] = Questions(Vectors.load(path), 1).neighbors([["-lrb-"], ["--lrb-"]])
-    assert list(plain.record["neighbors"]) == ["-lrb-"]
-    assert signed.rows[0][1] != "-lrb-" and float(signed.rows[0][2]) > 0.5
 
 
 def test_options_among_signed_words(path, capsys):
@@ -129,13 +101,9 @@ def test_options_among_signed_words(path, capsys):
     ("line", "code", "message"),
     [
         ("similarity {} king", 2, "1 word; give A B"),
-        ("similarity {} king queen man", 2, "3 words; give A B"),
         ("similarity {} king nobody", 1, "no vector for nobody; check spelling and case"),
         ("odd-one-out {} king queen", 2, "2 words; give at least 3 words"),
-        ("odd-one-out {} king queen nobody", 1, "no vector for nobody"),
-        ("neighbors {} nobody Kign", 1, "no vector for nobody, Kign; check spelling and case"),
         ("neighbors {} nobody kign", 1, "no vector for nobody, kign (did you mean king?)"),
-        ("analogy {} king queen", 2, "2 words; give A B C"),
         ("analogy {} king queen nobody", 1, "no vector for nobody"),
         ("neighbors -", 2, "VECTORS is standard input; give the words as arguments"),
         ("similarity", 2, "Usage"),
@@ -197,16 +165,6 @@ def test_an_open_pipe_gets_each_answer_immediately(path):
 
 
 # ---- the prompt ----
-
-
-def test_completion_of_words(path):
-    completer = Completer(Vectors.load(path).words)
-    assert completer.matches("k") == ["king", "köln"]
-    assert completer.matches("-ki") == ["-king"] and completer.matches("+wo") == ["+woman"]
-    assert completer.matches("-lr") == ["-lrb-"]
-    assert completer.matches("zz") == []
-    assert len(completer.matches("")) == 6
-    assert [completer.complete("k", state) for state in range(3)] == ["king", "köln", None]
 
 
 def test_a_terminal_completes_words_by_tab(path):

@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import program
-from dcme_w2v.errors import CorpusError, FormatError, UsageError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.text.encode import count
-from dcme_w2v.text.tokenizer import Tokenizer
 
 RAW = 'The King, of England; met the Queen! Café\n"Kings and Queens" of the sea, the king said.\n'
 PREPARED = "the king of england met the queen café\nkings and queens of the sea the king said\n"
@@ -59,12 +58,6 @@ def test_converted_vectors_keep_the_rule(trained, tmp_path, name):
     assert dw.Vectors.load(tmp_path / name).tokenizer.options.tokenize == "words"
 
 
-def test_lists_of_tokens_are_not_split_further():
-    corpus = [["New-York", "is", "Big"], "New-York is Big"] * 5
-    v = dw.train(corpus, tokenize="words", **SMALL)
-    assert sorted(v.words) == ["Big", "New-York", "big", "is", "new", "york"]
-
-
 @pytest.mark.parametrize(
     ("text", "errors", "message"),
     [
@@ -89,16 +82,6 @@ def test_a_run_does_not_resume_with_another_rule(trained, tmp_path):
         dw.train(corpus, resume=folder, **SMALL)
 
 
-def test_held_out_text_is_split_by_the_same_rule(trained, tmp_path):
-    found = []
-    for name, options in (("raw", {"tokenize": "words"}), ("prepared", {})):
-        held = tmp_path / name
-        held.write_bytes((trained / f"{name}.txt").read_bytes())
-        v = dw.train(str(trained / f"{name}.txt"), holdout=str(held), **options, **SMALL)
-        found.append(v.manifest["heldout_log_probability"])
-    assert found[0] == found[1]
-
-
 def test_likelihoods_and_predictions_use_the_rule_of_the_vectors(trained, tmp_path):
     v = dw.train(str(trained / "raw.txt"), tokenize="words", objective="dcme", **SMALL)
     raw, prepared = (str(trained / f"{name}.txt") for name in ("raw", "prepared"))
@@ -110,14 +93,6 @@ def test_likelihoods_and_predictions_use_the_rule_of_the_vectors(trained, tmp_pa
     lines = [[(line.tokens, line.scored) for line in dw.score(v, one)] for one in (raw, prepared)]
     assert lines[0] == lines[1] and lines[0][0][1] == 8
     assert dw.predict_word(v, "The KING, _ England!") == dw.predict_word(v, "the king _ england")
-
-
-def test_phrases_of_raw_text(trained, tmp_path):
-    done = run("phrases", trained / "raw.txt", "-o", tmp_path / "joined", "--tokenize", "words",
-               "--threshold", 1, "--punctuation", "keep")  # fmt: skip
-    assert done.exit_code == 0, done.output
-    joined = (tmp_path / "joined").read_text(encoding="utf-8")
-    assert joined == joined.lower() and "_of" in joined and "; met" in joined
 
 
 def documents(folder, texts):
@@ -164,10 +139,3 @@ def test_classifiers_keep_the_rule(tmp_path, command):
     assert done.exit_code == 0, done.output
     done = run("classify", "predict", tmp_path / "model", "-", input="GREEN!\n2001 red\n")
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["tea", "car"]
-
-
-def test_a_damaged_rule_is_an_error():
-    with pytest.raises(FormatError, match="tokenizer"):
-        Tokenizer.of_entry({"tokenizer": 3})
-    with pytest.raises(FormatError, match="stem"):
-        Tokenizer.of_entry({"tokenizer": {"tokenize": "stem"}})

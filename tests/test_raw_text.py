@@ -92,12 +92,6 @@ def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, messa
         dw.train(corpus, dim=2)
 
 
-@pytest.mark.parametrize("names", [["a.txt"], ["x/a", "b.gz"]])
-def test_what_looks_like_paths_is_read_as_paths(names):
-    with pytest.raises(FileNotFoundError, match=names[0]):
-        dw.train(names, dim=2)
-
-
 @pytest.mark.parametrize("length", [MAX_WORD_BYTES, MAX_WORD_BYTES + 1])
 def test_one_limit_on_words_holds_for_writers_and_readers(length, tmp_path, capsys):
     corpus, output = tmp_path / "c", tmp_path / "v.txt"
@@ -116,19 +110,6 @@ def test_one_limit_on_words_holds_for_writers_and_readers(length, tmp_path, caps
             assert run(["convert", str(output), str(target)]) == 0
         assert len(dw.Vectors.load(target)) == 7
         assert run(["check", str(target)]) == 0
-
-
-@pytest.mark.parametrize("header", ["1 -5", "1 0", "99999999999 3"])
-def test_a_header_that_cannot_be_is_named(header, tmp_path, capsys):
-    path = tmp_path / "v.txt"
-    path.write_text(f"{header}\nword 1\n")
-    assert "is not valid" in refused(capsys, run(["neighbors", str(path), "word"]))
-
-
-def test_a_share_that_holds_out_everything_is_named(tmp_path, capsys):
-    (tmp_path / "c").write_text(TOKENS * 30)
-    flags = ["--holdout", "0.999999", "--quiet", "--output", str(tmp_path / "o")]
-    assert "give a smaller share" in refused(capsys, run(["train", str(tmp_path / "c"), *flags]))
 
 
 def test_a_small_file_of_a_billion_empty_lines_takes_bounded_memory(tmp_path):

@@ -1,7 +1,6 @@
 """`convert`: repair of files with faults, and the options that change the vectors."""
 
 import gzip
-import struct
 
 import numpy as np
 import pytest
@@ -69,15 +68,6 @@ def test_rows_with_faults_are_corrected(tmp_path, capsys):
     assert "3 separators in words replaced" in capsys.readouterr().err
 
 
-def test_a_truncated_binary_file(tmp_path, capsys):
-    rows = b"".join(b"w%d " % i + struct.pack("<2f", i, 1) + b"\n" for i in range(5))
-    twice = b"w1 " + struct.pack("<2f", 7, np.nan) + b"\n"
-    (tmp_path / "bad.bin").write_bytes(b"9 2\n" + rows + twice + b"cut " + b"\0" * 5)
-    found = converted(tmp_path / "bad.bin", "--invalid", "replace")
-    assert list(found.words) == [f"w{i}" for i in range(5)]
-    assert "3 truncated rows left out" in capsys.readouterr().err
-
-
 def test_an_npy_file_with_faults(tmp_path):
     path = save(tmp_path / "v.npy", ["a", "b", "c", "d"], [[1, 2], [3, 4], [5, 6], [7, 8]])
     matrix = np.load(path)
@@ -125,12 +115,6 @@ def test_unit_length_and_the_first_rows(healthy):
     )
 
 
-def test_text_without_header(healthy):
-    assert len(converted(healthy, "--no-header")) == 40
-    first = healthy.with_name("out.txt").read_text().splitlines()[0]
-    assert first.startswith("w0 ") and len(first.split()) == 7
-
-
 def test_reduction_preserves_distances(healthy, capsys):
     found = converted(healthy, "--reduce", "3", name="o.bin")
     assert found.dim == 3 and "3 dimensions keep 100.0 % of the variance" in capsys.readouterr().err
@@ -148,10 +132,7 @@ def test_reduction_preserves_distances(healthy, capsys):
     ("flags", "message"),
     [
         ("v.npy o.txt --reduce 7", "--reduce 7: the vectors have 6 dimensions"),
-        ("v.npy o.txt --reduce 0", "--reduce 0: must be at least 1"),
-        ("v.npy o.txt --limit 0", "--limit 0: must be at least 1"),
         ("v.npy o.bin --no-header", "--no-header: is for text"),
-        ("v.npy o.txt --invalid fix", "must be one of error, skip, replace"),
         ("- o.txt --invalid skip", "- is a stream; give a file"),
         ("text o.txt --invalid skip", "neither a header"),
         ("empty o.txt --invalid skip", "no row is without faults"),

@@ -8,18 +8,18 @@ from helpers import refused, train, write_corpus
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.numeric import memory
-from dcme_w2v.options import CheckpointOptions, TrainOptions
+from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words import resources
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
 
 def plan_of(tmp_path, **more):
     corpus = write_corpus(tmp_path / "c.txt")
-    with run_module.encode([corpus], run_module.VocabularyOptions()) as encoded:
+    with run_module.encode([corpus], VocabularyOptions()) as encoded:
         job = run_module.TrainJob(corpus=(corpus,), output=str(tmp_path / "v.txt"), **more)
         return resources.resource_estimate(job, encoded, resolved(TrainOptions(threads=1)))
 
@@ -50,15 +50,6 @@ def test_outputs_on_one_file_system_are_added_up(tmp_path):
     assert both["output_bytes"] > plain["output_bytes"] + 2 * 4 * plain["vocabulary"]
     assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
-
-
-def test_the_memory_limit_of_a_container_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("dcme_w2v.platform.GROUP_LIMIT", tmp_path / "memory.max")
-    everything = memory.memory_limit()
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory.memory_limit() == everything
-    (tmp_path / "memory.max").write_text("12345\n")
-    assert memory.memory_limit() == 12345
 
 
 def test_a_failed_allocation_is_one_line_of_error(tmp_path, capsys, monkeypatch):

@@ -12,7 +12,6 @@ import pytest
 from helpers import manifest, options_of, signalled, train, write_corpus
 from texts import lines
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training import checkpoint_schedule as schedule
@@ -131,10 +130,6 @@ def kept_of(tmp_path, corpus, *flags):
         (["--lr", "0.01"], "--lr is 0.01 and was 0.075"),
         (["--epochs", "4"], "--epochs is 4 and was 3"),
         (["--threads", "2"], "--threads is 2 and was 1"),
-        (["--seed", "2"], "--seed is 2 and was 1"),
-        (["--min-count", "3"], "--min-count is 3 and was 2"),
-        (["--max-vocab", "9"], "--max-vocab is 9 and was not given"),
-        (["--objective", "nce"], "--objective is nce and was ns"),
         (["--deterministic"], "--deterministic is True and was False"),
     ],
 )
@@ -142,22 +137,6 @@ def test_changed_options_are_an_error(tmp_path, corpus, capsys, flags, said):
     folder = kept_of(tmp_path, corpus)
     assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
     assert said in capsys.readouterr().err
-
-
-def test_threads_are_those_of_the_checkpoint(tmp_path, corpus):
-    folder = kept_of(tmp_path, corpus, "--threads", "3")
-    flags = [
-        "--output",
-        str(tmp_path / "w.bin"),
-        "--dim",
-        "16",
-        "--epochs",
-        "3",
-        "--min-count",
-        "2",
-    ]
-    assert run(["train", corpus, *flags, "--resume", folder]) == 0
-    assert manifest(tmp_path / "w.bin")["options"]["threads"] == 3
 
 
 def test_deterministic_resumes_with_any_threads(tmp_path, corpus):
@@ -179,39 +158,12 @@ def test_another_corpus_is_an_error(tmp_path, corpus, capsys):
     assert f"{len(text):,} tokens" in said and said.count("\n") == 1
 
 
-def test_a_corpus_that_moved_is_the_same(tmp_path, corpus):
-    folder = kept_of(tmp_path, corpus)
-    moved = str(Path(corpus).rename(tmp_path / "moved.txt"))
-    assert train_short(moved, tmp_path / "w.bin", "--resume", folder) == 0
-    assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
-
-
 def test_the_folder_of_an_earlier_run_is_not_overwritten(tmp_path, corpus, capsys):
     folder = kept_of(tmp_path, corpus)
     before = sorted(Path(folder).iterdir())
     assert train_short(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
     assert f"resume it with --resume {folder}" in capsys.readouterr().err
     assert sorted(Path(folder).iterdir()) == before
-
-
-def test_resuming_a_complete_run_is_reported(tmp_path, corpus, capsys):
-    folder = tmp_path / "k"
-    assert (
-        train_short(
-            corpus, tmp_path / "a.bin", "--checkpoint", str(folder), "--checkpoint-every", "1"
-        )
-        == 0
-    )
-    capsys.readouterr()
-    assert train_short(corpus, tmp_path / "b.bin", "--resume", str(folder)) == 0
-    assert "training is complete" in capsys.readouterr().err
-    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
-
-
-def test_a_checkpoint_can_initialise_a_run_with_other_options(tmp_path, corpus):
-    folder = kept_of(tmp_path, corpus)
-    vectors = generations_in(Path(folder))[-1] / "vectors.npy"
-    assert train_short(corpus, tmp_path / "w.bin", "--init", str(vectors), "--lr", "0.01") == 0
 
 
 def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypatch):

@@ -1,7 +1,7 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
 import json
-import os
+import pickle
 
 import numpy as np
 import pytest
@@ -47,10 +47,28 @@ def test_static_rows_have_the_length_of_their_weight(vectors):
     assert_allclose(np.linalg.norm(rows, axis=1), weights, rtol=1e-5)
 
 
-def test_dim_keeps_the_first_columns_of_the_whitening(vectors):
-    whole = Pooling.of("static", vectors.vectors, vectors.counts)
-    cut = Pooling.of("static", vectors.vectors, vectors.counts, dim=2)
-    assert_allclose(cut.axes, whole.axes[:, :2])
+def test_rows_are_drawn_to_the_rows_of_their_beginnings():
+    rows = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+    pooling = Pooling.of("usif", rows, np.array([9, 4, 2, 1]))
+    unit = pooling.rows(rows) / pooling.weights[:, None]
+    beginnings = np.array([-1, 0, 1, 0])
+    found = pooling.rows(rows, beginnings) / pooling.weights[:, None]
+    for i in range(1, 4):
+        drawn = unit[i] + 2 * max(unit[i] @ unit[beginnings[i]], 0) * unit[beginnings[i]]
+        assert_allclose(found[i], drawn / np.linalg.norm(drawn), atol=1e-6)
+    assert_allclose(found[0], unit[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["static", "usif"])
+def test_an_unknown_word_is_its_beginning_and_characters(vectors, pooling):
+    encoder = dw.SentenceEncoder(vectors, pooling=pooling).fit([])
+    table = encoder._table
+    words = [*table._numbering.words]
+    rows = encoder._encoded(["kingue the", "7", "kingϏ", b"the king\xff"])
+    pieces = [table.rows[words.index(one)] for one in ("king", "##u", "##e", "the")]
+    assert_allclose(rows[0], np.mean(pieces, axis=0), atol=1e-6)
+    assert_allclose(rows[1], table.rows[words.index("7")])
+    assert not rows[2].any() and np.array_equal(rows[3], table.rows[0])
 
 
 def test_a_direction_without_variance_becomes_zero():
@@ -73,6 +91,20 @@ def test_components_are_weighted_by_their_share_of_the_squared_singular_values()
 def test_pooling_needs_counts(vectors, pooling):
     with pytest.raises(UsageError, match="counts"):
         Pooling.of(pooling, vectors.vectors, None)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((0, 2), "f"), [[1, np.nan]], [[np.inf, 1]]])
+def test_vectors_that_cannot_be_whitened_are_an_error(rows):
+    words = dw.Vectors(["a"][: len(rows)], rows, counts=[3][: len(rows)])
+    with pytest.raises(ValueError, match="NaN"):
+        dw.SentenceEncoder(words).fit(["a"])
+
+
+def test_a_fitted_encoder_is_pickled(vectors):
+    encoder = dw.SentenceEncoder(vectors, tokenize="words").fit([])
+    texts = ["The king, kings", "tea"]
+    copy = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(copy.transform(texts), encoder.transform(texts))
 
 
 @pytest.mark.parametrize("options", [{"pooling": "mean", "dim": 2}, {"dim": 5}])
@@ -171,12 +203,6 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, l
 def test_an_output_of_another_name_is_an_error(files, output, capsys):
     assert run(["encode", "v.npy", "s.txt", "-o", output]) == UsageError.exit_code
     assert ".npy, .npz or .tsv" in capsys.readouterr().err
-
-
-def test_npy_is_not_written_to_a_pipe(files, capsys):
-    os.mkfifo("o.npy")
-    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy"]) == UsageError.exit_code
-    assert "is a stream" in capsys.readouterr().err
 
 
 def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, capsys):

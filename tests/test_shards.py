@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcme_w2v.cluster.address import open_cluster
-from dcme_w2v.cluster.shards import count, cut, encoded
+from dcme_w2v.cluster.shards import count, cut
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
+from dcme_w2v.text.encode import encode
 
 ALL = VocabularyOptions(min_count=1)
 
@@ -55,7 +56,7 @@ def test_the_ids_equal_those_of_one_machine(files, shards, tmp_path):
         words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
     for shard in cut(files, shards, ALL):
-        with encoded(shard, words, ALL, str(tmp_path)) as part:
+        with encode(shard.corpus(ALL), ALL, vocabulary=words, cache_dir=str(tmp_path)) as part:
             found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
 
@@ -91,21 +92,6 @@ def test_compressed_files_are_not_divided(tmp_path, count_of_files):
     assert all(span.begin == 0 and span.end is None for part in parts for span in part.spans)
     with pytest.raises(UsageError, match="shards=6: the corpus has too few lines or compr"):
         cut(paths, 6, ALL)
-
-
-def test_tokens_that_are_not_utf8_are_counted_as_on_one_machine(tmp_path):
-    path = write(tmp_path / "c.txt", b"good bad\xff good\n" * 10 + b"more b\xfed\n" * 10)
-    for errors in ("replace", "skip"):
-        options = VocabularyOptions(min_count=1, encoding_errors=errors)
-        same(counted([path], 3, options), one_machine.count([path], options))
-    with pytest.raises(CorpusError, match=r"c.txt: byte 8 \(line 1\) is not UTF-8.*\(shard 1 "):
-        counted([path], 3)
-
-
-def test_an_invalid_byte_is_reported_by_its_place_in_the_file(tmp_path):
-    path = write(tmp_path / "c.txt", b"good good\n" * 10 + b"\xfe\n")
-    with pytest.raises(CorpusError, match=r"c.txt: byte 100 is not UTF-8.*\(shard 2 \(.*byte 60"):
-        counted([path], 2)
 
 
 def test_files_missing_on_a_worker_are_named(files):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers import refused
+from helpers import refused, run_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
@@ -16,7 +16,6 @@ from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.small_models.compact import Steps
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 from dcme_w2v.small_models.shrink import ShrunkModel, shrink, shrink_weights, squares_of
 
@@ -34,17 +33,18 @@ def folder(tmp_path_factory):
         lines.append(f"class{label}\t{' '.join(own)} {' '.join(random.choice(WORDS, 4))}\n")
     (place / "train.tsv").write_text("".join(lines[:90]))
     (place / "test.tsv").write_text("".join(lines[90:]))
-    train = f"classify train {place}/train.tsv --solver lbfgs --threads 1 --quiet --output"
-    for name, more in {
-        "text": "", "bigrams": "--ngrams 2", "hashed": "--hashing 512", "log": "--weighting log",
-    }.items():  # fmt: skip
-        assert run([*train.split(), str(place / name), *more.split()]) == 0
+    (place / "labels.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines))
+    train = "classify train train.tsv --solver lbfgs --threads 1 --output"
+    run_all(
+        place,
+        f"{train} text",
+        f"{train} bigrams --ngrams 2",
+        f"{train} hashed --hashing 512",
+        f"{train} log --weighting log",
+    )
     rows = load_classifier(place / "text").rows([line.split("\t")[1].encode() for line in lines])
     save_npz(place / "rows.npz", csr_matrix(rows))
-    (place / "labels.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines))
-    arguments = [str(place / name) for name in ("rows.npz", "labels.txt", "vectors")]
-    line = ["classify", "train", arguments[0], "--labels", arguments[1], "--output", arguments[2]]
-    assert run([*line, "--solver", "lbfgs", "--quiet", "--threads", "1"]) == 0
+    run_all(place, f"{train} vectors --labels labels.txt".replace("train.tsv", "rows.npz"))
     return place
 
 
@@ -111,29 +111,6 @@ def test_damaged_bytes_are_read_within_bounds(data, rows, count):
     assert len(core.unpack_numbers(given_bytes, count, 0)) == count
 
 
-def test_the_core_rejects_invalid_levels():
-    kinds, starts = np.zeros(1, np.uint8), np.array([0, 1])
-    column, level = np.zeros(1, np.int32), np.ones(1, np.int8)
-    with pytest.raises(ValueError, match="out of range"):
-        core.pack_levels(starts, column + 3, level, kinds, 2)
-    with pytest.raises(ValueError, match="out of range"):
-        core.pack_levels(starts, column, level * 0, kinds, 2)
-    with pytest.raises(ValueError, match="fit together"):
-        core.pack_levels(starts[:1], column, level, kinds, 2)
-    with pytest.raises(ValueError, match="damaged"):
-        core.unpack_levels(np.zeros(9, np.uint8), kinds, 2, 3)
-    with pytest.raises(ValueError, match="out of range"):
-        core.pack_numbers(np.array([256], np.uint32), 8)
-
-
-def test_values_are_rounded_to_the_nearest_step():
-    numbers = np.array([1.0, 1.5, 9.0], dtype=np.float32)
-    steps = Steps.of(numbers)
-    np.testing.assert_allclose(steps.numbers(), numbers, atol=8 / 255 / 2 + 1e-6)
-    assert Steps.of(steps.numbers()).numbers().tobytes() == steps.numbers().tobytes()
-    assert Steps.of(np.zeros(0, np.float32)).numbers().shape == (0,)
-
-
 # ---- models ----
 
 
@@ -172,7 +149,7 @@ def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
     """All that predicts takes the same form of the documents: `predict` did not."""
     rows, model = csr_matrix(load_npz(folder / "rows.npz")), str(tmp_path / "s")
     if kind == "binary":
-        line = f"fuse fit {folder}/train.tsv --unlabelled {folder}/test.tsv --preset paper"
+        line = f"fuse fit {folder}/train.tsv --unlabeled {folder}/test.tsv --preset paper"
         assert run([*line.split(), "--output", model, "--quiet"]) == 0
         docs = folder / "test.tsv"
         rows = load_classifier(model).rows(texts_of(folder))
@@ -253,11 +230,8 @@ def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
         ("text --max-bytes 900", "the smallest model takes 1,"),
         ("text --max-bytes 9000 --keep 3", "leave --keep out"),
         ("text --keep 99999", "--keep 99999: there are"),
-        ("text --keep 0", "--keep 0"),
-        ("text --levels 0", "--levels 0"),
         ("text --holdout -", "--holdout -: is read more than once"),
         ("none", "is not a model"),
-        ("train.tsv", "is not a model"),
     ],
 )
 def test_invalid_arguments_of_shrink(line, said, folder, tmp_path, monkeypatch, capsys):

@@ -19,28 +19,19 @@ def broken(kind=sparse.csr_matrix, **parts):
 BROKEN = [
     (broken(indptr=[0, 3, 2, 4]), "indptr decreases after row 1"),
     (broken(indptr=[0, 2, 2, 5]), "indptr is from 0 to 5, expected 0 to 4"),
-    (broken(indptr=[1, 2, 2, 4]), "indptr is from 1"),
-    (broken(indptr=[0, -1, 2, 4]), "indptr decreases after row 0"),
-    (broken(indptr=[0, 2, 4]), r"indptr is int64 of shape \(3,\)"),
     (broken(indptr=[0.0, 2, 2, 4]), "indptr is float64"),
     (broken(indptr=np.array([0, 2**63, 2, 4], dtype=np.uint64)), "indptr decreases"),
     (broken(indices=[0, 2, 1, 4]), "entry 3: index 4 is not from 0 to 3"),
-    (broken(indices=[0, -1, 1, 3]), "entry 1: index -1"),
     (broken(indices=[0.5, 1.0, 1.0, 3.0]), "index: float64"),
-    (broken(indices=[0, 2, 1]), "indptr is from 0 to 4, expected 0 to 3"),
     (broken(data=[1.0, 2.0]), "expected 2 integers"),
     (broken(data=[1, np.nan, 3, 4]), "row 0, column 2: is not a finite number"),
     (broken(data=[1, 2, 3, 1e39]), "row 2, column 3: is not a finite number"),
     (broken(data=[1j, 2, 3, 4]), "complex128"),
     (broken(data=np.array([1, 2, "x", None], dtype=object)), "entries of type object"),
     (broken(sparse.csc_matrix, indices=[0, 2, 9, 2]), "index 9 is not from 0 to 2"),
-    (broken(sparse.csc_matrix, indptr=[0, 1, 0, 3, 4]), "indptr decreases"),
     (broken(sparse.coo_matrix, row=[0, 0, 2, 3]), "row 3 is not from 0 to 2"),
-    (broken(sparse.coo_matrix, col=[0, 2, 1, -4]), "column -4 is not from 0 to 3"),
     (broken(sparse.bsr_matrix, indices=[0, 2, 1, 7]), "index 7 is not from 0 to 3"),
     (sparse.coo_array(np.arange(4.0)), "1 dimensions"),
-    (np.zeros((2, 2, 2)), "3D"),
-    ([["a", "b"]], "could not convert"),
     (sparse.csr_matrix((1, MAX_COLUMNS + 1)), "columns"),
 ]  # fmt: skip
 
@@ -73,14 +64,3 @@ def test_duplicates_whose_sum_overflows_are_an_error():
     huge = np.full(2, 3e38, dtype=np.float32)
     with pytest.raises(UsageError, match="row 0, column 1: is not a finite"):
         check_rows(sparse.csr_matrix((huge, [1, 1], [0, 2]), shape=(1, 3)))
-
-
-def test_valid_rows_are_not_copied():
-    rows = sparse.random(20, 30, 0.2, "csr", np.float32, random_state=1)
-    rows.sum_duplicates()
-    assert np.shares_memory(check_rows(rows).data, rows.data)
-
-
-def test_no_rows_and_no_columns():
-    for shape in ((0, 3), (3, 0), (0, 0)):
-        assert check_rows(sparse.csr_matrix(shape)).shape == shape

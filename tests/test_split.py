@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import split, write_corpus
 
-from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.options import HoldoutOptions
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.split import HeldOutLines
 
 
@@ -57,10 +56,3 @@ def test_no_line_held_out_is_an_error(tmp_path):
         split(path, 0.5, held.index(False))
     with pytest.raises(CorpusError, match="all 6 tokens are held out"):
         split(path, 0.5, held.index(True))
-
-
-@pytest.mark.parametrize("wrong", ["0", "1", "-0.5", "nan", "7"])
-def test_a_fraction_is_between_0_and_1(wrong):
-    with pytest.raises(UsageError, match="holdout="):
-        HoldoutOptions(wrong)
-    assert HoldoutOptions(f"./{wrong}").file == f"./{wrong}"

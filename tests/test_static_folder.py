@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,9 @@ from dcme_w2v.formats.vectors.safetensors import tensor_pieces
 from dcme_w2v.options import TokenizerOptions
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]
+NEW = ["x", "Tea,", "kings", "tealeaf", "2024", "t" * 1001, "\u03a9a"]
 COUNTS = np.array([50, 20, 10, 8, 5, 2])
 TEXTS = ["The KING's car, and tea!", "Cafe\u0301; queen", "", "?", "unknown words", "the the tea"]
-CARD = "--language en --license mit --scores s.json"
 CONVERT = "convert v.npy m --to sentence-transformers --tokenize words"
 
 
@@ -44,8 +43,8 @@ def cosines(rows):
 
 
 def sentences(count=1000):
-    draws = np.random.default_rng(2).integers(0, 8, size=(count, 12))
-    return [" ".join([*WORDS, "x", "Tea,"][i] for i in row[: 1 + n % 12])
+    draws = np.random.default_rng(2).integers(0, 13, size=(count, 12))
+    return [" ".join([*WORDS, *NEW][i] for i in row[: 1 + n % 12])
             for n, row in enumerate(draws)] + TEXTS  # fmt: skip
 
 
@@ -59,43 +58,24 @@ def test_cosines_are_those_of_encode_in_model2vec_and_here(folder, vectors, flag
     assert run([*CONVERT.split(), *flags.split()]) == 0
     dim = 3 if "reduce" in flags else None
     encoder = dw.SentenceEncoder(vectors, dim=dim, tokenize="words").fit([])
-    if "limit" in flags:
-        encoder._table.rows[5:] = 0  # a row of zeros does not change a cosine
-    expected = cosines(encoder.transform(sentences()))
-    assert_allclose(
-        cosines(static_model.from_pretrained("m").encode(sentences())), expected, atol=tolerance
-    )
-    here = dw.SentenceEncoder("m").fit_transform(sentences())
-    assert_allclose(cosines(here), expected, atol=tolerance)
+    here = cosines(dw.SentenceEncoder("m").fit_transform(sentences()))
+    there = cosines(static_model.from_pretrained("m").encode(sentences()))
+    assert_allclose(here, there, atol=tolerance)
+    if "limit" not in flags:  # which makes other pieces
+        assert_allclose(here, cosines(encoder.transform(sentences())), atol=tolerance)
 
 
 def test_tokenizers_alone_gives_the_ids_of_the_rows(folder):
     tokenizers = pytest.importorskip("tokenizers")
     assert run([*CONVERT.split(), "--strip-accents"]) == 0
     loaded = tokenizers.Tokenizer.from_file("m/tokenizer.json")
-    assert loaded.encode("The King: tea? ZZZ").ids == [0, 1, 3, 6]
-    assert loaded.get_vocab_size() == len(tensors("m")["embeddings"]) == 7
+    known = ["the", "king", "tea", "[UNK]", "tea", "##e"]
+    assert loaded.encode("The King: tea? ZZZ teae").tokens == known
+    assert loaded.get_vocab_size() == len(tensors("m")["embeddings"])
 
 
 def tensors(folder):
     return pytest.importorskip("safetensors.numpy").load_file(f"{folder}/model.safetensors")
-
-
-def test_the_model_card_has_what_the_manifest_and_the_options_say(folder, capsys):
-    scores = {"sets": [{"name": "x/2012.tsv", "pearson": 0.5, "spearman": 0.25}],
-              "pearson": 0.5, "spearman": 0.25}  # fmt: skip
-    Path("s.json").write_text(json.dumps(scores))
-    assert run([*CONVERT.split(), *CARD.split()]) == 0
-    card = Path("m/README.md").read_text()
-    head = card.split("---\n")[1]
-    assert 'language: "en"\nlicense: "mit"\n' in head
-    assert "- b.txt, 9 bytes" in card and "    dcme-w2v train a/b.txt" in card
-    assert "| 2012.tsv | 0.5000 | 0.2500 |" in card and "| mean | 0.5000" in card
-    Path("s.json").write_text('{"sets": [{}]}')
-    capsys.readouterr()
-    assert "s.json: is not the output" in refused(
-        capsys, run([*CONVERT.split(), "--scores", "s.json"])
-    )
 
 
 @pytest.mark.parametrize(
@@ -162,28 +142,20 @@ def edit_json(change):
 
 DAMAGES = {
     "truncated": lambda: os.truncate("m/model.safetensors", 150),
-    "no header": lambda: os.truncate("m/model.safetensors", 4),
     "fewer tokens": lambda: edit_json(lambda f: f["model"]["vocab"].pop("car")),
-    "ids with a gap": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=9)),
     "negative id": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=-1)),
-    "surrogate": lambda: edit_json(lambda f: f["model"].update(vocab={"\ud800": 0})),
-    "no vocabulary": lambda: edit_json(lambda f: f.pop("model")),
     "vocabulary is a number": lambda: edit_json(lambda f: f["model"].update(vocab=3)),
     "token is a number": lambda: edit_json(lambda f: f["model"].update(vocab=[[1, 2]] * 7)),
     "unknown id": lambda: edit_json(lambda f: f["model"].update(unk_id=99)),
     "not JSON": lambda: Path("m/tokenizer.json").write_text("{"),
-    "a list": lambda: Path("m/tokenizer.json").write_text("[]"),
     "deep": lambda: Path("m/tokenizer.json").write_text("[" * 100_000),
     "config": lambda: Path("m/config.json").write_text('{"dcme_w2v": 3}'),
-    "rule": lambda: Path("m/config.json").write_text('{"dcme_w2v": {"tokenizer": 3}}'),
     "rows are missing": lambda: write_tensors(other=np.ones(3, np.float32)),
     "one dimension": lambda: write_tensors(embeddings=np.ones(7, np.float32)),
     "NaN": lambda: write_tensors(embeddings=np.full((7, 2), np.nan, np.float32)),
     "mapping": lambda: write_tensors(embeddings=np.ones((7, 2), "f"), mapping=np.arange(7) + 1),
-    "weights": lambda: write_tensors(embeddings=np.ones((7, 2), "f"), weights=np.ones(2, "f")),
     "link in a circle": lambda: relink("model.safetensors", "model.safetensors"),
     "link to nothing": lambda: relink("tokenizer.json", "nothing"),
-    "link to a folder": lambda: relink("model.safetensors", "."),
     "link to a device": lambda: relink("model.safetensors", "/dev/zero"),
 }
 
@@ -203,35 +175,17 @@ def test_a_damaged_folder_is_one_error_line(folder, damage, capsys):
     assert error.startswith("error: m") and not Path("o.tsv").exists()
 
 
-def test_a_fifo_in_the_folder_is_an_error(folder, capsys):
-    assert run(CONVERT.split()) == 0
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        shutil.copytree("m", "n", dirs_exist_ok=True)
-        Path("n", name).unlink()
-        os.mkfifo(f"n/{name}")
-        capsys.readouterr()
-        assert "is not a regular file" in refused(capsys, run(["neighbors", "n", "king"]))
-        shutil.rmtree("n")
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("convert v.npy m --tokenize words", "are for --to"),
-        ("convert v.npy m.npy --language en", "are for --to"),
         (f"{CONVERT} --normalize", "leave out"),
-        (f"{CONVERT} --reduce 5", "at most 4"),
         ("convert v.txt m --to sentence-transformers", "without the counts"),
-        ("convert v.npy file --to sentence-transformers", "is a file"),
         ("convert v.npy other --to sentence-transformers", "other content"),
-        ("convert v.npy - --to sentence-transformers", "is a stream"),
         ("convert m w.npy --invalid skip", "is a folder"),
         ("convert v.npy . --to sentence-transformers", "would be replaced"),
-        ("convert v.npy no/m --to sentence-transformers", "no folder"),
-        ("convert v.npy w.safetensors --quantize float16", "--quantize float16"),
         ("convert m m2 --to sentence-transformers", "have a pooling already"),
         ("encode m s.txt -o o.tsv --pooling usif", "have a pooling already"),
-        ("encode m s.txt -o o.tsv --dim 2", "have a pooling already"),
         ("encode m s.txt -o m/o.tsv", "is in the folder"),
     ],
 )
@@ -252,8 +206,3 @@ def test_a_folder_with_another_file_is_not_replaced(folder, capsys):
     capsys.readouterr()
     assert "other content" in refused(capsys, run(CONVERT.split()))
     assert Path("m/mine.txt").read_text() == "mine"
-
-
-def test_whitespace_is_named_where_no_tokeniser_is_known(folder, capsys):
-    assert run(CONVERT.split()[:5]) == 0
-    assert "--tokenize words is for raw text" in capsys.readouterr().err

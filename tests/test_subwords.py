@@ -1,9 +1,5 @@
 """Training with character n-grams: against the reference; files and errors."""
 
-import json
-import os
-import signal
-
 import numpy as np
 import pytest
 from fasttext_models import mean_of
@@ -14,11 +10,11 @@ from texts import corpus
 import dcme_w2v as dw
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.options import SubwordOptions, TrainOptions
+from dcme_w2v.options import SubwordOptions
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -75,18 +71,6 @@ def test_rows_equal_the_reference(model, mode, gradient, kernels):
     assert training.progress().trained == reference.trained
 
 
-def test_a_word_without_ngrams_trains_as_without_subwords():
-    text = corpus(tokens=3000)
-    options = resolved(TrainOptions(**SMALL, model="skipgram"))
-    none = WordNgrams(
-        SubwordOptions("3-6", 5), np.zeros(len(text[1]) + 1, np.int64), np.empty(0, np.int32)
-    )
-    plain, composed = Trainer(*text, options), Trainer(*text, options, ngrams=none)
-    for training in (plain, composed):
-        training.epoch(0)
-    np.testing.assert_allclose(composed.input, plain.input, atol=1e-6)
-
-
 def test_invalid_ngrams_are_errors():
     text = corpus(tokens=500)
     options = resolved(TrainOptions(**SMALL))
@@ -133,14 +117,6 @@ def test_the_model_is_a_fasttext_model(tmp_path, model):
         np.testing.assert_allclose(keyed[word], loaded[word], atol=1e-6)
 
 
-def test_a_model_without_subwords(tmp_path):
-    path = tmp_path / "model.bin"
-    vectors = dw.train(SENTENCES, output_fasttext=path, **WITHOUT)
-    opened = open_model(path)
-    assert opened.subwords is None and "theoretical" not in Vectors.load(path)
-    assert len(opened.input) == len(vectors.words)
-
-
 def test_training_continues_from_a_model(tmp_path):
     path, again = tmp_path / "model.bin", tmp_path / "again.bin"
     first = dw.train(SENTENCES, output_fasttext=path, **{**QUICK, "epochs": 20})
@@ -171,65 +147,3 @@ def test_a_resumed_run_is_bit_identical(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "r.txt").read_bytes()
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "r.bin").read_bytes()
     assert run([*base[:4], "--subwords", "3-5", *base[6:], *resumed]) == 2
-
-
-def test_deterministic(tmp_path):
-    one, four = (
-        dw.train(SENTENCES, deterministic=True, **{**QUICK, "threads": threads})
-        for threads in (1, 4)
-    )
-    np.testing.assert_array_equal(one.vectors, four.vectors)
-    np.testing.assert_array_equal(one.subwords.rows, four.subwords.rows)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"subwords": "6-3"}, "from 1 to 99 characters"),
-        ({"subwords": "3-100"}, "from 1 to 99 characters"),
-        ({"buckets": 0}, "must be at least 1"),
-        ({"vectors": "sum"}, "subwords=3-6: is not supported with vectors=sum"),
-        ({"holdout": 0.1}, "subwords=3-6: is not supported with holdout"),
-        ({"output_tables": "t"}, "subwords=3-6: is not supported with output_tables"),
-        ({"output_fasttext": "m.bin.gz"}, "not compressed"),
-        *(
-            ({"objective": name}, f"not supported with objective={name}")
-            for name in ("nce", "dcme", "hs")
-        ),
-    ],
-    ids=str,
-)
-def test_invalid_options_are_errors(options, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=message):
-        dw.train(SENTENCES, **{**QUICK, **options})
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_plan_counts_the_rows_of_ngrams(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
-    plans = []
-    for buckets in ("1000", "1001000"):
-        flags = ["--dim", "16", "--subwords", "3-6", "--buckets", buckets, "--min-count", "1"]
-        line = ["train", "c.txt", *flags, "--output-fasttext", "m.bin", "--dry-run", "--json"]
-        assert run([*line, "--checkpoint", "k", "--quiet"]) == 0
-        plans.append(json.loads(capsys.readouterr().out))
-    for key in ("memory_bytes", "output_bytes", "checkpoint_bytes", "largest_file_bytes"):
-        assert plans[1][key] - plans[0][key] == pytest.approx(64e6, rel=1e-3)
-
-
-def test_an_interrupted_run_writes_its_model(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
-    begin = Trainer.epoch
-
-    def interrupted(self, number, watch=None):
-        os.kill(os.getpid(), signal.SIGINT)
-        return begin(self, number, watch)
-
-    monkeypatch.setattr(Trainer, "epoch", interrupted)
-    files = ["--output", "v.txt", "--output-fasttext", "m.bin"]
-    assert run(["train", "c.txt", *files, *FLAGS]) == 130
-    assert "theoretical" in Vectors.load("m.bin.partial")
-    assert not (tmp_path / "m.bin").exists()

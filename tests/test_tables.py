@@ -7,10 +7,8 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
-from dcme_w2v.formats.vectors.combined import CombinedRows, combined
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.tables import combine_in_place
+from dcme_w2v.words.options import TrainOptions
 
 LINES = [f"w{i % 7} w{i % 5} w{i % 3} w{i % 11}" for i in range(200)]
 OPTIONS = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1}
@@ -48,20 +46,6 @@ def test_the_file_and_python_have_the_same_vectors(files, tmp_path, kind):
     np.testing.assert_array_equal(vectors.vectors, np.load(tmp_path / "v.npy"))
     np.testing.assert_array_equal(vectors.context.vectors, output)
     assert json.loads((tmp_path / "v.npy.json").read_text())["options"]["vectors"] == kind
-
-
-def test_zero_rows_stay_zero():
-    zeros = np.zeros((2, 3), dtype=np.float32)
-    assert not combined(zeros, zeros, "unit-sum").any()
-
-
-def test_in_place_equals_the_copy():
-    random = np.random.default_rng(1)
-    input, output = random.standard_normal((2, 50, 4)).astype(np.float32)
-    rows = CombinedRows(input, output, "unit-sum")
-    before = np.concatenate([rows[:20], rows[20:]])
-    assert rows.shape == before.shape == (len(rows), 4)
-    np.testing.assert_array_equal(combine_in_place(input, output, "unit-sum"), before)
 
 
 def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():

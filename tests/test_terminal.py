@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dcme_w2v.cli.streams import escaped, print_json
+from dcme_w2v.cli.streams import print_json
 
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m"
@@ -60,11 +60,6 @@ def test_a_file_or_pipe_gets_the_words_as_they_are(corpus):
         [*PROGRAM, "vocab", corpus, "--output", "-"], capture_output=True, timeout=120, check=True
     )
     assert f"a{EVIL}b 20".encode() in ended.stdout
-
-
-def test_only_control_characters_are_escaped():
-    assert escaped("größe 日本 \t\r\n\u00a0".encode()) == "größe 日本 \t\r\n\u00a0".encode()
-    assert escaped("\x7f\x00\u0085".encode()) == b"\\x7f\\x00\\u0085"
 
 
 def test_an_encoding_that_lacks_a_character_is_named(tmp_path):

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v.classify import sequences
-from dcme_w2v.classify.model import Classifier
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import read_sentences, shape, token_features
@@ -79,11 +78,6 @@ def test_spaces_of_unicode_neither_separate_columns_nor_make_a_token(tmp_path):
     ]
 
 
-def test_one_column_is_a_sentence_without_tags(tmp_path):
-    (found,) = read(tmp_path, "EU\nrejects\n")
-    assert (found.tokens, found.tags) == (["EU", "rejects"], [])
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -130,12 +124,6 @@ def test_pairs_of_tags_are_counted_within_sentences():
     np.testing.assert_array_equal(found, [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
 
 
-def test_a_pair_that_does_not_occur_is_unlikely():
-    steps = sequences.steps_of(np.array([[5, 5, 1], [5, 5, 0], [1, 0, 0]]))
-    assert np.isfinite(steps).all()
-    assert steps[2, 1] < steps[2, 0] - 3
-
-
 @given(st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in ("X", "Y"))])))
 def test_entities_equal_those_of_seqeval(tags):
     labeling = pytest.importorskip("seqeval.metrics.sequence_labeling")
@@ -171,20 +159,8 @@ def test_whole_sentences_are_held_out(here, capsys):
     assert pairs[:, :-1].sum() == record["documents"]
 
 
-def test_the_path_depends_on_pairs_of_tags(here):
-    """Where no sentence begins with a name, none is found there."""
-    model = Classifier.load("model")
-    counts = model.text.tag_pairs.copy()
-    none, name = map(model.classes.index, ("O", "B-PER"))
-    counts[-1, name], counts[-1, none], counts[none, name] = 0, 10**4, 10**4
-    model.text.tag_pairs = counts
-    model.save("other")
-    lines = invoke("classify predict other -", stdin="Bob\nlives\n")
-    assert [line.split("\t")[1] for line in lines.splitlines()[:2]] == ["O", "O"]
-
-
 def test_fused_features_learn_from_sentences_without_tags(here):
-    fit = "fuse fit train.conll --by token --unlabelled texts.conll --impact centred"
+    fit = "fuse fit train.conll --by token --unlabeled texts.conll --impact centered"
     invoke(f"{fit} --final beside --threads 1 --output fused")
     assert json.loads(invoke("classify test fused test.conll --json"))["entity_f1"] > 0.9
     invoke("fuse shrink fused --keep 1/2 --output small")

@@ -1,7 +1,6 @@
 """`Vectors` as a Python object: look-ups, slices, copies, threads, gensim."""
 
 import copy
-import json
 import pickle
 import threading
 import unicodedata
@@ -89,18 +88,6 @@ def test_arrays_are_read_only_and_not_copied():
     assert matrix.tolist() == [[1, 1]]
 
 
-def test_an_npy_file_is_mapped_or_read(tmp_path):
-    make_vectors().save(tmp_path / "v.npy")
-    mapped = Vectors.load(tmp_path / "v.npy")
-    assert isinstance(mapped.vectors, np.memmap)
-    assert not isinstance(Vectors.load(tmp_path / "v.npy", mmap=False).vectors, np.memmap)
-    assert type(mapped["king"]) is np.ndarray
-    copied = pickle.loads(pickle.dumps(mapped))
-    assert type(copied.vectors) is np.ndarray
-    assert copied.vectors.tolist() == mapped.vectors.tolist()
-    assert copied.counts.tolist() == [9, 7, 5, 3, 2]
-
-
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
 def test_copies_are_complete_and_read_only(how):
     v = with_context()
@@ -111,11 +98,6 @@ def test_copies_are_complete_and_read_only(how):
     assert other.context["queen"].tolist() == [0, 1, 0, 0, 0]
     assert other.most_similar("king") == v.most_similar("king")
     assert not other.vectors.flags.writeable and not other.counts.flags.writeable
-
-
-def test_a_pickle_of_a_slice_contains_only_the_slice():
-    v = Vectors([f"word{i}" for i in range(1000)], np.zeros((1000, 50)))
-    assert len(pickle.dumps(v[:10])) < len(pickle.dumps(v)) / 50
 
 
 def test_threads_can_read_concurrently():
@@ -153,19 +135,6 @@ def test_gensim_gets_words_vectors_and_counts(tmp_path):
     assert v["king"].tolist() == [0, 1, 2] and keyed.get_index("new") == 5
     keyed.save(str(tmp_path / "k"))
     assert type(keyed).load(str(tmp_path / "k")).index_to_key[-1] == "new"
-
-
-def test_missing_gensim_names_the_package_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "gensim.models", None)
-    with pytest.raises(ImportError, match="pip install gensim"):
-        make_vectors().to_gensim()
-
-
-def test_the_manifest_is_saved_beside_the_vectors(tmp_path):
-    with_context().save(tmp_path / "v.bin")
-    assert json.loads((tmp_path / "v.bin.json").read_text()) == {"loss": 1.5}
-    make_vectors().save(tmp_path / "w.bin")
-    assert not (tmp_path / "w.bin.json").exists()
 
 
 def test_a_wrong_format_is_an_error(tmp_path):

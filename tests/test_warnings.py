@@ -7,13 +7,13 @@ from helpers import ALL_COMMANDS, refused, train, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import Declared
 from dcme_w2v.declarations import declaration_of
-from dcme_w2v.errors import CorpusError, DcmeWarning, warn
-from dcme_w2v.options import PostprocessOptions, TokenizerOptions
+from dcme_w2v.errors import CorpusError, DcmeWarning
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.words.options import PostprocessOptions
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20
@@ -68,16 +68,6 @@ def test_the_program_prints_a_warning_line(tmp_path, capsys, flags, line):
     assert capsys.readouterr().err == ""  # --quiet
 
 
-def test_other_commands_warn(tmp_path, capsys):
-    docs = tmp_path / "docs"
-    docs.write_text("a\tx y\nb\tz y\n" * 5)
-    flags = ["--hashing", "8", "--features", "5", "--objective", "gd", "--draws", "2"]
-    assert run(["classify", "train", str(docs), "--output", str(tmp_path / "m"), *flags]) == 0
-    found = capsys.readouterr().err
-    assert "warning: --features has no effect with --hashing\n" in found
-    assert "warning: --draws has no effect with --objective gd; it is for --objective dcme" in found
-
-
 def test_conditions_name_existing_options():
     known = set(FIELDS) | {"read_table"}
     others = (
@@ -94,13 +84,6 @@ def test_conditions_name_existing_options():
             if isinstance(param, Declared):
                 declared = declaration_of(param.declared.__dataclass_fields__[param.name])
                 assert {*declared.only, *declared.needs, *declared.unless} <= known
-
-
-def test_a_warning_names_options_in_pythons_terms():
-    with pytest.warns(DcmeWarning) as caught:
-        warn("--min-count=3 is odd")
-    assert str(caught[0].message) == "min_count=3 is odd"
-    assert caught[0].message.message == "--min-count=3 is odd"
 
 
 def test_a_run_that_trains_nothing_fails(tmp_path, capsys):

@@ -10,8 +10,7 @@ from dcme_w2v.classify import trainer
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.numeric.arrays import ChunkedArray, drop_pages
+from dcme_w2v.numeric.arrays import drop_pages
 from dcme_w2v.numeric.core import new_table
 
 
@@ -43,24 +42,6 @@ def test_weights_round_trip_in_any_block_size(tmp_path, monkeypatch, density, fi
         np.save(tmp_path / "plain.npy", table)
         plain = (tmp_path / "plain.npy").read_bytes()
         assert (tmp_path / "model" / "weights.npy").read_bytes() == plain
-
-
-def test_an_array_written_in_pieces_equals_the_array(tmp_path):
-    array = np.arange(24, dtype=np.int32).reshape(6, 4)
-    parts = ChunkedArray((6, 4), array.dtype, lambda: (array[i : i + 4] for i in (0, 4)))
-    save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
-    np.testing.assert_array_equal(load_model(tmp_path / "model", "thing", 1).arrays["x"], array)
-
-
-@pytest.mark.parametrize(("piece", "message"), [
-    (np.zeros((5, 4), dtype=np.int32), "80 bytes, the array 96"),
-    (np.zeros((6, 4), dtype=np.int64), "a piece is int64"),
-])  # fmt: skip
-def test_invalid_pieces_leave_no_model(tmp_path, piece, message):
-    parts = ChunkedArray((6, 4), np.dtype(np.int32), lambda: [piece])
-    with pytest.raises(ValueError, match=message):
-        save_model(tmp_path / "model", "thing", 1, {"x": parts}, {})
-    assert not list(tmp_path.iterdir())
 
 
 def test_only_pages_of_files_are_released(tmp_path):

@@ -1,7 +1,5 @@
 """The approximate index of neighbors --index: recall, the file, errors."""
 
-import sys
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -68,16 +66,6 @@ def test_commands_print_the_same_lines_with_an_index(here, command):
     assert "v.index: finds " in quick.stderr
 
 
-@pytest.mark.parametrize("count", [1, 5])
-def test_few_words(tmp_path, monkeypatch, count):
-    monkeypatch.chdir(tmp_path)
-    save(tmp_path / "few.npy", WORDS[:count], clustered()[:count])
-    for _ in range(2):  # built, then read
-        found = CliRunner().invoke(program, ["neighbors", "few.npy", "w0", "--index", "few.index"])
-        assert found.exit_code == 0
-        assert len(found.stdout.splitlines()) == count - 1
-
-
 def test_an_index_of_other_vectors_is_refused(here, capsys):
     changed = clustered()
     changed[0, 0] += 1
@@ -114,10 +102,3 @@ def test_paths_that_clash_are_refused(here, capsys):
         assert f"--index {stream}: is a stream; give a file" in found
     (here / "dir").mkdir()
     assert "dir" in refused(capsys, run(["neighbors", "v.npy", "w1", "--index", "dir"]))
-
-
-def test_without_usearch_the_extra_is_named(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "usearch", None)
-    code = run(["neighbors", "v.npy", "w1", "--index", "new.index"])
-    assert "pip install 'dcme-w2v[index]'" in refused(capsys, code)
-    assert not (here / "new.index").exists()

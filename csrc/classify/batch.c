@@ -1,15 +1,16 @@
 /* See batch.h. */
 #include "classify/batch.h"
+#include "objectives/centre.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 int64_t dcme_widest(const dcme_sparse_rows *documents) {
     int64_t widest = 0;
     for (int64_t d = 0; d < documents->count; d++)
-        if (documents->starts[d + 1] - documents->starts[d] > widest)
-            widest = documents->starts[d + 1] - documents->starts[d];
+        widest = dcme_max(widest, documents->starts[d + 1] - documents->starts[d]);
     return widest + 1;
 }
 
@@ -17,46 +18,48 @@ void dcme_batch_open(dcme_batch *batch, dcme_arena *arena, const dcme_linear *mo
                      int64_t widest) {
     batch->model = model;
     batch->size = size;
-    batch->starts = dcme_take(arena, size + 1, sizeof *batch->starts);
-    batch->features = dcme_take_unset(arena, size, widest * (int64_t)sizeof *batch->features);
-    batch->values = dcme_take_unset(arena, size, widest * (int64_t)sizeof *batch->values);
-    batch->targets = dcme_take(arena, size, sizeof *batch->targets);
-    batch->numbers = dcme_take(arena, size, sizeof *batch->numbers);
-    batch->weights = dcme_take(arena, size, sizeof *batch->weights);
-    batch->rows = dcme_take(arena, widest, sizeof *batch->rows);
+    DCME_TAKE(arena, batch->starts, size + 1);
+    DCME_TAKE_UNSET(arena, batch->features, size * widest);
+    DCME_TAKE_UNSET(arena, batch->values, size * widest);
+    DCME_TAKE(arena, batch->targets, size);
+    DCME_TAKE(arena, batch->numbers, size);
+    DCME_TAKE(arena, batch->weights, size);
+    DCME_TAKE(arena, batch->rows, widest);
 }
 
 void dcme_columns_open(dcme_columns *columns, dcme_arena *arena, const dcme_linear *model,
                        int64_t size, int64_t widest) {
     int64_t features = model->features + 1;
-    columns->feature = dcme_take(arena, features, sizeof *columns->feature);
-    columns->starts = dcme_take(arena, features + 1, sizeof *columns->starts);
-    columns->documents = dcme_take_unset(arena, size, widest * (int64_t)sizeof(int32_t));
-    columns->values = dcme_take_unset(arena, size, widest * (int64_t)sizeof *columns->values);
-    columns->place = dcme_take(arena, features, sizeof *columns->place);
-    columns->rows = dcme_take(arena, size, sizeof *columns->rows);
+    DCME_TAKE(arena, columns->feature, features);
+    DCME_TAKE(arena, columns->starts, features + 1);
+    DCME_TAKE_UNSET(arena, columns->documents, size * widest);
+    DCME_TAKE_UNSET(arena, columns->values, size * widest);
+    DCME_TAKE(arena, columns->place, features);
+    DCME_TAKE(arena, columns->rows, size);
     for (int64_t f = 0; columns->place && f < features; f++)
         columns->place[f] = -1;
 }
 
-void dcme_batch_clear(dcme_batch *batch) { batch->count = 0; }
-
-void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
-                             const dcme_instances *instances, int64_t i) {
-    int64_t document = instances->documents[i];
+void dcme_batch_add_document(dcme_batch *batch, const dcme_sparse_rows *documents,
+                             int64_t document) {
     int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
     int64_t at = batch->starts[batch->count];
     if (n > 0) /* without any feature at all the arrays may be NULL */
-        memcpy(batch->features + at, documents->features + begin,
-               (size_t)n * sizeof *batch->features);
+        DCME_COPY(batch->features + at, documents->features + begin, n);
     if (n > 0)
-        memcpy(batch->values + at, documents->values + begin, (size_t)n * sizeof *batch->values);
+        DCME_COPY(batch->values + at, documents->values + begin, n);
     batch->features[at + n] = (int32_t)batch->model->features;
     batch->values[at + n] = batch->model->bias;
-    batch->numbers[batch->count] = i;
-    batch->weights[batch->count] = instances->weights ? instances->weights[i] : 1;
-    batch->targets[batch->count++] = instances->labels[instances->sets ? instances->sets[i] : i];
-    batch->starts[batch->count] = at + n + 1;
+    batch->starts[++batch->count] = at + n + 1;
+}
+
+void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
+                             const dcme_instances *instances, int64_t i) {
+    int64_t d = batch->count;
+    dcme_batch_add_document(batch, documents, instances->documents[i]);
+    batch->numbers[d] = i;
+    batch->weights[d] = instances->weights ? instances->weights[i] : 1;
+    batch->targets[d] = instances->labels[instances->sets ? instances->sets[i] : i];
 }
 
 int64_t dcme_batch_rows(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
@@ -101,7 +104,7 @@ void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *e
     for (int64_t i = 0; i < total; i++)
         columns->values[i] *= rate * batch->weights[columns->documents[i]];
     for (int64_t column = 0; column < model->stride; column += DCME_COLUMNS) {
-        int64_t left = model->stride - column, width = left < DCME_COLUMNS ? left : DCME_COLUMNS;
+        int64_t width = dcme_min(model->stride - column, DCME_COLUMNS);
         for (int64_t c = 0; c < columns->count; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
@@ -113,46 +116,51 @@ void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *e
     }
 }
 
-void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,
-                       real **rows) {
+void dcme_batch_multiply(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
+                         int64_t column, int64_t width, real *out) {
+    int64_t n = dcme_batch_rows(batch, i, table, stride, column, batch->rows);
+    batch->model->kernels->weighted_sum(out, batch->rows, batch->values + batch->starts[i], n,
+                                        width);
+}
+
+void dcme_batch_scores(const dcme_batch *batch, real *scores) {
     const dcme_linear *model = batch->model;
-    memset(scores, 0, (size_t)((end - begin) * model->stride) * sizeof *scores);
-    for (int64_t column = 0; column < model->stride; column += DCME_COLUMNS) {
-        int64_t left = model->stride - column, width = left < DCME_COLUMNS ? left : DCME_COLUMNS;
-        for (int64_t d = begin; d < end; d++) {
-            int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, rows);
-            model->kernels->weighted_sum(scores + (d - begin) * model->stride + column, rows,
-                                         batch->values + batch->starts[d], n, width);
-        }
+    DCME_CLEAR(scores, batch->count * model->stride);
+    for (int64_t column = 0; column < model->stride; column += DCME_COLUMNS)
+        for (int64_t d = 0; d < batch->count; d++)
+            dcme_batch_multiply(batch, d, model->weights, model->stride, column,
+                                dcme_min(model->stride - column, DCME_COLUMNS),
+                                scores + d * model->stride + column);
+}
+
+void dcme_project(const dcme_linear *model, const real *alpha, int64_t column, int64_t width,
+                  real *out, int64_t step) {
+    real *rows[ROWS], products[ROWS];
+    for (int64_t f = 0, n; f <= model->features; f += n) {
+        n = dcme_min(model->features + 1 - f, ROWS);
+        for (int64_t i = 0; i < n; i++)
+            rows[i] = model->weights + (f + i) * model->stride + column;
+        model->kernels->dots(products, alpha, rows, n, width);
+        for (int64_t i = 0; i < n; i++)
+            out[(f + i) * step] = products[i];
     }
 }
 
 double dcme_softmax(real *scores, const dcme_linear *model) {
-    static const real lowest = -87; /* negligible compared with the largest, exp(0) */
     real largest = scores[0];
-    double total = 0;
     for (int64_t j = 1; j < model->classes; j++)
         largest = scores[j] > largest ? scores[j] : largest;
-    for (int64_t j = 0; j < model->classes; j++) {
-        real x = scores[j] - largest;
-        scores[j] = x < lowest ? lowest : x;
-    }
-    model->kernels->exponential(scores, scores, model->classes);
-    for (int64_t j = 0; j < model->classes; j++)
-        total += (double)scores[j];
-    real scale = (real)(1 / total);
-    for (int64_t j = 0; j < model->classes; j++)
-        scores[j] *= scale;
-    for (int64_t j = model->classes; j < model->stride; j++)
-        scores[j] = 0;
+    dcme_exponentials(model->kernels, scores, scores, largest, -INFINITY, model->classes);
+    double total = dcme_total(scores, model->classes);
+    dcme_scale(scores, (real)(1 / total), scores, model->classes);
+    DCME_CLEAR(scores + model->classes, model->stride - model->classes);
     return (double)largest + log(total);
 }
 
 double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *model) {
     real score = scores[target];
     double partition = dcme_softmax(scores, model);
-    for (int64_t j = 0; j < model->classes; j++)
-        scores[j] = -scores[j];
+    dcme_scale(scores, -1, scores, model->classes);
     scores[target] += 1;
     return (double)score - partition;
 }

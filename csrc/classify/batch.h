@@ -1,7 +1,7 @@
 /* Some instances side by side, and the sparse products that are exact softmax's cost.
  *
  * Scores are X W, a gradient is X^T E with E one row of errors a document. Both run over the
- * classes in blocks of DCME_COLUMNS columns, so that one block of all rows that a batch needs stays
+ * classes in strips of DCME_COLUMNS columns, so that one strip of all rows that a batch needs stays
  * in the second-level cache and its sums in registers.
  */
 #ifndef DCME_CLASSIFY_BATCH_H
@@ -43,8 +43,9 @@ void dcme_batch_open(dcme_batch *batch, dcme_arena *arena, const dcme_linear *mo
 void dcme_columns_open(dcme_columns *columns, dcme_arena *arena, const dcme_linear *model,
                        int64_t size, int64_t widest);
 
-void dcme_batch_clear(dcme_batch *batch);
-/* Add instance i. */
+/* Add a document, or an instance of one, behind the `count` that there are. */
+void dcme_batch_add_document(dcme_batch *batch, const dcme_sparse_rows *documents,
+                             int64_t document);
 void dcme_batch_add_instance(dcme_batch *batch, const dcme_sparse_rows *documents,
                              const dcme_instances *instances, int64_t i);
 
@@ -59,10 +60,16 @@ void dcme_columns_fill(dcme_columns *columns, const dcme_batch *batch);
  * The columns were filled from the batch; their values are used up. */
 void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *errors, real rate);
 
-/* scores (end - begin, stride) = X W for the instances from begin to end; `rows` has room for the
- * widest document's. */
-void dcme_batch_scores(const dcme_batch *batch, int64_t begin, int64_t end, real *scores,
-                       real **rows);
+/* out (width) += x_i times the columns from `column` on of a table by feature. */
+void dcme_batch_multiply(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
+                         int64_t column, int64_t width, real *out);
+
+/* scores (count, stride) = X W */
+void dcme_batch_scores(const dcme_batch *batch, real *scores);
+
+/* out[f * step] = alpha . the columns from `column` on, `width` of them, of row f of W. */
+void dcme_project(const dcme_linear *model, const real *alpha, int64_t column, int64_t width,
+                  real *out, int64_t step);
 
 /* Scores become probabilities, 0 in the padding; returns the logarithm of the partition function.
  */

@@ -1,6 +1,5 @@
 /* The most probable classes of documents by bounds; see class_codes.h. */
 #include <math.h>
-#include <string.h>
 
 #include "classify/batch.h"
 #include "classify/class_codes.h"
@@ -21,9 +20,7 @@ typedef struct {
     int64_t groups;         /* of columns; the last may have fewer classes */
 
     /* The document. s_j <= base + unit * (sum of the numbers in codes) + error. */
-    int64_t features;
-    real *x;               /* values */
-    real **rows, **parts;  /* of weights; those of a group */
+    dcme_batch document;
     const uint8_t **coded; /* rows of codes */
     uint8_t *tables;
     double base, unit, error;
@@ -39,51 +36,47 @@ typedef struct {
 
 static void open_search(search *s, dcme_arena *arena, int64_t widest) {
     s->groups = (s->model->classes + GROUP - 1) / GROUP;
-    s->x = dcme_take(arena, widest, sizeof *s->x);
-    s->rows = dcme_take(arena, widest, sizeof *s->rows);
-    s->parts = dcme_take(arena, widest, sizeof *s->parts);
-    s->coded = dcme_take(arena, widest, sizeof *s->coded);
+    dcme_batch_open(&s->document, arena, s->model, 1, widest);
+    DCME_TAKE(arena, s->coded, widest);
     s->tables = dcme_take(arena, widest, 2 * DCME_CODES);
-    s->bounds = dcme_take(arena, dcme_code_stride(s->model->classes) / 8, sizeof *s->bounds);
-    s->waiting = dcme_take(arena, s->groups, sizeof *s->waiting);
-    s->first = dcme_take(arena, s->groups, sizeof *s->first);
-    s->scores = dcme_take(arena, s->count, sizeof *s->scores);
+    DCME_TAKE(arena, s->bounds, dcme_code_stride(s->model->classes) / 8);
+    DCME_TAKE(arena, s->waiting, s->groups);
+    DCME_TAKE(arena, s->first, s->groups);
+    DCME_TAKE(arena, s->scores, s->count);
 }
 
-/* What a feature adds to a score at most, given the code of the weight. */
+/* The most that a feature adds to a score, given the code of the weight. */
 static double most(real x, const real *edges, int code) {
     return (double)x * (double)edges[x > 0 ? code + 1 : code];
 }
 
-/* The rows of a document, and what its bounds are sums of. */
+/* A document, and the parts of its bounds. */
 static void take_document(search *s, const dcme_sparse_rows *documents, int64_t document) {
-    int64_t begin = documents->starts[document], n = documents->starts[document + 1] - begin;
+    dcme_batch *batch = &s->document;
     double total = 0, size = 0;
-    s->features = n + 1;
+    batch->count = 0;
+    dcme_batch_add_document(batch, documents, document);
     s->base = 0;
-    for (int64_t i = 0; i <= n; i++) {
-        int64_t f = i < n ? documents->features[begin + i] : s->model->features;
-        const real *edges = s->codes->edges + f * DCME_EDGES;
-        s->x[i] = i < n ? documents->values[begin + i] : s->model->bias;
-        s->rows[i] = s->model->weights + f * s->model->stride;
+    for (int64_t i = 0; i < batch->starts[1]; i++) {
+        int64_t f = batch->features[i];
+        const real *edges = s->codes->edges + f * DCME_EDGES, x = batch->values[i];
         s->coded[i] = s->codes->codes + f * dcme_code_stride(s->model->classes);
-        double low = most(s->x[i], edges, 0), high = most(s->x[i], edges, DCME_CODES - 1);
+        double low = most(x, edges, 0), high = most(x, edges, DCME_CODES - 1);
         s->base += fmin(low, high);
         total += fabs(high - low);
-        size +=
-            fabs((double)s->x[i]) * fmax(fabs((double)edges[0]), fabs((double)edges[DCME_CODES]));
+        size += fabs((double)x) * fmax(fabs((double)edges[0]), fabs((double)edges[DCME_CODES]));
     }
-    s->unit = total > 0 ? total / (double)(MOST_SUM - s->features) : 1;
-    s->error = (double)(s->features + 2) * 0x1p-23 * size; /* scores are sums of floats */
+    s->unit = total > 0 ? total / (double)(MOST_SUM - batch->starts[1]) : 1;
+    s->error = (double)(batch->starts[1] + 2) * 0x1p-23 * size; /* scores are sums of floats */
 }
 
 /* The number of each code of feature i: what the feature adds at most, in units, rounded up. */
 static void fill_table(uint8_t *table, const search *s, int64_t i) {
-    int64_t f = (s->rows[i] - s->model->weights) / s->model->stride;
-    const real *edges = s->codes->edges + f * DCME_EDGES;
-    double low = fmin(most(s->x[i], edges, 0), most(s->x[i], edges, DCME_CODES - 1));
+    const real *edges = s->codes->edges + s->document.features[i] * DCME_EDGES;
+    real x = s->document.values[i];
+    double low = fmin(most(x, edges, 0), most(x, edges, DCME_CODES - 1));
     for (int code = 0; code < DCME_CODES; code++) {
-        unsigned number = (unsigned)((most(s->x[i], edges, code) - low) / s->unit) + 1;
+        unsigned number = (unsigned)((most(x, edges, code) - low) / s->unit) + 1;
         table[code] = (uint8_t)number;
         table[DCME_CODES + code] = (uint8_t)(number >> 8);
     }
@@ -91,14 +84,15 @@ static void fill_table(uint8_t *table, const search *s, int64_t i) {
 
 /* The bounds of all groups; of documents with too many features for sums of 16 bits, none. */
 static void compute_bounds(search *s) {
-    if (s->features > MOST_FEATURES) {
+    int64_t features = s->document.starts[1];
+    if (features > MOST_FEATURES) {
         s->unit = 1;
         s->error = INFINITY;
-        memset(s->bounds, 0, (size_t)s->groups * sizeof *s->bounds);
+        DCME_CLEAR(s->bounds, s->groups);
     } else {
-        for (int64_t i = 0; i < s->features; i++)
+        for (int64_t i = 0; i < features; i++)
             fill_table(s->tables + 2 * DCME_CODES * i, s, i);
-        s->model->kernels->class_bounds(s->bounds, s->coded, s->tables, s->features,
+        s->model->kernels->class_bounds(s->bounds, s->coded, s->tables, features,
                                         dcme_code_stride(s->model->classes));
     }
     for (int64_t group = 0; group < s->groups; group++)
@@ -122,11 +116,8 @@ static void put(search *s, int32_t number, real score) {
 /* Compute the scores of a group; DIVERGED if one is not finite. */
 static dcme_status score_group(search *s, int64_t group) {
     real scores[GROUP] = {0};
-    int64_t first = group * GROUP, end = first + GROUP;
-    end = end < s->model->classes ? end : s->model->classes;
-    for (int64_t i = 0; i < s->features; i++)
-        s->parts[i] = s->rows[i] + first;
-    s->model->kernels->weighted_sum(scores, s->parts, s->x, s->features, GROUP);
+    int64_t first = group * GROUP, end = dcme_min(first + GROUP, s->model->classes);
+    dcme_batch_multiply(&s->document, 0, s->model->weights, s->model->stride, first, GROUP, scores);
     for (int64_t j = first; j < end; j++) {
         if (!isfinite(scores[j - first]))
             return DCME_DIVERGED;
@@ -146,14 +137,16 @@ static real least_bound(const search *s) {
 }
 
 static void prefetch_group(const search *s, int64_t group) {
-    for (int64_t i = 0; i < s->features; i++)
-        __builtin_prefetch(s->rows[i] + group * GROUP);
+    const dcme_linear *model = s->model;
+    for (int64_t i = 0; i < s->document.starts[1]; i++)
+        __builtin_prefetch(model->weights + s->document.features[i] * model->stride +
+                           group * GROUP);
 }
 
 /* The groups of the greatest bounds come first, so that most others need no scores. */
 static dcme_status find_best(search *s) {
     dcme_status status = DCME_OK;
-    int64_t first = FIRST * s->count < s->groups ? FIRST * s->count : s->groups;
+    int64_t first = dcme_min(FIRST * s->count, s->groups);
     s->found = 0;
     dcme_top_k(s->first, first, s->waiting, s->groups);
     prefetch_group(s, s->first[0]);

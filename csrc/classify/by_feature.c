@@ -1,8 +1,6 @@
 /* See by_feature.h. */
 #include "classify/by_feature.h"
 
-#include <string.h>
-
 typedef struct {
     const dcme_sparse_rows *documents;
     const int64_t *numbers; /* the document of each instance */
@@ -19,7 +17,7 @@ void dcme_by_feature_close(dcme_by_feature *columns) {
 static int64_t count_values(const source *from, int64_t features, int64_t begin, int64_t end) {
     const dcme_sparse_rows *documents = from->documents;
     int64_t distinct = 0;
-    memset(from->places, 0, (size_t)features * sizeof *from->places);
+    DCME_CLEAR(from->places, features);
     for (int64_t i = begin; i < end; i++) {
         int64_t d = from->numbers[i];
         for (int64_t v = documents->starts[d]; v < documents->starts[d + 1]; v++)
@@ -29,8 +27,7 @@ static int64_t count_values(const source *from, int64_t features, int64_t begin,
 }
 
 static int64_t piece_end(const dcme_by_feature *columns, int64_t piece) {
-    int64_t end = (piece + 1) * DCME_PIECE;
-    return end < columns->count ? end : columns->count;
+    return dcme_min((piece + 1) * DCME_PIECE, columns->count);
 }
 
 static void fill_piece(dcme_by_feature *columns, const source *from, int64_t piece) {
@@ -60,17 +57,17 @@ static void fill_piece(dcme_by_feature *columns, const source *from, int64_t pie
 static void fill(dcme_by_feature *columns, source *from, int64_t values) {
     int64_t pieces = dcme_pieces(columns->count);
     dcme_arena *arena = &columns->arena;
-    columns->first = dcme_take(arena, pieces + 1, sizeof *columns->first);
-    columns->instances = dcme_take_unset(arena, values, sizeof *columns->instances);
-    columns->values = dcme_take_unset(arena, values, sizeof *columns->values);
+    DCME_TAKE(arena, columns->first, pieces + 1);
+    DCME_TAKE_UNSET(arena, columns->instances, values);
+    DCME_TAKE_UNSET(arena, columns->values, values);
     if (arena->status != DCME_OK)
         return;
     for (int64_t i = 0; i < pieces; i++)
         columns->first[i + 1] =
             columns->first[i] +
             count_values(from, columns->features, i * DCME_PIECE, piece_end(columns, i));
-    columns->feature = dcme_take(arena, columns->first[pieces], sizeof *columns->feature);
-    columns->starts = dcme_take(arena, columns->first[pieces] + 1, sizeof *columns->starts);
+    DCME_TAKE(arena, columns->feature, columns->first[pieces]);
+    DCME_TAKE(arena, columns->starts, columns->first[pieces] + 1);
     for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
         fill_piece(columns, from, i);
 }
@@ -89,7 +86,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
         return dcme_no_memory(error, sizeof *found, purpose.what, purpose.advice);
     found->count = instances->count;
     found->features = features;
-    from.places = dcme_take(&scratch, features, sizeof *from.places);
+    DCME_TAKE(&scratch, from.places, features);
     dcme_arena_join(&found->arena, &scratch);
     fill(found, &from, values);
     dcme_arena_close(&scratch);

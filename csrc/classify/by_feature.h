@@ -1,5 +1,5 @@
 /* Documents of instances by feature, which the full gradient X^T E is summed by: made once for all
- * gradients. Instances are taken DCME_PIECE at a time: the errors of a block of classes stay in the
+ * gradients. Instances are taken DCME_PIECE at a time: the errors of a strip of classes stay in the
  * last cache, and most of the gradient is read and written once a piece, so not too often.
  */
 #ifndef DCME_BY_FEATURE_H
@@ -16,7 +16,7 @@ enum { DCME_PIECE = 16384 };
 struct dcme_by_feature {
     dcme_arena arena;
     int64_t count;       /* instances */
-    int64_t features;    /* those of the documents, without the bias */
+    int64_t features;    /* of the documents, without the bias */
     int64_t *first;      /* (pieces + 1) */
     int32_t *feature;    /* (columns) */
     int64_t *starts;     /* (columns + 1) */

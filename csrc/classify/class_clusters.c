@@ -2,36 +2,28 @@
 #include "classify/class_clusters.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k) {
-    return smaller(clusters->width, clusters->problem->model->stride - k * clusters->width);
+    return dcme_min(clusters->width, clusters->problem->model->stride - k * clusters->width);
 }
 
 int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t k) {
-    return smaller(clusters->width, clusters->problem->model->classes - k * clusters->width);
+    return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
 /* Square and u of a centre that has just been made, of this entropy. */
 static void update_moments(dcme_class_clusters *clusters, int64_t k, real entropy) {
-    const dcme_linear *model = clusters->problem->model;
-    real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], products[ROWS];
+    real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
     for (int64_t j = 0; j < dcme_class_cluster_classes(clusters, k); j++)
         square += (double)alpha[j] * (double)alpha[j];
     clusters->entropy[k] = entropy;
     clusters->square[k] = (real)square;
-    for (int64_t f = 0, n; f < clusters->features; f += n) {
-        for (n = 0; n < ROWS && f + n < clusters->features; n++)
-            rows[n] = model->weights + (f + n) * model->stride + k * clusters->width;
-        model->kernels->dots(products, alpha, rows, n, dcme_class_cluster_columns(clusters, k));
-        for (int64_t i = 0; i < n; i++)
-            clusters->table[(f + i) * 2 * clusters->stride + k] = products[i];
-    }
+    dcme_project(clusters->problem->model, alpha, k * clusters->width,
+                 dcme_class_cluster_columns(clusters, k), clusters->table + k,
+                 2 * clusters->stride);
 }
 
 static void start(dcme_class_clusters *clusters, int64_t k) {
@@ -56,17 +48,12 @@ void dcme_class_clusters_open(dcme_class_clusters *c, dcme_arena *arena,
     c->count = (lines + each - 1) / each;
     c->stride = dcme_stride(c->count);
     c->features = problem->model->features + 1;
-    c->table = dcme_take(arena, c->features * 2 * c->stride, sizeof *c->table);
-    c->alpha = dcme_take(arena, stride, sizeof *c->alpha);
-    c->entropy = dcme_take(arena, c->stride, sizeof *c->entropy);
-    c->square = dcme_take(arena, c->stride, sizeof *c->square);
-    c->weight = dcme_take(arena, c->stride, sizeof *c->weight);
-    c->busy = dcme_take(arena, c->count, sizeof *c->busy);
-    dcme_save(arena, c->table, c->features * 2 * c->stride, sizeof *c->table, 0);
-    dcme_save(arena, c->alpha, stride, sizeof *c->alpha, 0);
-    dcme_save(arena, c->entropy, c->stride, sizeof *c->entropy, 0);
-    dcme_save(arena, c->square, c->stride, sizeof *c->square, 0);
-    dcme_save(arena, c->weight, c->stride, sizeof *c->weight, 0);
+    DCME_TAKE_SAVED(arena, c->table, c->features * 2 * c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->alpha, stride, 0);
+    DCME_TAKE_SAVED(arena, c->entropy, c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->square, c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->weight, c->stride, 0);
+    DCME_TAKE(arena, c->busy, c->count);
     for (int64_t k = 0; arena->status == DCME_OK && k < c->count; k++)
         start(c, k);
 }
@@ -74,10 +61,8 @@ void dcme_class_clusters_open(dcme_class_clusters *c, dcme_arena *arena,
 void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
                                 real *products, real *bounds) {
     int64_t stride = clusters->stride;
-    int64_t n = dcme_batch_rows(batch, d, clusters->table, 2 * stride, 0, batch->rows);
-    memset(products, 0, (size_t)(2 * stride) * sizeof *products);
-    batch->model->kernels->weighted_sum(products, batch->rows, batch->values + batch->starts[d], n,
-                                        2 * stride);
+    DCME_CLEAR(products, 2 * stride);
+    dcme_batch_multiply(batch, d, clusters->table, 2 * stride, 0, 2 * stride, products);
     for (int64_t k = 0; k < clusters->count; k++)
         bounds[k] = products[k] - clusters->square[k] * products[stride + k] + clusters->entropy[k];
     for (int64_t k = clusters->count; k < stride; k++)
@@ -91,7 +76,7 @@ static void fold(dcme_class_clusters *clusters, int64_t k, real *scores) {
     real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], steps[ROWS];
     real share = -1 / clusters->weight[k];
     clusters->weight[k] = 0;
-    memset(scores, 0, (size_t)columns * sizeof *scores);
+    DCME_CLEAR(scores, columns);
     for (int64_t f = 0; f < clusters->features;) {
         int64_t n = 0;
         for (; f < clusters->features && n < ROWS; f++) {
@@ -132,11 +117,10 @@ void dcme_class_clusters_fold(dcme_class_clusters *clusters) {
             owed[k] = 0;
         }
     }
-    memset(clusters->weight, 0, (size_t)clusters->stride * sizeof *clusters->weight);
+    DCME_CLEAR(clusters->weight, clusters->stride);
 }
 
 void dcme_class_clusters_shrink(dcme_class_clusters *clusters, real factor) {
-    int64_t count = (clusters->features - 1) * 2 * clusters->stride;
-    for (int64_t i = 0; i < count; i++)
-        clusters->table[i] *= factor;
+    dcme_scale(clusters->table, factor, clusters->table,
+               (clusters->features - 1) * 2 * clusters->stride);
 }

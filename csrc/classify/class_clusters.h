@@ -1,4 +1,4 @@
-/* Dual clusters whose centres are distributions over neighbouring classes; see dcme.c.
+/* Dual clusters whose centres are distributions over neighbouring classes; see class_dcme.c.
  *
  * Cluster k has the classes of the columns k width .. (k + 1) width of W and a centre alpha_k over
  * them, so that its bound on the share of its classes in the partition function,
@@ -13,8 +13,8 @@
 #ifndef DCME_CLASS_CLUSTERS_H
 #define DCME_CLASS_CLUSTERS_H
 
-#include "classify/objective.h"
-#include "objectives/cluster.h"
+#include "classify/class_objective.h"
+#include "objectives/centre.h"
 
 typedef struct {
     const dcme_problem *problem;
@@ -43,7 +43,7 @@ void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch 
                                 real *products, real *bounds);
 
 /* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
- * being that of the x owed; then u_k and what else follows. `scratch` has room for `width`. */
+ * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
 void dcme_class_cluster_update(dcme_class_clusters *clusters, int64_t k, real *scratch);
 
 /* Fold what all clusters owe into W; centres stay. */

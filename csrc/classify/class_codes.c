@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SAMPLE = 64, LANES = 128, UNIT = 32 }; /* UNIT: classes of 16 bytes of codes */
 
@@ -30,7 +29,7 @@ static int32_t summarise(summary *s, const real *row, int64_t classes) {
     for (int k = 0; k < LANES; k++)
         s->greatest[k] = s->lowest[k] = row[k % classes];
     for (int64_t j = 0; j < classes; j += LANES) {
-        int64_t n = classes - j < LANES ? classes - j : LANES;
+        int64_t n = dcme_min(classes - j, LANES);
         for (int64_t k = 0; k < n; k++) {
             real w = row[j + k];
             s->greatest[k] = w > s->greatest[k] ? w : s->greatest[k];
@@ -86,7 +85,7 @@ static int32_t code_row(uint8_t *codes, real *edges, const real *row, const dcme
         return 0;
     model->kernels->code_weights(codes, row, edges + 1, whole);
     if (left > 0) {
-        memcpy(last, row + whole, (size_t)left * sizeof *last);
+        DCME_COPY(last, row + whole, left);
         model->kernels->code_weights(codes + whole / 2, last, edges + 1, UNIT);
     }
     return 1;

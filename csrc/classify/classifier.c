@@ -1,5 +1,5 @@
 /* The training of a linear classifier: its work for the engine, whose units are mini-batches. */
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 #include "common/random.h"
 
 typedef struct {
@@ -33,9 +33,8 @@ static const dcme_class_objective *choose(const dcme_classify_options *options,
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:
-        return &dcme_class_nce;
     case DCME_CLASSIFY_NS:
-        return &dcme_class_ns;
+        return &dcme_class_sampling;
     default:
         return NULL;
     }
@@ -44,8 +43,7 @@ static const dcme_class_objective *choose(const dcme_classify_options *options,
 static void take_batch(void *argument, int64_t number, int64_t *begin, int64_t *end) {
     const dcme_classifier *c = ((worker *)argument)->classifier;
     *begin = number * c->options.batch;
-    *end = *begin + c->options.batch;
-    *end = *end < c->instances.count ? *end : c->instances.count;
+    *end = dcme_min(*begin + c->options.batch, c->instances.count);
 }
 
 static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
@@ -53,7 +51,7 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     dcme_classifier *c = w->classifier;
     uint64_t number = (uint64_t)(begin / c->options.batch);
     w->done->rate = dcme_learning_rate(&c->engine.schedule, c->engine.epoch, begin);
-    dcme_batch_clear(&w->batch);
+    w->batch.count = 0;
     for (int64_t i = begin; i < end; i++)
         dcme_batch_add_instance(&w->batch, &c->documents, &c->instances, c->order[i]);
     if (c->objective->seed)
@@ -83,9 +81,8 @@ static void shrink(dcme_classifier *c, int64_t epoch) {
     double last = dcme_learning_rate(schedule, epoch, c->instances.count);
     double mean = (first + last) / 2;
     real factor = (real)(1 / (1 + c->options.l2 * mean * c->weight));
-    int64_t count = c->model.features * c->model.stride;
-    for (int64_t i = 0; i < count; i++)
-        c->model.weights[i] *= factor;
+    real *weights = c->model.weights;
+    dcme_scale(weights, factor, weights, c->model.features * c->model.stride);
     if (c->objective->shrink)
         c->objective->shrink(&c->problem, c->shared, factor);
 }
@@ -126,7 +123,7 @@ static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
     const dcme_purpose order = {"the order of the documents", "give fewer documents"};
     dcme_arena *arena = &c->engine.arena;
     dcme_status status = dcme_engine_open(&c->engine, error);
-    c->order = dcme_take(arena, c->instances.count, sizeof *c->order);
+    DCME_TAKE(arena, c->order, c->instances.count);
     worker *workers = dcme_take(arena, c->options.threads, sizeof *workers);
     c->shared = dcme_take(arena, 1, c->objective->shared_size);
     if (status == DCME_OK)

@@ -9,7 +9,7 @@
 #ifndef DCME_CLASSIFY_H
 #define DCME_CLASSIFY_H
 
-#include "classify/options.h"
+#include "classify/classify_options.h"
 #include "dcme.h"
 #include "engine/engine.h"
 #include "kernels/kernels.h"
@@ -25,7 +25,7 @@ typedef struct {
 /* Training instances: a document with several labels is an instance for each of them. */
 typedef struct {
     const int64_t *documents; /* (count) */
-    const int32_t *labels;    /* (count), or those of all sets */
+    const int32_t *labels;    /* (count), or the labels of all sets */
     int64_t count;
     const real *weights; /* (count) positive weights of the instances; NULL: 1 each */
     const int64_t *sets; /* (count + 1) instance i has the labels from sets[i] to sets[i + 1],
@@ -48,7 +48,7 @@ typedef struct {
     real *weights; /* (classes, the model's stride) f_j */
 } dcme_output;
 
-/* What an instance is to be instead of a class; its label is the number of its row. TARGETS: the
+/* Targets of an instance in place of a class; its label is the number of its row. TARGETS: the
  * rows are distributions t over the classes, and the loss is -sum_k t_k log p_k. LATENT: classes
  * are latent, the rows are log alpha_k,y = log p(y | k), and the loss is -log sum_k p_k alpha_k,y,
  * whose gradient has the errors p - xi with the posterior xi_k ~ p_k alpha_k,y (Joulin, Bach and
@@ -71,7 +71,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
                                  const dcme_output *output, dcme_error *error);
 
 /* Its epochs, progress and state; see engine/engine.h. An epoch is all instances once, in an order
- * that the seed and the epoch decide. The rows are those of the weights. */
+ * that the seed and the epoch decide. Its rows are the rows of the weights. */
 dcme_engine *dcme_classifier_engine(dcme_classifier *classifier);
 
 void dcme_classifier_close(dcme_classifier *classifier);
@@ -89,7 +89,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
                                  dcme_error *error);
 void dcme_by_feature_close(dcme_by_feature *columns);
 
-/* What the exact problem is about; `columns` are those of the documents of these instances. */
+/* The data of the exact problem; `columns` are made from these documents and instances. */
 typedef struct {
     const dcme_sparse_rows *documents;
     const dcme_instances *instances;

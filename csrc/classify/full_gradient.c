@@ -9,8 +9,6 @@
 #include "classify/by_feature.h"
 #include "platform.h"
 
-#include <string.h>
-
 enum { BATCH = 64 }; /* documents whose rows fit the cache */
 
 typedef struct {
@@ -54,11 +52,10 @@ static void add_scores(share *s, int64_t i, int64_t column, int64_t width) {
 static void *score(void *argument) {
     share *s = argument;
     const int64_t stride = s->piece->model->stride;
-    memset(s->piece->scores + s->begin * stride, 0,
-           (size_t)((s->end - s->begin) * stride) * sizeof(real));
+    DCME_CLEAR(s->piece->scores + s->begin * stride, (s->end - s->begin) * stride);
     for (int64_t i = s->begin; i < s->end; i += BATCH)
         for (int64_t column = 0; column < stride; column += DCME_COLUMNS) {
-            int64_t width = stride - column < DCME_COLUMNS ? stride - column : DCME_COLUMNS;
+            int64_t width = dcme_min(stride - column, DCME_COLUMNS);
             for (int64_t d = i; d < s->end && d < i + BATCH; d++)
                 add_scores(s, d, column, width);
         }
@@ -155,7 +152,7 @@ static void *add_gradient(void *argument) {
     const dcme_by_feature *columns = p->problem->columns;
     const int64_t classes = p->model->classes, stride = p->model->stride;
     for (int64_t j = 0; j < classes; j += DCME_COLUMNS) {
-        int64_t width = classes - j < DCME_COLUMNS ? classes - j : DCME_COLUMNS;
+        int64_t width = dcme_min(classes - j, DCME_COLUMNS);
         for (int64_t c = s->begin; c < s->end; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
@@ -202,13 +199,13 @@ static void share_columns(piece *p, share *shares, int32_t threads) {
 
 /* What each thread needs for `most` documents at once. */
 static share *open_shares(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
-    int64_t rows = dcme_widest(p->documents);
-    rows = rows > most ? rows : most; /* a document's features, or a feature's documents */
+    /* a document's features, or a feature's documents */
+    int64_t rows = dcme_max(dcme_widest(p->documents), most);
     share *shares = dcme_take(arena, threads, sizeof *shares);
     for (int32_t i = 0; shares && i < threads; i++) {
         shares[i].piece = p;
-        shares[i].rows = dcme_take(arena, rows, sizeof *shares[i].rows);
-        shares[i].posterior = dcme_take(arena, p->model->stride, sizeof *shares[i].posterior);
+        DCME_TAKE(arena, shares[i].rows, rows);
+        DCME_TAKE(arena, shares[i].posterior, p->model->stride);
     }
     return shares;
 }
@@ -232,7 +229,7 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
 static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
     int64_t total = p->problem->instances->count;
     for (p->first = 0; p->first < total; p->first += DCME_PIECE) {
-        p->count = total - p->first < DCME_PIECE ? total - p->first : DCME_PIECE;
+        p->count = dcme_min(total - p->first, DCME_PIECE);
         share_documents(p, shares, threads, compute_errors);
         for (int64_t d = 0; d < p->count; d++)
             *loss += p->losses[d];
@@ -249,15 +246,14 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     piece p = {.model = model, .problem = problem, .gradient = gradient};
     dcme_arena arena = {0};
     p.documents = problem->documents;
-    int64_t count = problem->instances->count;
-    count = count < DCME_PIECE ? count : DCME_PIECE;
-    p.scores = dcme_take_unset(&arena, count * model->stride, sizeof *p.scores);
-    p.losses = dcme_take(&arena, count, sizeof *p.losses);
+    int64_t count = dcme_min(problem->instances->count, DCME_PIECE);
+    DCME_TAKE_UNSET(&arena, p.scores, count * model->stride);
+    DCME_TAKE(&arena, p.losses, count);
     share *shares = open_shares(&p, &arena, count, threads);
     dcme_status status = dcme_arena_check(&arena, SCORES, error);
     *loss = 0;
     if (gradient)
-        memset(gradient, 0, (size_t)((model->features + 1) * model->classes) * sizeof *gradient);
+        DCME_CLEAR(gradient, (model->features + 1) * model->classes);
     if (status == DCME_OK)
         add_pieces(loss, &p, shares, threads);
     dcme_arena_close(&arena);

@@ -2,14 +2,14 @@
  * batches: with y_j = 1 for a document's labels and -1 for all other classes, and scores s = W x,
  * descend sum_j max(0, M - y_j s_j)^2 / 2. A document is one example with the set of its labels.
  *
- * The loss is a sum over classes, so scores, errors and updates are computed for one block of
+ * The loss is a sum over classes, so scores, errors and updates are computed for one strip of
  * classes after the other, whose weights stay in the cache in between. Most errors are 0: only
  * lines of classes (DCME_PAD, a cache line of weights) with an error are updated. Where documents
  * have sets of labels, and so most classes are rare, a line none of whose scores was above -M -
  * SLACK at the last visit of the document is not scored again: the shrinking of Joachims (1999)
  * and LIBLINEAR. Lines with one of its labels are always scored.
  */
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 
 #include <string.h>
 
@@ -21,19 +21,19 @@
  * same as without. */
 #define SLACK ((real)1)
 
-/* Classes of a block, whose weights for the features of a batch fit the cache. A byte has a bit for
+/* Classes of a strip, whose weights for the features of a batch fit the cache. A byte has a bit for
  * each of its lines. */
-enum { BLOCK = 8 * DCME_PAD };
+enum { STRIP = 8 * DCME_PAD };
 
 typedef struct {
     const dcme_problem *problem;
-    int64_t blocks;
-    uint8_t *awake; /* (instances, blocks) lines that are scored; NULL: all */
+    int64_t strips;
+    uint8_t *awake; /* (instances, strips) lines that are scored; NULL: all */
 } shared_state;
 
 typedef struct {
     const shared_state *shared;
-    real *errors;    /* (batch, BLOCK) */
+    real *errors;    /* (batch, STRIP) */
     real *steps;     /* (widest) a document's values times the rate */
     int64_t *places; /* (batch) the next of a document's labels, which ascend */
     int64_t *ends;   /* (batch) where they end */
@@ -43,14 +43,13 @@ typedef struct {
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
     shared_state *state = shared;
     state->problem = problem;
-    state->blocks = (problem->model->stride + BLOCK - 1) / BLOCK;
+    state->strips = (problem->model->stride + STRIP - 1) / STRIP;
     if (!problem->instances->sets)
         return;
-    int64_t bytes = problem->instances->count * state->blocks;
-    state->awake = dcme_take_unset(arena, bytes, 1);
+    int64_t bytes = problem->instances->count * state->strips;
+    DCME_TAKE_SAVED(arena, state->awake, bytes, 0);
     if (state->awake)
         memset(state->awake, 255, (size_t)bytes);
-    dcme_save(arena, state->awake, bytes, 1, 0);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
@@ -58,21 +57,21 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     thread_state *me = thread;
     int64_t batch = problem->options->batch;
     me->shared = shared;
-    me->errors = dcme_take_unset(arena, batch * BLOCK, sizeof *me->errors);
-    me->steps = dcme_take_unset(arena, problem->widest, sizeof *me->steps);
-    me->places = dcme_take_unset(arena, batch, sizeof *me->places);
-    me->ends = dcme_take_unset(arena, batch, sizeof *me->ends);
-    me->losses = dcme_take_unset(arena, batch, sizeof *me->losses);
+    DCME_TAKE_UNSET(arena, me->errors, batch * STRIP);
+    DCME_TAKE_UNSET(arena, me->steps, problem->widest);
+    DCME_TAKE_UNSET(arena, me->places, batch);
+    DCME_TAKE_UNSET(arena, me->ends, batch);
+    DCME_TAKE_UNSET(arena, me->losses, batch);
 }
 
 static real missing(real score) { return MARGIN > score ? MARGIN - score : 0; }
 
 /* Scores of some classes become errors y_j max(0, M - y_j s_j), whose squares are added to the
- * document's loss. `label` is the document's next label; returns the one after those of the block.
+ * document's loss. `label` is the document's next label; returns the first label after the strip.
  */
 static const int32_t *become_errors(real *scores, int64_t column, int64_t width,
                                     const int32_t *label, const int32_t *end, double *loss) {
-    real own[BLOCK];
+    real own[STRIP];
     const int32_t *next = label;
     for (; next < end && *next < column + width; next++)
         own[next - label] = missing(scores[*next - column]);
@@ -92,14 +91,13 @@ static int has_error(const real *errors) {
     return found;
 }
 
-/* w_j += rate e_j x for the classes of a block with an error. */
+/* w_j += rate e_j x for the classes of a strip with an error. */
 static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t column, int64_t width,
                    real rate) {
     const dcme_linear *model = batch->model;
-    const real *values = batch->values + batch->starts[d], *errors = me->errors + d * BLOCK;
+    const real *values = batch->values + batch->starts[d], *errors = me->errors + d * STRIP;
     int64_t n = batch->starts[d + 1] - batch->starts[d];
-    for (int64_t i = 0; i < n; i++)
-        me->steps[i] = values[i] * (rate * batch->weights[d]);
+    dcme_scale(me->steps, rate * batch->weights[d], values, n);
     for (int64_t line = 0; line < width; line += DCME_PAD) {
         if (!has_error(errors + line))
             continue;
@@ -120,21 +118,19 @@ static void score(real *scores, dcme_batch *batch, int64_t d, int64_t column, in
             scores[j] = scored ? 0 : -2 * MARGIN;
         if (!scored)
             continue;
-        int64_t n =
-            dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
-        model->kernels->weighted_sum(scores + line, batch->rows, batch->values + batch->starts[d],
-                                     n, end - line);
+        dcme_batch_multiply(batch, d, model->weights, model->stride, column + line, end - line,
+                            scores + line);
     }
 }
 
-/* The lines of a block to score: lines that were awake, and lines of the document's labels. */
+/* The lines of a strip to score: lines that were awake, and lines of the document's labels. */
 static uint8_t lines_to_score(const thread_state *me, int64_t instance, int64_t d, int64_t column) {
     const shared_state *state = me->shared;
     const int32_t *labels = state->problem->instances->labels;
     if (!state->awake)
         return 255;
-    uint8_t awake = state->awake[instance * state->blocks + column / BLOCK];
-    for (int64_t i = me->places[d]; i < me->ends[d] && labels[i] < column + BLOCK; i++)
+    uint8_t awake = state->awake[instance * state->strips + column / STRIP];
+    for (int64_t i = me->places[d]; i < me->ends[d] && labels[i] < column + STRIP; i++)
         awake |= (uint8_t)(1 << (labels[i] - column) / DCME_PAD);
     return awake;
 }
@@ -150,17 +146,17 @@ static void stay_awake(const thread_state *me, int64_t instance, const real *sco
             above |= scores[j] > -MARGIN - SLACK;
         awake |= (uint8_t)(above << line / DCME_PAD);
     }
-    me->shared->awake[instance * me->shared->blocks + column / BLOCK] = awake;
+    me->shared->awake[instance * me->shared->strips + column / STRIP] = awake;
 }
 
-/* Learn the classes column .. column + BLOCK - 1 of a batch. */
-static void learn_block(thread_state *me, dcme_batch *batch, int64_t column, real rate) {
+/* Learn the classes column .. column + STRIP - 1 of a batch. */
+static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, real rate) {
     const dcme_linear *model = batch->model;
     const int32_t *labels = me->shared->problem->instances->labels;
-    int64_t width = model->stride - column < BLOCK ? model->stride - column : BLOCK;
-    int64_t classes = model->classes - column < width ? model->classes - column : width;
+    int64_t width = dcme_min(model->stride - column, STRIP);
+    int64_t classes = dcme_min(model->classes - column, width);
     for (int64_t d = 0; d < batch->count; d++) {
-        real *scores = me->errors + d * BLOCK;
+        real *scores = me->errors + d * STRIP;
         score(scores, batch, d, column, width, lines_to_score(me, batch->numbers[d], d, column));
         stay_awake(me, batch->numbers[d], scores, column, classes);
         const int32_t *next = become_errors(scores, column, classes, labels + me->places[d],
@@ -176,21 +172,20 @@ static void learn_block(thread_state *me, dcme_batch *batch, int64_t column, rea
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * (double)MARGIN * (double)MARGIN; /* the loss is that of M = 1 */
+    const double scale = 2 * (double)MARGIN * (double)MARGIN; /* as if M were 1 */
     for (int64_t d = 0; d < batch->count; d++) {
         int64_t i = batch->numbers[d];
         me->places[d] = sets ? sets[i] : i;
         me->ends[d] = sets ? sets[i + 1] : i + 1;
         me->losses[d] = 0;
     }
-    for (int64_t column = 0; column < batch->model->stride; column += BLOCK)
-        learn_block(me, batch, column, rate);
+    for (int64_t column = 0; column < batch->model->stride; column += STRIP)
+        learn_strip(me, batch, column, rate);
     for (int64_t d = 0; d < batch->count; d++)
         dcme_loss_add(loss, (double)batch->weights[d] * (me->losses[d] / scale));
 }
 
 const dcme_class_objective dcme_class_hinge = {
-    .name = "hinge",
     .open = open_shared,
     .shared_size = sizeof(shared_state),
     .whole = {"the classes to score", "give fewer documents"},

@@ -5,7 +5,7 @@
  * g^T, g = sum_j e_j f_j; an instance's weight multiplies its rate. Biases of the classes come from
  * the constant feature of x, through h.
  */
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 
 typedef struct {
     dcme_linear classes; /* for the softmax: no weights */
@@ -24,10 +24,10 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     (void)shared;
     me->classes = (dcme_linear){
         .classes = classes, .stride = dcme_stride(classes), .kernels = problem->model->kernels};
-    me->hidden = dcme_take_unset(arena, batch * stride, sizeof *me->hidden);
-    me->gradients = dcme_take_unset(arena, batch * stride, sizeof *me->gradients);
-    me->scores = dcme_take(arena, me->classes.stride, sizeof *me->scores);
-    me->rows = dcme_take(arena, classes, sizeof *me->rows);
+    DCME_TAKE_UNSET(arena, me->hidden, batch * stride);
+    DCME_TAKE_UNSET(arena, me->gradients, batch * stride);
+    DCME_TAKE(arena, me->scores, me->classes.stride);
+    DCME_TAKE(arena, me->rows, classes);
     dcme_columns_open(&me->columns, arena, problem->model, batch, problem->widest);
     for (int64_t j = 0; me->rows && j < classes; j++)
         me->rows[j] = problem->output->weights + j * stride;
@@ -47,7 +47,7 @@ static double learn(thread_state *me, const dcme_batch *batch, int64_t d, real r
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
-    dcme_batch_scores(batch, 0, batch->count, me->hidden, batch->rows);
+    dcme_batch_scores(batch, me->hidden);
     for (int64_t d = 0; d < batch->count; d++)
         dcme_loss_add(loss, (double)batch->weights[d] * learn(me, batch, d, rate));
     dcme_columns_fill(&me->columns, batch);
@@ -55,14 +55,12 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 }
 
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
-    int64_t count = problem->output->classes * problem->model->stride;
+    const dcme_output *output = problem->output;
     (void)shared;
-    for (int64_t i = 0; i < count; i++)
-        problem->output->weights[i] *= factor;
+    dcme_scale(output->weights, factor, output->weights, output->classes * problem->model->stride);
 }
 
 const dcme_class_objective dcme_class_low_rank = {
-    .name = "gd, of low rank",
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .own = {"the scores of a batch", "lower --batch"},

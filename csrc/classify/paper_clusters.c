@@ -1,23 +1,15 @@
 /* See paper_clusters.h. */
 #include "classify/paper_clusters.h"
 
-#include <string.h>
-
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* H, the top classes and u of a centre that has just been made. */
 static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
-    real *alpha = paper->clusters[k].alpha, *rows[ROWS], products[ROWS];
+    real *alpha = paper->clusters[k].alpha;
     paper->entropy[k] = entropy;
     dcme_cluster_choose_top(&paper->clusters[k], alpha, model->classes, paper->top_items);
-    for (int64_t f = 0, n; f < paper->features; f += n) {
-        for (n = 0; n < ROWS && f + n < paper->features; n++)
-            rows[n] = model->weights + (f + n) * model->stride;
-        model->kernels->dots(products, alpha, rows, n, model->stride);
-        for (int64_t i = 0; i < n; i++)
-            paper->u[(f + i) * paper->stride + k] = products[i];
-    }
+    dcme_project(model, alpha, 0, model->stride, paper->u + k, paper->stride);
 }
 
 void dcme_paper_clusters_open(dcme_paper_clusters *p, dcme_arena *arena,
@@ -26,21 +18,19 @@ void dcme_paper_clusters_open(dcme_paper_clusters *p, dcme_arena *arena,
     int64_t classes = problem->model->classes, stride = problem->model->stride;
     p->problem = problem;
     p->count = options->clusters;
-    p->top_items = options->top_items < classes ? options->top_items : classes;
+    p->top_items = dcme_min(options->top_items, classes);
     p->threshold = options->beta * (double)classes;
     p->features = problem->model->features + 1;
     p->stride = dcme_stride(options->clusters);
-    p->u = dcme_take(arena, p->features * p->stride, sizeof *p->u);
-    p->entropy = dcme_take(arena, p->stride, sizeof *p->entropy);
-    p->clusters = dcme_take(arena, p->count, sizeof *p->clusters);
-    dcme_save(arena, p->u, p->features * p->stride, sizeof *p->u, 0);
-    dcme_save(arena, p->entropy, p->stride, sizeof *p->entropy, 0);
+    DCME_TAKE_SAVED(arena, p->u, p->features * p->stride, 0);
+    DCME_TAKE_SAVED(arena, p->entropy, p->stride, 0);
+    DCME_TAKE(arena, p->clusters, p->count);
     /* the padding of alpha meets the padding of W's rows in products: both are 0 */
     for (int64_t k = 0; p->clusters && k < p->count; k++)
         dcme_cluster_open(&p->clusters[k], arena, stride, classes, p->top_items);
     for (int64_t k = 0; arena->status == DCME_OK && k < p->count; k++) {
         dcme_cluster_start(&p->clusters[k], problem->counts, classes, options->seed, k);
-        /* the weights may be those of an earlier run */
+        /* the weights may come from an earlier run */
         update_moments(p, k, dcme_entropy(p->clusters[k].alpha, classes));
     }
 }
@@ -48,10 +38,9 @@ void dcme_paper_clusters_open(dcme_paper_clusters *p, dcme_arena *arena,
 dcme_paper_sums *dcme_paper_sums_open(dcme_arena *arena, const dcme_paper_clusters *paper) {
     dcme_paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
     for (int64_t k = 0; sums && k < paper->count; k++) {
-        sums[k].sums = dcme_take(arena, 2 * paper->features, sizeof *sums[k].sums);
-        dcme_save(arena, &sums[k].count, 1, sizeof sums[k].count, 0);
-        dcme_save(arena, &sums[k].weight, 1, sizeof sums[k].weight, 0);
-        dcme_save(arena, sums[k].sums, 2 * paper->features, sizeof *sums[k].sums, 0);
+        DCME_SAVE(arena, sums[k].count);
+        DCME_SAVE(arena, sums[k].weight);
+        DCME_TAKE_SAVED(arena, sums[k].sums, 2 * paper->features, 0);
     }
     return sums;
 }
@@ -68,23 +57,21 @@ void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t
 }
 
 void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features) {
-    memset(sums->sums, 0, (size_t)(2 * features) * sizeof *sums->sums);
+    DCME_CLEAR(sums->sums, 2 * features);
     sums->count = 0, sums->weight = 0;
 }
 
 void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,
                                 real *values) {
-    int64_t n = dcme_batch_rows(batch, i, paper->u, paper->stride, 0, batch->rows);
-    memcpy(values, paper->entropy, (size_t)paper->stride * sizeof *values);
-    batch->model->kernels->weighted_sum(values, batch->rows, batch->values + batch->starts[i], n,
-                                        paper->stride);
+    DCME_COPY(values, paper->entropy, paper->stride);
+    dcme_batch_multiply(batch, i, paper->u, paper->stride, 0, paper->stride, values);
 }
 
 void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_clusters *paper,
                            const real *weights, real *scores) {
     const dcme_linear *model = paper->problem->model;
     real *rows[ROWS], steps[ROWS], means[ROWS];
-    memset(scores, 0, (size_t)model->stride * sizeof *scores);
+    DCME_CLEAR(scores, model->stride);
     for (int64_t f = 0; f < paper->features;) {
         int64_t n = 0;
         for (; f < paper->features && n < ROWS; f++) {

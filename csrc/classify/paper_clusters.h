@@ -1,4 +1,4 @@
-/* Dual clusters of a linear classifier as in the paper; used by dcme_paper.c.
+/* Dual clusters of a linear classifier as in the paper; used by class_dcme_paper.c.
  *
  * As for word vectors (../objectives/clusters.h), with a sparse x for the context vector h and the
  * weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All u_k
@@ -10,8 +10,8 @@
 #ifndef DCME_PAPER_CLUSTERS_H
 #define DCME_PAPER_CLUSTERS_H
 
-#include "classify/objective.h"
-#include "objectives/cluster.h"
+#include "classify/class_objective.h"
+#include "objectives/centre.h"
 
 typedef struct {
     const dcme_problem *problem;

@@ -4,7 +4,7 @@
  * w_j += rate (1[j = i] - p_j) x (the gradient of (4)), for all documents of a batch at once; an
  * instance's weight multiplies its rate.
  */
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 
 typedef struct {
     const dcme_problem *problem;
@@ -18,7 +18,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     int64_t batch = problem->options->batch;
     (void)shared;
     me->problem = problem;
-    me->errors = dcme_take_unset(arena, batch * problem->model->stride, sizeof *me->errors);
+    DCME_TAKE_UNSET(arena, me->errors, batch * problem->model->stride);
     dcme_columns_open(&me->columns, arena, problem->model, batch, problem->widest);
 }
 
@@ -30,7 +30,7 @@ static double errors_of(const thread_state *me, const dcme_batch *batch, int64_t
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
-    dcme_batch_scores(batch, 0, batch->count, me->errors, batch->rows);
+    dcme_batch_scores(batch, me->errors);
     for (int64_t d = 0; d < batch->count; d++)
         dcme_loss_add(loss, (double)batch->weights[d] * errors_of(me, batch, d));
     dcme_columns_fill(&me->columns, batch);
@@ -38,7 +38,6 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 }
 
 const dcme_class_objective dcme_class_softmax_sgd = {
-    .name = "gd",
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .own = {"the scores of a batch", "lower --batch"},

@@ -1,8 +1,6 @@
 /* See arena.h. A piece's memory follows its entry in the list. */
 #include "common/arena.h"
 
-#include <string.h>
-
 struct dcme_held {
     dcme_held *next;
     void *bytes;
@@ -38,6 +36,13 @@ void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size) {
 void *dcme_take(dcme_arena *arena, int64_t count, int64_t size) {
     void *memory = dcme_take_unset(arena, count, size);
     return memory ? memset(memory, 0, (size_t)(count * size)) : NULL;
+}
+
+void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit) {
+    void *memory = dcme_take(arena, count, size);
+    if (memory)
+        *arena->last = (dcme_held){NULL, memory, NULL, count, size, limit, 1};
+    return memory;
 }
 
 static void save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,

@@ -23,11 +23,20 @@ typedef struct {
 /* Zeros for `count` items of `size` bytes, or memory that is not initialised. */
 void *dcme_take(dcme_arena *arena, int64_t count, int64_t size);
 void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
+#define DCME_TAKE(arena, array, count) ((array) = dcme_take(arena, count, sizeof *(array)))
+#define DCME_TAKE_UNSET(arena, array, count)                                                       \
+    ((array) = dcme_take_unset(arena, count, sizeof *(array)))
 
 /* The `count` items of `size` bytes at `bytes` are part of the state. With a limit above 0 the last
  * int32 of each item is a number from 0 to limit - 1, which is checked after a state was restored.
  */
 void dcme_save(dcme_arena *arena, void *bytes, int64_t count, int64_t size, int64_t limit);
+#define DCME_SAVE(arena, number) dcme_save(arena, &(number), 1, sizeof(number), 0)
+
+/* Zeros that are part of the state. */
+void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit);
+#define DCME_TAKE_SAVED(arena, array, count, limit)                                                \
+    ((array) = dcme_take_saved(arena, count, sizeof *(array), limit))
 
 /* The same for memory that is exchanged for other memory: `at` is where the pointer to it is. */
 void dcme_save_at(dcme_arena *arena, void *at, int64_t count, int64_t size, int64_t limit);

@@ -1,29 +1,23 @@
 /* Documents as sums of their words' vectors, a part for each topic. */
 #include "documents/documents.h"
 
+#include "common/arena.h"
+
 #include <math.h>
-#include <string.h>
 
 typedef struct {
     const dcme_composition *words;
+    dcme_arena arena;
     float *row;      /* (topics, stride) */
     int32_t *counts; /* (words), zero between documents */
 } composer;
 
 static dcme_status start(composer *c, const dcme_composition *words, dcme_error *error) {
-    int64_t size = words->topics * words->stride;
+    const dcme_purpose purpose = {"a document's vector", "use fewer --clusters"};
     *c = (composer){.words = words};
-    c->row = dcme_allocate(size, sizeof *c->row);
-    c->counts = dcme_allocate_zeros(words->words, sizeof *c->counts);
-    if (c->row && c->counts)
-        return DCME_OK;
-    return dcme_fail(error, DCME_NO_MEMORY, 4 * (size + words->words),
-                     "no memory for a document's vector; use fewer --clusters");
-}
-
-static void end(composer *c) {
-    dcme_free(c->row);
-    dcme_free(c->counts);
+    DCME_TAKE_UNSET(&c->arena, c->row, words->topics * words->stride);
+    DCME_TAKE(&c->arena, c->counts, words->words);
+    return dcme_arena_check(&c->arena, purpose, error);
 }
 
 /* Add a word that occurs `count` times in the document. */
@@ -42,7 +36,7 @@ static float compose(const composer *c, const uint32_t *ids, int64_t n) {
     const dcme_composition *w = c->words;
     int64_t size = w->topics * w->stride;
     double squares = 0;
-    memset(c->row, 0, (size_t)size * sizeof *c->row);
+    DCME_CLEAR(c->row, size);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < w->words)
             c->counts[ids[i]]++;
@@ -77,7 +71,7 @@ dcme_status dcme_compose_extremes(const dcme_composition *words, const dcme_docu
         lowest[d] = low * scale;
         highest[d] = high * scale;
     }
-    end(&c);
+    dcme_arena_close(&c.arena);
     return status;
 }
 
@@ -111,6 +105,6 @@ dcme_status dcme_compose_rows(const dcme_composition *words, const dcme_document
             n += keep(&c, scale, threshold, columns + n, values + n);
         starts[d + 1] = n;
     }
-    end(&c);
+    dcme_arena_close(&c.arena);
     return status;
 }

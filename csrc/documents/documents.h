@@ -10,7 +10,7 @@
 #include "dcme.h"
 #include "kernels/kernels.h"
 
-/* What the words are. `vectors` has rows of `stride` numbers, dcme_stride(dim), padded with zeros.
+/* The words. `vectors` has rows of `stride` numbers, dcme_stride(dim), padded with zeros.
  * The posteriors of word w are at starts[w] .. starts[w + 1] - 1. */
 typedef struct {
     int64_t words;

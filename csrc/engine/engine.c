@@ -5,15 +5,15 @@
 
 dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
     e->epoch = -1;
-    e->threads = dcme_take(&e->arena, e->thread_count, sizeof *e->threads);
-    dcme_save(&e->arena, &e->epoch, 1, sizeof e->epoch, 0);
-    dcme_save(&e->arena, &e->next, 1, sizeof e->next, 0);
+    DCME_TAKE(&e->arena, e->threads, e->thread_count);
+    DCME_SAVE(&e->arena, e->epoch);
+    DCME_SAVE(&e->arena, e->next);
     for (int32_t i = 0; e->threads && i < e->thread_count; i++) {
         dcme_thread *t = &e->threads[i];
         t->engine = e;
-        dcme_save(&t->arena, &t->position, 1, sizeof t->position, 0);
-        dcme_save(&t->arena, &t->end, 1, sizeof t->end, 0);
-        dcme_save(&t->arena, &t->done, 1, sizeof t->done, 0);
+        DCME_SAVE(&t->arena, t->position);
+        DCME_SAVE(&t->arena, t->end);
+        DCME_SAVE(&t->arena, t->done);
     }
     return dcme_arena_check(&e->arena, (dcme_purpose){"the threads", "lower --threads"}, error);
 }
@@ -151,7 +151,7 @@ int dcme_engine_is_finite(const dcme_engine *e, int64_t from, int64_t to) {
     int finite = 1;
     for (int i = 0; i < DCME_TABLES; i++) {
         const dcme_table *table = &e->tables[i];
-        int64_t begin = from > 0 ? from : 0, end = to < table->count ? to : table->count;
+        int64_t begin = dcme_max(from, 0), end = dcme_min(to, table->count);
         if (begin < end)
             finite &=
                 are_finite(table->rows + begin * table->stride, (end - begin) * table->stride);

@@ -304,7 +304,7 @@ dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t 
         end = begin + prefix;
         for (;;) {
             uint32_t context_of = 0;
-            for (int64_t k = end - 3 < begin ? begin : end - 3; k < end; k++)
+            for (int64_t k = dcme_max(end - 3, begin); k < end; k++)
                 context_of = context_of << 8 | text[k];
             uint8_t value = !decoding && end - begin < own ? text[end] : 0;
             value = code_character(&c, x, context_of, value);

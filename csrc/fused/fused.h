@@ -12,14 +12,13 @@
 
 /* ---- levels ---- */
 
-/* Optimal clusters of n numbers in ascending order, with weights above 0: minimises the sum of
- * weights[i] (numbers[i] - centre)^2. With `pinned` there is one more cluster, the first, whose
- * centre is 0. Cluster i of `count` gets the numbers ends[i] .. ends[i + 1] - 1, and the pinned one
+/* Optimal clusters of n numbers in ascending order, with weights above 0: minimizes the sum of
+ * weights[i] (numbers[i] - center)^2. There is one more cluster, the first, whose center is 0.
+ * Cluster i of `count` gets the numbers ends[i] .. ends[i + 1] - 1, and the first one
  * 0 .. ends[0] - 1; a cluster may be empty. Divide and conquer over the layers of the dynamic
  * programme, whose arguments of the minimum ascend: O(count n log n). */
 dcme_status dcme_cluster_numbers(const double *numbers, const double *weights, int64_t n,
-                                 int32_t count, int32_t pinned, int64_t *ends, double *cost,
-                                 dcme_error *error);
+                                 int32_t count, int64_t *ends, double *cost, dcme_error *error);
 
 /* sums[b] += weight, moments[b] += weight x number, squares[b] += weight x number^2 for the bin b =
  * (number - low) x scale of each number, cut to 0 .. bins - 1. */

@@ -28,7 +28,7 @@ static inline double cost_of(const prefix *a, const prefix *b) {
 }
 
 static void solve_one(const layer *l, int64_t j, int64_t low, int64_t high) {
-    int64_t last = high < j ? high : j, best = low;
+    int64_t last = dcme_min(high, j), best = low;
     double least = INFINITY;
     prefix end = l->sums[j];
     for (int64_t i = low; i <= last; i++) {
@@ -54,8 +54,9 @@ static void solve(const layer *l, int64_t first, int64_t last, int64_t low, int6
     }
 }
 
-static prefix *sums_of(const double *numbers, const double *weights, int64_t n, double origin) {
-    prefix *sums = dcme_allocate(n + 1, sizeof *sums);
+static prefix *sums_of(dcme_arena *arena, const double *numbers, const double *weights, int64_t n,
+                       double origin) {
+    prefix *sums = dcme_take_unset(arena, n + 1, sizeof *sums);
     prefix sum = {0, 0, 0};
     for (int64_t i = 0; sums && i <= n; i++) {
         sums[i] = sum;
@@ -69,12 +70,11 @@ static prefix *sums_of(const double *numbers, const double *weights, int64_t n, 
     return sums;
 }
 
-/* D_0: all numbers so far are in the pinned cluster; without one there may be none. */
-static void open_layers(double *before, const double *numbers, const double *weights, int64_t n,
-                        int32_t pinned) {
+/* D_0: all numbers so far are in the cluster at 0. */
+static void open_layers(double *before, const double *numbers, const double *weights, int64_t n) {
     double cost = 0;
     for (int64_t i = 0; i <= n; i++) {
-        before[i] = pinned || i == 0 ? cost : INFINITY;
+        before[i] = cost;
         cost += i < n ? weights[i] * numbers[i] * numbers[i] : 0;
     }
 }
@@ -112,23 +112,21 @@ static double mean_of(const double *numbers, const double *weights, int64_t n) {
 }
 
 dcme_status dcme_cluster_numbers(const double *numbers, const double *weights, int64_t n,
-                                 int32_t count, int32_t pinned, int64_t *ends, double *cost,
-                                 dcme_error *error) {
+                                 int32_t count, int64_t *ends, double *cost, dcme_error *error) {
     if (n < 0 || n >= INT32_MAX || count < 1)
         return dcme_fail(error, DCME_BAD_ARGUMENT, n, "too many numbers, or no cluster");
-    layer l = {.sums = sums_of(numbers, weights, n, mean_of(numbers, weights, n))};
-    double *before = dcme_allocate(n + 1, sizeof *before);
-    double *now = dcme_allocate(n + 1, sizeof *now);
-    int32_t *from = dcme_allocate((n + 1) * count, sizeof *from);
-    dcme_status status = DCME_OK;
-    if (l.sums && before && now && from) {
-        open_layers(before, numbers, weights, n, pinned);
+    dcme_arena arena = {0};
+    layer l = {.sums = sums_of(&arena, numbers, weights, n, mean_of(numbers, weights, n))};
+    double *before = dcme_take_unset(&arena, n + 1, sizeof *before);
+    double *now = dcme_take_unset(&arena, n + 1, sizeof *now);
+    int32_t *from = dcme_take_unset(&arena, (n + 1) * count, sizeof *from);
+    dcme_status status =
+        dcme_arena_check(&arena, (dcme_purpose){"the levels", "use fewer levels"}, error);
+    if (status == DCME_OK) {
+        open_layers(before, numbers, weights, n);
         *cost = solve_layers(&l, n, count, from, now, before, ends);
-    } else {
-        status =
-            dcme_no_memory(error, (n + 1) * (4 * count + 40), "the levels", "use fewer levels");
     }
-    dcme_free((void *)l.sums), dcme_free(before), dcme_free(now), dcme_free(from);
+    dcme_arena_close(&arena);
     return status;
 }
 
@@ -137,7 +135,7 @@ void dcme_bin_numbers(const double *numbers, const double *weights, int64_t n, d
     for (int64_t i = 0; i < n; i++) {
         double place = (numbers[i] - low) * scale;
         int64_t bin = place > 0 ? (int64_t)place : 0;
-        bin = bin < bins ? bin : bins - 1;
+        bin = dcme_min(bin, bins - 1);
         double moment = weights[i] * numbers[i];
         sums[bin] += weights[i];
         moments[bin] += moment;

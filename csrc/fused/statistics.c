@@ -9,7 +9,6 @@
 #include "platform.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     CELLS = 1 << 20, /* probabilities that are held at once there */
@@ -19,7 +18,7 @@ enum {
     OWN = 1 << 23,   /* integers in such sums of all threads, at most: 64 MB */
     GROUP = 8,     /* neighbouring features that a thread has, so that a cache line has one owner */
     CHECKERS = 16, /* threads that check the rows, at most */
-    BLOCK = 256,   /* non-zeros of a document that are added at once */
+    AT_ONCE = 256, /* non-zeros of a document that are added at once */
     FIRST = 8, /* of these, prefetched while they are counted; add_products prefetches later ones */
     LINE = 8   /* integers of a cache line */
 };
@@ -55,8 +54,8 @@ typedef struct {
 typedef struct {
     const int32_t *rows; /* the features themselves, or `own` */
     int64_t count;
-    int32_t own[BLOCK];
-    uint32_t x[BLOCK];
+    int32_t own[AT_ONCE];
+    uint32_t x[AT_ONCE];
 } part;
 
 /* Keep those of n non-zeros whose sums this thread has; returns how many. Without branches, which
@@ -120,9 +119,9 @@ static void add_joint(const share *s, int64_t d, const part *n) {
 static void add_document(const share *s, int64_t document, int64_t d) {
     int64_t from = s->documents->starts[document], to = s->documents->starts[document + 1];
     part p;
-    for (; from < to; from += BLOCK) {
+    for (; from < to; from += AT_ONCE) {
         const int32_t *features = s->documents->features + from;
-        int64_t n = to - from < BLOCK ? to - from : BLOCK;
+        int64_t n = dcme_min(to - from, AT_ONCE);
         if (s->sums.joint && s->owners == 1)
             prefetch_sums(&s->sums, features, n);
         add_counts(s, features, s->documents->values + from, n, &p);
@@ -154,14 +153,11 @@ static void add_prior(const units *u, dcme_statistics *t, int64_t count) {
             t->prior[c] += u->whole[d * t->classes + c];
 }
 
-static int open_units(units *u, int64_t classes, int64_t documents) {
-    u->whole = dcme_allocate(documents * classes, sizeof *u->whole);
-    u->listed = dcme_allocate(documents * classes, sizeof *u->listed);
-    u->kept = dcme_allocate(documents, sizeof *u->kept);
-    return u->whole && u->listed && u->kept;
+static void open_units(units *u, dcme_arena *arena, int64_t classes, int64_t documents) {
+    DCME_TAKE_UNSET(arena, u->whole, documents * classes);
+    DCME_TAKE_UNSET(arena, u->listed, documents * classes);
+    DCME_TAKE_UNSET(arena, u->kept, documents);
 }
-
-static void close_units(units *u) { dcme_free(u->whole), dcme_free(u->listed), dcme_free(u->kept); }
 
 /* ---- threads that share the documents ---- */
 
@@ -181,12 +177,12 @@ static void *add_documents(void *argument) {
     share *s = argument;
     if (s->apart) {
         if (s->sums.joint)
-            memset(s->sums.joint, 0, (size_t)cells_of(&s->sums) * sizeof *s->sums.joint);
-        memset(s->sums.counts, 0, (size_t)s->sums.height * sizeof *s->sums.counts);
-        memset(s->sums.prior, 0, (size_t)s->sums.classes * sizeof *s->sums.prior);
+            DCME_CLEAR(s->sums.joint, cells_of(&s->sums));
+        DCME_CLEAR(s->sums.counts, s->sums.height);
+        DCME_CLEAR(s->sums.prior, s->sums.classes);
     }
     for (int64_t d = s->first; d < s->last; d += LEAST)
-        add_batch(s, d, s->last - d < LEAST ? s->last - d : LEAST);
+        add_batch(s, d, dcme_min(s->last - d, LEAST));
     return NULL;
 }
 
@@ -227,27 +223,21 @@ static int64_t document_after(const int64_t *starts, int64_t count, int64_t work
     return low;
 }
 
-static int open_sums(dcme_statistics *own, int joint) {
-    own->joint = joint ? dcme_allocate(own->height * own->classes, sizeof *own->joint) : NULL;
-    own->counts = dcme_allocate(own->height, sizeof *own->counts);
-    own->prior = dcme_allocate(own->classes, sizeof *own->prior);
-    return (own->joint || !joint) && own->counts && own->prior;
-}
-
-static void close_sums(dcme_statistics *own) {
-    dcme_free(own->joint), dcme_free(own->counts), dcme_free(own->prior);
-}
-
 /* Give a thread its documents, room for one of them, and sums of its own unless it is the first. */
-static int open_share(share *s, int32_t thread, int32_t threads) {
+static void open_share(share *s, dcme_arena *arena, int32_t thread, int32_t threads) {
     const int64_t *starts = s->documents->starts + s->begin;
     int64_t work = starts[s->count] - starts[0] + s->count;
     s->apart = thread > 0;
     s->first = document_after(starts, s->count, work / threads * thread);
     s->last = thread + 1 < threads ? document_after(starts, s->count, work / threads * (thread + 1))
                                    : s->count;
-    int opened = !s->apart || open_sums(&s->sums, s->sums.joint != NULL);
-    return open_units(&s->units, s->log_p ? s->sums.classes : 0, LEAST) && opened;
+    open_units(&s->units, arena, s->log_p ? s->sums.classes : 0, LEAST);
+    if (s->apart && s->sums.joint)
+        DCME_TAKE_UNSET(arena, s->sums.joint, cells_of(&s->sums));
+    if (s->apart)
+        DCME_TAKE_UNSET(arena, s->sums.counts, s->sums.height);
+    if (s->apart)
+        DCME_TAKE_UNSET(arena, s->sums.prior, s->sums.classes);
 }
 
 static void share_documents(share *shares, merger *mergers, int32_t threads) {
@@ -260,21 +250,17 @@ static void share_documents(share *shares, merger *mergers, int32_t threads) {
 
 /* Returns whether there was memory for it; if not, nothing is added. */
 static int by_documents(const share *given, int32_t threads) {
-    share *shares = dcme_allocate_zeros(threads, sizeof *shares);
-    merger *mergers = dcme_allocate_zeros(threads, sizeof *mergers);
-    int opened = shares && mergers;
-    for (int32_t t = 0; opened && t < threads; t++) {
+    dcme_arena arena = {0};
+    share *shares = dcme_take(&arena, threads, sizeof *shares);
+    merger *mergers = dcme_take(&arena, threads, sizeof *mergers);
+    for (int32_t t = 0; shares && t < threads; t++) {
         shares[t] = *given;
-        opened = open_share(&shares[t], t, threads);
+        open_share(&shares[t], &arena, t, threads);
     }
+    int opened = arena.status == DCME_OK;
     if (opened)
         share_documents(shares, mergers, threads);
-    for (int32_t t = 0; shares && t < threads; t++) {
-        close_units(&shares[t].units);
-        if (t > 0)
-            close_sums(&shares[t].sums);
-    }
-    dcme_free(shares), dcme_free(mergers);
+    dcme_arena_close(&arena);
     return opened;
 }
 
@@ -312,19 +298,18 @@ static void add_piece(share *shares, int32_t threads, const share *piece) {
 
 static dcme_status by_features(const share *given, int32_t threads) {
     int64_t classes = given->log_p ? given->sums.classes : 0;
-    int64_t room = CELLS / (classes + 1);
-    room = room < LEAST ? LEAST : room > MOST ? MOST : room;
-    share piece = *given, *shares = dcme_allocate_zeros(threads, sizeof *shares);
-    dcme_status status =
-        shares && open_units(&piece.units, classes, room) ? DCME_OK : DCME_NO_MEMORY;
-    for (int64_t done = 0; status == DCME_OK && done < given->count; done += room) {
+    int64_t room = dcme_min(dcme_max(CELLS / (classes + 1), LEAST), MOST);
+    dcme_arena arena = {0};
+    share piece = *given, *shares = dcme_take(&arena, threads, sizeof *shares);
+    open_units(&piece.units, &arena, classes, room);
+    for (int64_t done = 0; arena.status == DCME_OK && done < given->count; done += room) {
         piece.begin = given->begin + done;
-        piece.count = given->count - done < room ? given->count - done : room;
+        piece.count = dcme_min(given->count - done, room);
         piece.log_p = given->log_p ? given->log_p + done * classes : NULL;
         add_piece(shares, threads, &piece);
     }
-    close_units(&piece.units);
-    dcme_free(shares);
+    dcme_status status = arena.status;
+    dcme_arena_close(&arena);
     return status;
 }
 
@@ -392,7 +377,7 @@ static void *check_share(void *argument) {
 int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t features, float largest,
                               int32_t threads) {
     checker checkers[CHECKERS];
-    threads = threads < 1 ? 1 : threads > CHECKERS ? CHECKERS : threads;
+    threads = (int32_t)dcme_min(dcme_max(threads, 1), CHECKERS);
     for (int32_t t = 0; t < threads; t++)
         checkers[t] = (checker){.documents = documents,
                                 .features = features,

@@ -3,7 +3,6 @@
 
 #if defined(__AVX2__) && defined(DCME_REAL_IS_FLOAT)
 #include <immintrin.h>
-#include <string.h>
 
 #define KERNELS dcme_kernels_avx2
 #define NAME "avx2"
@@ -29,22 +28,8 @@ static inline vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
 static inline vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 static inline vec madd(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 
-static inline float sum(vec v) {
-    __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    a = _mm_add_ps(a, _mm_movehl_ps(a, a));
-    return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
-}
-
-static inline void sum2(float *p, vec a, vec b) {
-    vec ab = _mm256_hadd_ps(a, b);
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(ab), _mm256_extractf128_ps(ab, 1));
-    _mm_storel_pi((__m64 *)p, _mm_hadd_ps(s, s));
-}
-
-static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
-    vec abcd = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
-    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1)));
-}
+#define FOLD(v) (v)
+#include "x86.h"
 
 #include "exponential.h"
 
@@ -64,17 +49,6 @@ static inline vec logistic_lanes(vec x) {
     return _mm256_div_ps(set1(1.f), add(set1(1.f), exp_lanes(_mm256_sub_ps(zero(), x))));
 }
 
-#define WIDE 4
-typedef __m256i wide;
-static inline wide widen(const uint32_t *p) {
-    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)p));
-}
-static inline wide widen1(uint32_t x) { return _mm256_set1_epi64x(x); }
-static inline void add_product(int64_t *sums, wide x, wide p) {
-    __m256i *at = (__m256i *)sums;
-    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
-}
-
 #define BYTES 32
 #define VECTORS 2
 typedef __m256i bytes;
@@ -90,9 +64,6 @@ static inline bytes add_pairs(bytes a, bytes b) { return _mm256_add_epi16(a, b);
 static inline bytes max_pairs(bytes a, bytes b) { return _mm256_max_epu16(a, b); }
 static inline bytes first_pairs(bytes low, bytes high) { return _mm256_unpacklo_epi8(low, high); }
 static inline bytes last_pairs(bytes low, bytes high) { return _mm256_unpackhi_epi8(low, high); }
-static inline uint16_t greatest8(__m128i v) { /* the least of their complements is found at once */
-    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, _mm_set1_epi16(-1))), 0);
-}
 static inline void put_greatest(uint16_t *p, bytes v) {
     p[0] = greatest8(_mm256_castsi256_si128(v));
     p[2] = greatest8(_mm256_extracti128_si256(v, 1));

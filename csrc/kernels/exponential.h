@@ -1,5 +1,5 @@
-/* exp() for vectors, shared by the instruction sets: constants, and what is left when powers of two
- * are off. Included where vec and its arithmetic are defined.
+/* exp() for vectors, shared by the instruction sets: constants, and exp() of the remainder
+ * without powers of two. Included where vec and its arithmetic are defined.
  *
  * exp(x) = 2^n exp(r) with n = round(x / log 2) and |r| <= log(2) / 2; log 2 is subtracted in two
  * parts so that r is exact.

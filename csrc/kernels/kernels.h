@@ -10,7 +10,9 @@
 #ifndef DCME_KERNELS_H
 #define DCME_KERNELS_H
 
-#include <stdint.h>
+#include "array.h"
+
+#include <stddef.h>
 
 #ifndef DCME_REAL
 #define DCME_REAL float
@@ -97,6 +99,12 @@ static inline void dcme_axpy(const dcme_kernels *kernels, real *y, real a, const
                              int64_t size) {
     real *row = (real *)x;
     kernels->weighted_sum(y, &row, &a, 1, size);
+}
+
+/* out = a x; out may be x */
+static inline void dcme_scale(real *out, real a, const real *x, int64_t size) {
+    for (int64_t d = 0; d < size; d++)
+        out[d] = a * x[d];
 }
 
 extern const dcme_kernels dcme_kernels_scalar;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LSE_BLOCK = 128, LSE_LANES = 8 };
+enum { LSE_AT_ONCE = 128, LSE_LANES = 8 };
 #define LSE_LOWEST (-700.) /* negligible compared with the largest, exp(0) */
 #define LSE_ROUND 0x1.8p52 /* what is added to it is rounded, and is in the lowest bits */
 #define LSE_PER_LOG2 0x1.71547652b82fep+0
@@ -78,16 +78,16 @@ static double lse_sum(const double *x, int64_t count) {
 }
 
 static double log_sum_exp(const double *x, int64_t count) {
-    double block[LSE_BLOCK], sum = 0, largest = lse_largest(x, count);
+    double some[LSE_AT_ONCE], sum = 0, largest = lse_largest(x, count);
     if (isnan(largest))
         return NAN;
-    for (int64_t i = 0; i < count; i += LSE_BLOCK) {
-        int64_t n = count - i < LSE_BLOCK ? count - i : LSE_BLOCK;
+    for (int64_t i = 0; i < count; i += LSE_AT_ONCE) {
+        int64_t n = dcme_min(count - i, LSE_AT_ONCE);
         for (int64_t j = 0; j < n; j++) {
             double below = x[i + j] - largest;
-            block[j] = lse_exp(below < LSE_LOWEST ? LSE_LOWEST : below);
+            some[j] = lse_exp(below < LSE_LOWEST ? LSE_LOWEST : below);
         }
-        sum += lse_sum(block, n);
+        sum += lse_sum(some, n);
     }
     return largest + log(sum);
 }

@@ -3,7 +3,6 @@
 
 #if defined(__aarch64__) && defined(DCME_REAL_IS_FLOAT)
 #include <arm_neon.h>
-#include <string.h>
 
 #define KERNELS dcme_kernels_neon
 #define NAME "neon"

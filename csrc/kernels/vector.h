@@ -42,9 +42,14 @@ INLINE float *at_chunk(float *row, int64_t d) {
     return row;
 }
 
+/* The case of a switch for each number from 7 down to 1. */
+#define EACH_TO_7(of, ...)                                                                         \
+    of(7, __VA_ARGS__) of(6, __VA_ARGS__) of(5, __VA_ARGS__) of(4, __VA_ARGS__) of(3, __VA_ARGS__) \
+        of(2, __VA_ARGS__) of(1, __VA_ARGS__)
+
 /* FOR_CHUNKS calls `work` with the arguments and d, chunks, n for each few chunks of a row; it is
  * inlined with a constant `chunks`. */
-#define LAST_CHUNKS(most, chunks, work, ...)                                                       \
+#define LAST_CHUNKS(chunks, most, work, ...)                                                       \
     case chunks:                                                                                   \
         if (chunks < most)                                                                         \
             work(__VA_ARGS__, d_, chunks, LANES);                                                  \
@@ -56,19 +61,13 @@ INLINE float *at_chunk(float *row, int64_t d) {
         for (; d_ + (most) * LANES <= (size); d_ += (most) * LANES)                                \
             work(__VA_ARGS__, d_, most, LANES);                                                    \
         switch (((size) - d_) / LANES) {                                                           \
-            LAST_CHUNKS(most, 13, work, __VA_ARGS__)                                               \
-            LAST_CHUNKS(most, 12, work, __VA_ARGS__)                                               \
-            LAST_CHUNKS(most, 11, work, __VA_ARGS__)                                               \
-            LAST_CHUNKS(most, 10, work, __VA_ARGS__)                                               \
-            LAST_CHUNKS(most, 9, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 8, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 7, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 6, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 5, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 4, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 3, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 2, work, __VA_ARGS__)                                                \
-            LAST_CHUNKS(most, 1, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(13, most, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(12, most, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(11, most, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(10, most, work, __VA_ARGS__)                                               \
+            LAST_CHUNKS(9, most, work, __VA_ARGS__)                                                \
+            LAST_CHUNKS(8, most, work, __VA_ARGS__)                                                \
+            EACH_TO_7(LAST_CHUNKS, most, work, __VA_ARGS__)                                        \
         }                                                                                          \
         if (d_ < (size))                                                                           \
             work(__VA_ARGS__, d_, 1, (size) - d_);                                                 \
@@ -104,19 +103,11 @@ static void dots(float *scores, const float *h, float *const *rows, int64_t coun
     int64_t i = 0;
     for (; i + 8 <= count; i += 8)
         dots_of(scores + i, h, rows + i, 8, size);
-#define LAST_DOTS(n)                                                                               \
+#define LAST_DOTS(n, i)                                                                            \
     case n:                                                                                        \
         dots_of(scores + i, h, rows + i, n, size);                                                 \
         break;
-    switch (count - i) {
-        LAST_DOTS(7)
-        LAST_DOTS(6)
-        LAST_DOTS(5)
-        LAST_DOTS(4)
-        LAST_DOTS(3)
-        LAST_DOTS(2)
-        LAST_DOTS(1)
-    }
+    switch (count - i) { EACH_TO_7(LAST_DOTS, i) }
 }
 
 INLINE void update_chunks(float *gradient, const float *h, float *const *rows, const float *weights,
@@ -249,7 +240,7 @@ INLINE void add_products_chunks(int64_t *table, const int32_t *rows, const uint3
     }
 }
 
-#define LAST_PRODUCTS(chunks)                                                                      \
+#define LAST_PRODUCTS(chunks, k)                                                                   \
     case chunks:                                                                                   \
         add_products_chunks(table, rows, x, count, p, size, k, chunks);                            \
         break;
@@ -259,15 +250,7 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
     int64_t k = 0;
     for (; k + PRODUCTS * WIDE <= size; k += PRODUCTS * WIDE)
         add_products_chunks(table, rows, x, count, p, size, k, PRODUCTS);
-    switch ((size - k) / WIDE) {
-        LAST_PRODUCTS(7)
-        LAST_PRODUCTS(6)
-        LAST_PRODUCTS(5)
-        LAST_PRODUCTS(4)
-        LAST_PRODUCTS(3)
-        LAST_PRODUCTS(2)
-        LAST_PRODUCTS(1)
-    }
+    switch ((size - k) / WIDE) { EACH_TO_7(LAST_PRODUCTS, k) }
     for (k += (size - k) / WIDE * WIDE; k < size; k++)
         for (int64_t i = 0; i < count; i++)
             table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);

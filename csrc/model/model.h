@@ -9,7 +9,7 @@
  * the word beside a neighbour of that class, against its share of the text. They are counted, not
  * learned; see dcme_w2v/words/neighbour_classes.py. */
 typedef struct {
-    int64_t count;        /* K classes a side; the last one is that of no neighbour */
+    int64_t count;        /* K classes a side; the last one stands for no neighbour */
     real step;            /* score of a unit of the odds */
     const uint8_t *left;  /* (items) class of a word as the left neighbour */
     const uint8_t *right; /* (items) and as the right one */

@@ -10,16 +10,13 @@
  * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by
  * sum_t rate_t w_tj h_t. So a sample's row is read and written once for a block, and all sums are
  * products of small matrices in the cache. nu is S for negative sampling and NCE, NU for DCME.
- * Steps are implicit in h_t, as those of dcme.c: a row meets many similar contexts at once.
+ * Steps are implicit in h_t, as in dcme.c: a row meets many similar contexts at once.
  *
  * Legend: T targets of a block, S samples, nu virtual draws.
  */
 #include "objectives/noise.h"
 #include "objectives/objective.h"
-#include "objectives/prior.h"
 #include "objectives/row_replicas.h"
-
-#include <string.h>
 
 static const real NU = 16, CURVATURE = 0.25f; /* the greatest slope of sigma */
 
@@ -32,6 +29,9 @@ typedef struct {
 
 typedef struct {
     const shared_state *shared;
+    const dcme_model *model;
+    const dcme_noise *noise;
+    int64_t draws; /* S */
     uint64_t stream;
     uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
     int drawn;         /* whether the block's samples are drawn */
@@ -44,42 +44,38 @@ typedef struct {
     dcme_row_replicas replicas;
 } thread_state;
 
-static void *open_shared(dcme_arena *arena, const dcme_model *model,
-                         const dcme_train_options *options) {
-    shared_state *s = dcme_take(arena, 1, sizeof *s);
+static void open_shared(void *shared, dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options) {
+    shared_state *s = shared;
     real nu = options->objective == DCME_DCME ? NU : (real)options->negative;
-    if (!s)
-        return NULL;
     *s = (shared_state){.model = model, .draws = options->negative, .threads = options->threads};
     s->weight = s->draws > 0 ? nu / (real)s->draws : 0;
-    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
-                    options->objective == DCME_NS ? 0 : (double)nu, 0);
-    if (s->noise.offset && arena->status == DCME_OK)
-        dcme_prior_add(s->noise.offset, -1, model, options->prior);
-    return s;
+    dcme_word_noise_open(&s->noise, arena, model, options,
+                         options->objective == DCME_NS ? 0 : (double)nu);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
     const shared_state *s = me->shared = shared;
     int64_t n = s->draws + 1;
-    me->randoms = dcme_take(arena, n, sizeof *me->randoms);
-    me->words = dcme_take(arena, n, sizeof *me->words);
-    me->rows = dcme_take(arena, n, sizeof *me->rows);
-    me->memory = dcme_take(arena, (n + 1) * DCME_BLOCK_MAX, sizeof *me->memory);
-    me->column = dcme_take(arena, n, sizeof *me->column);
+    me->model = s->model;
+    me->noise = &s->noise;
+    me->draws = s->draws;
+    DCME_TAKE(arena, me->words, n);
+    DCME_TAKE(arena, me->rows, n);
+    DCME_TAKE(arena, me->memory, (n + 1) * DCME_BLOCK_MAX);
+    DCME_TAKE(arena, me->column, n);
     me->weights = me->memory ? me->memory + DCME_BLOCK_MAX : NULL;
     dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
     /* between sentence batches no block waits, so that its samples need not be saved */
-    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
-    dcme_save(arena, me->randoms, s->draws, sizeof *me->randoms, 0);
+    DCME_SAVE(arena, me->stream);
+    DCME_TAKE_SAVED(arena, me->randoms, s->draws, 0);
 }
 
 /* A new random number for sample k, whose cell is asked for. */
 static void next_random(thread_state *me, int64_t k) {
-    const dcme_noise *noise = &me->shared->noise;
     me->randoms[k] = dcme_random(&me->stream);
-    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
+    __builtin_prefetch(&me->noise->alias[dcme_alias_cell(me->randoms[k], me->noise->items)]);
 }
 
 static void seed(void *thread, uint64_t stream) {
@@ -87,23 +83,21 @@ static void seed(void *thread, uint64_t stream) {
     me->stream = stream;
     me->drawn = 0;
     dcme_replicas_seed(&me->replicas, stream);
-    for (int64_t k = 0; k < me->shared->draws; k++)
+    for (int64_t k = 0; k < me->draws; k++)
         next_random(me, k);
 }
 
 static void fetch(const thread_state *me, int32_t word, int is_target) {
-    const dcme_noise *noise = &me->shared->noise;
-    if (noise->offset)
-        __builtin_prefetch(&noise->offset[word]);
-    dcme_class_prefetch(me->shared->model, word, is_target);
-    dcme_prefetch(dcme_replica_row(&me->replicas, word), me->shared->model->stride);
+    if (me->noise->offset)
+        __builtin_prefetch(&me->noise->offset[word]);
+    dcme_class_prefetch(me->model, word, is_target);
+    dcme_prefetch(dcme_replica_row(&me->replicas, word), me->model->stride);
 }
 
 static void draw(thread_state *me) {
-    const dcme_noise *noise = &me->shared->noise;
-    for (int64_t k = 0; k < me->shared->draws; k++) {
-        int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);
-        int32_t word = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
+    for (int64_t k = 0; k < me->draws; k++) {
+        int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
+        int32_t word = dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
         me->words[k] = word;
         me->rows[k] = dcme_replica_row(&me->replicas, word);
         fetch(me, word, 0);
@@ -121,11 +115,11 @@ static void prefetch(void *thread, int32_t target) {
         draw(me);
 }
 
-/* What the classes of the neighbours and its offset add to a word's scores in all contexts. */
+/* Add the classes of the neighbours and the offset to a word's scores in all contexts. */
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
-    const dcme_noise *noise = &me->shared->noise;
-    const dcme_neighbour_classes *classes = me->shared->model->classes;
-    real offset = noise->offset ? noise->offset[word] : 0, step = classes ? classes->step : 0;
+    const dcme_neighbour_classes *classes = me->model->classes;
+    real offset = me->noise->offset ? me->noise->offset[word] : 0,
+         step = classes ? classes->step : 0;
     int32_t odds[DCME_BLOCK_MAX] = {0};
     if (classes) {
         const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
@@ -137,13 +131,12 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
         scores[t] += step * (real)odds[t] - offset;
 }
 
-/* Scores of the samples in all contexts, and minus those of the targets. */
+/* Scores of the samples in all contexts, and minus the scores of the targets. */
 static void score(thread_state *me, const dcme_instance *instances, int64_t count,
                   real *const *contexts, real *targets) {
-    const dcme_noise *noise = &me->shared->noise;
-    const dcme_kernels *kernels = me->shared->model->kernels;
-    int64_t stride = me->shared->model->stride;
-    for (int64_t k = 0; k < me->shared->draws; k++) {
+    const dcme_kernels *kernels = me->model->kernels;
+    int64_t stride = me->model->stride;
+    for (int64_t k = 0; k < me->draws; k++) {
         real *scores = me->weights + k * DCME_BLOCK_MAX;
         kernels->dots(scores, me->rows[k], contexts, count, stride);
         add_biases(me, me->words[k], scores);
@@ -152,15 +145,15 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
         int32_t target = instances[t].target;
         real *row = dcme_replica_row(&me->replicas, target);
         kernels->dots(&targets[t], row, &contexts[t], 1, stride);
-        targets[t] += dcme_class_score(me->shared->model, &instances[t], target);
-        targets[t] = (noise->offset ? noise->offset[target] : 0) - targets[t];
+        targets[t] += dcme_class_score(me->model, &instances[t], target);
+        targets[t] = (me->noise->offset ? me->noise->offset[target] : 0) - targets[t];
     }
 }
 
 /* The noise-contrastive loss of a target, by its scores. */
 static double loss_of(const thread_state *me, int32_t target, int64_t t, const real *targets) {
     double loss = dcme_softplus((double)targets[t]), noise = 0;
-    for (int64_t k = 0; k < me->shared->draws; k++)
+    for (int64_t k = 0; k < me->draws; k++)
         if (me->words[k] != target)
             noise += dcme_softplus((double)me->weights[k * DCME_BLOCK_MAX + t]);
     return loss + (double)me->shared->weight * noise;
@@ -169,8 +162,8 @@ static double loss_of(const thread_state *me, int32_t target, int64_t t, const r
 /* Scores become weights. That of a target is 1 - sigma(x) = sigma(-x), and -x is its score. The
  * kernel's first number is a target's; it is in the row that is not used. */
 static void to_weights(thread_state *me, const dcme_instance *instances, int64_t count) {
-    int64_t draws = me->shared->draws, all = draws * DCME_BLOCK_MAX;
-    me->shared->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
+    int64_t draws = me->draws, all = draws * DCME_BLOCK_MAX;
+    me->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
     for (int64_t i = 0; i < all; i++)
         me->weights[i] *= me->shared->weight;
     for (int64_t k = 0; k < draws; k++)
@@ -183,43 +176,40 @@ static void to_weights(thread_state *me, const dcme_instance *instances, int64_t
 
 /* g_t of every target, with the rows as they were scored. */
 static void find_directions(thread_state *me, const dcme_instance *instances, int64_t count) {
-    const dcme_model *model = me->shared->model;
-    int64_t draws = me->shared->draws;
+    int64_t draws = me->draws;
     for (int64_t t = 0; t < count; t++) {
         for (int64_t k = 0; k <= draws; k++)
             me->column[k] = me->weights[k * DCME_BLOCK_MAX + t];
         me->rows[draws] = dcme_replica_row(&me->replicas, instances[t].target);
-        memset(instances[t].gradient, 0, (size_t)model->stride * sizeof(real));
-        model->kernels->weighted_sum(instances[t].gradient, me->rows, me->column, draws + 1,
-                                     model->stride);
+        DCME_CLEAR(instances[t].gradient, me->model->stride);
+        me->model->kernels->weighted_sum(instances[t].gradient, me->rows, me->column, draws + 1,
+                                         me->model->stride);
     }
 }
 
 /* Move the samples' rows, then the targets'. */
 static void move(thread_state *me, const dcme_instance *instances, int64_t count,
                  real *const *contexts, const real *rates) {
-    const dcme_model *model = me->shared->model;
-    for (int64_t k = 0; k <= me->shared->draws; k++)
+    for (int64_t k = 0; k <= me->draws; k++)
         for (int64_t t = 0; t < count; t++)
             me->weights[k * DCME_BLOCK_MAX + t] *= rates[t];
-    for (int64_t k = 0; k < me->shared->draws; k++)
-        model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX, count,
-                                     model->stride);
+    for (int64_t k = 0; k < me->draws; k++)
+        me->model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX,
+                                         count, me->model->stride);
     for (int64_t t = 0; t < count; t++)
-        dcme_axpy(model->kernels, dcme_replica_row(&me->replicas, instances[t].target),
-                  me->weights[me->shared->draws * DCME_BLOCK_MAX + t], contexts[t], model->stride);
+        dcme_axpy(me->model->kernels, dcme_replica_row(&me->replicas, instances[t].target),
+                  me->weights[me->draws * DCME_BLOCK_MAX + t], contexts[t], me->model->stride);
 }
 
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
                        dcme_loss *loss) {
     thread_state *me = thread;
-    const dcme_model *model = me->shared->model;
     real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->shared->weight;
-    real *targets = me->weights + me->shared->draws * DCME_BLOCK_MAX;
+    real *targets = me->weights + me->draws * DCME_BLOCK_MAX;
     for (int64_t t = 0; t < count; t++) {
         me->left[t] = instances[t].left, me->right[t] = instances[t].right;
         contexts[t] = (real *)instances[t].h;
-        model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, model->stride);
+        me->model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, me->model->stride);
         rates[t] = instances[t].rate /
                    (1 + instances[t].rate * (steepness > 1 ? steepness : 1) * CURVATURE * rates[t]);
     }
@@ -238,8 +228,8 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
 static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
 
 const dcme_objective dcme_objective_blocks = {
-    .name = "blocks",
     .open = open_shared,
+    .shared_size = sizeof(shared_state),
     .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),

@@ -2,13 +2,12 @@
 #include "objectives/clusters.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS = DCME_AT_ONCE }; /* rows that the offline passes hand to a kernel at a time */
 
 /* Fill rows[0 .. n) with the output rows from item j on; return n <= ROWS. */
 static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
-    int64_t n = model->items - j < ROWS ? model->items - j : ROWS;
+    int64_t n = dcme_min(model->items - j, ROWS);
     for (int64_t i = 0; i < n; i++)
         rows[i] = model->output + (j + i) * model->stride;
     return n;
@@ -23,13 +22,13 @@ static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     clusters->entropy[k] = entropy + (real)prior;
 }
 
-/* The first centre of cluster k; the rows may be those of an earlier run. */
+/* The first centre of cluster k; the rows may come from an earlier run. */
 static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];
     real *rows[ROWS], *u = clusters->u_rows[k];
     dcme_cluster_start(cluster, model->counts, model->items, seed, k);
-    memset(u, 0, (size_t)model->stride * sizeof *u);
+    DCME_CLEAR(u, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
         model->kernels->weighted_sum(u, rows, cluster->alpha + j, n, model->stride);
@@ -47,15 +46,15 @@ static void update_rows(const dcme_clusters *clusters, const dcme_cluster *clust
 }
 
 /* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
- * what was there. Return the best item so far. */
+ * the sum so far. Return the best item so far. */
 static int64_t add_rows(const dcme_model *model, real *u, const real *scores, int64_t best,
                         real **rows, int64_t j, int64_t n) {
     real weights[ROWS], before = scores[best];
     for (int64_t i = j; i < j + n; i++)
         best = scores[i] > scores[best] ? i : best;
     if (scores[best] > before)
-        model->kernels->mean(u, (real)exp((double)(before - scores[best])), &u, 1, model->stride);
-    dcme_exponentials(model->kernels, weights, scores + j, scores[best], n);
+        dcme_scale(u, (real)exp((double)(before - scores[best])), u, model->stride);
+    dcme_exponentials(model->kernels, weights, scores + j, scores[best], DCME_FAINT, n);
     model->kernels->weighted_sum(u, rows, weights, n, model->stride);
     return best;
 }
@@ -67,8 +66,8 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     dcme_cluster *cluster = &clusters->clusters[k];
     real *rows[ROWS], *scores = scratch->scores, *mean = scratch->mean, *u = scratch->u;
     int64_t best = 0;
-    memset(mean, 0, (size_t)model->stride * sizeof *mean);
-    memset(u, 0, (size_t)model->stride * sizeof *u);
+    DCME_CLEAR(mean, model->stride);
+    DCME_CLEAR(u, model->stride);
     dcme_axpy(model->kernels, mean, (real)(1 / sums->weight), sums->h, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
@@ -81,29 +80,27 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     }
     real entropy = dcme_soften(model->kernels, cluster->alpha, scores, model->items);
     /* alpha of the best item is e^0 by the sum of all */
-    model->kernels->mean(clusters->u_rows[k], cluster->alpha[best], &u, 1, model->stride);
+    dcme_scale(clusters->u_rows[k], cluster->alpha[best], u, model->stride);
     update_moments(clusters, k, entropy);
 }
 
 void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model) {
-    scratch->scores = dcme_take(arena, model->items, sizeof *scratch->scores);
-    scratch->mean = dcme_take(arena, model->stride, sizeof *scratch->mean);
-    scratch->u = dcme_take(arena, model->stride, sizeof *scratch->u);
+    DCME_TAKE(arena, scratch->scores, model->items);
+    DCME_TAKE(arena, scratch->mean, model->stride);
+    DCME_TAKE(arena, scratch->u, model->stride);
 }
 
 void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *model,
                         const dcme_train_options *options) {
     c->model = model;
     c->count = options->clusters;
-    c->top_items = options->top_items < model->items ? options->top_items : model->items;
+    c->top_items = dcme_min(options->top_items, model->items);
     c->threshold = options->beta * (double)model->items;
-    c->prior = dcme_take(arena, model->items, sizeof *c->prior);
-    c->u = dcme_take(arena, c->count * model->stride, sizeof *c->u);
-    c->entropy = dcme_take(arena, c->count, sizeof *c->entropy);
-    c->u_rows = dcme_take(arena, c->count, sizeof *c->u_rows);
-    c->clusters = dcme_take(arena, c->count, sizeof *c->clusters);
-    dcme_save(arena, c->u, c->count * model->stride, sizeof *c->u, 0);
-    dcme_save(arena, c->entropy, c->count, sizeof *c->entropy, 0);
+    DCME_TAKE(arena, c->prior, model->items);
+    DCME_TAKE_SAVED(arena, c->u, c->count * model->stride, 0);
+    DCME_TAKE_SAVED(arena, c->entropy, c->count, 0);
+    DCME_TAKE(arena, c->u_rows, c->count);
+    DCME_TAKE(arena, c->clusters, c->count);
     for (int64_t k = 0; c->clusters && k < c->count; k++)
         dcme_cluster_open(&c->clusters[k], arena, model->items, model->items, c->top_items);
     if (arena->status != DCME_OK)
@@ -118,12 +115,11 @@ void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *m
 dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters) {
     int64_t count = clusters->count, stride = clusters->model->stride;
     dcme_cluster_sums *sums = dcme_take(arena, count, sizeof *sums);
-    real *h = dcme_take(arena, count * stride, sizeof *h);
-    dcme_save(arena, h, count * stride, sizeof *h, 0);
+    real *h = dcme_take_saved(arena, count * stride, sizeof *h, 0);
     for (int64_t k = 0; h && k < count; k++) {
         sums[k].h = h + k * stride;
-        dcme_save(arena, &sums[k].count, 1, sizeof sums[k].count, 0);
-        dcme_save(arena, &sums[k].weight, 1, sizeof sums[k].weight, 0);
+        DCME_SAVE(arena, sums[k].count);
+        DCME_SAVE(arena, sums[k].weight);
     }
     return sums;
 }
@@ -136,13 +132,13 @@ void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, con
 }
 
 void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model) {
-    memset(sums->h, 0, (size_t)model->stride * sizeof *sums->h);
+    DCME_CLEAR(sums->h, model->stride);
     sums->weight = 0;
     sums->count = 0;
 }
 
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha) {
-    memcpy(alpha, clusters->clusters[k].alpha, (size_t)clusters->model->items * sizeof *alpha);
+    DCME_COPY(alpha, clusters->clusters[k].alpha, clusters->model->items);
 }
 
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {

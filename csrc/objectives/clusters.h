@@ -13,9 +13,9 @@
 #ifndef DCME_CLUSTERS_H
 #define DCME_CLUSTERS_H
 
-#include "objectives/cluster.h"
+#include "objectives/centre.h"
+#include "objectives/noise.h"
 #include "objectives/objective.h"
-#include "objectives/prior.h"
 
 typedef struct {
     const dcme_model *model;

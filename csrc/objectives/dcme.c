@@ -1,7 +1,7 @@
 /* Robust dual-clustering maximum entropy: noise-contrastive estimation whose noise distribution
  * comes from the dual cluster of the context. Derivation: docs/mathematics/dcme.md.
  *
- * Scores are s_j = v_j . h + prior_j, see prior.h, plus what classes of the neighbours add, see
+ * Scores are s_j = v_j . h + prior_j, see noise.h, plus what classes of the neighbours add, see
  * ../model/model.h. An instance in cluster z (9) is distinguished
  * from nu virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part
  * its centre alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
@@ -67,7 +67,10 @@ typedef struct {
 } shared_state;
 
 typedef struct {
-    shared_state *shared;
+    const shared_state *shared;
+    dcme_proposals *proposals;
+    const dcme_clusters *clusters;
+    const dcme_model *model;
     ready_draws *ready;      /* (K) */
     dcme_deferred *deferred; /* (K), or NULL for a single thread, which moves top items at once */
     dcme_cluster_sums *sums; /* (K) since the last offline update of a cluster */
@@ -84,63 +87,60 @@ typedef struct {
     dcme_proposal_scratch own;
 } thread_state;
 
-static void *open_shared(dcme_arena *arena, const dcme_model *model,
-                         const dcme_train_options *options) {
-    shared_state *s = dcme_take(arena, 1, sizeof *s);
+static void open_shared(void *shared, dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options) {
+    shared_state *s = shared;
     real nu = NU_PER_DRAW * (real)(options->negative > 0 ? options->negative : 1);
-    if (!s)
-        return NULL;
     dcme_proposals_open(&s->proposals, arena, model, options, RHO, nu);
     s->draws = options->negative;
     s->threads = options->threads;
     s->idle = IDLE * (double)options->clusters * s->proposals.clusters.threshold;
-    return s;
 }
 
 static void open_ready(thread_state *me, dcme_arena *arena, const dcme_clusters *c, int64_t draws) {
-    me->ready = dcme_take(arena, c->count, sizeof *me->ready);
+    DCME_TAKE(arena, me->ready, c->count);
     for (int64_t k = 0; me->ready && k < c->count; k++) {
         ready_draws *ready = &me->ready[k];
-        ready->words = dcme_take(arena, draws, sizeof *ready->words);
-        ready->randoms = dcme_take(arena, draws, sizeof *ready->randoms);
-        dcme_save(arena, &ready->is_full, 1, sizeof ready->is_full, 0);
-        dcme_save(arena, ready->words, draws, sizeof *ready->words, c->model->items);
-        dcme_save(arena, ready->randoms, draws, sizeof *ready->randoms, 0);
+        DCME_SAVE(arena, ready->is_full);
+        DCME_TAKE_SAVED(arena, ready->words, draws, c->model->items);
+        DCME_TAKE_SAVED(arena, ready->randoms, draws, 0);
     }
 }
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    shared_state *s = me->shared = shared;
-    const dcme_clusters *c = &s->proposals.clusters;
+    shared_state *s = shared;
+    const dcme_clusters *c = me->clusters = &s->proposals.clusters;
+    me->shared = s;
+    me->proposals = &s->proposals;
+    me->model = c->model;
     int64_t rows = 1 + c->top_items + s->draws + EXTRA;
-    me->used = dcme_take(arena, c->count, sizeof *me->used);
-    me->scores = dcme_take(arena, c->count, sizeof *me->scores);
-    me->values = dcme_take(arena, dcme_stride(rows), sizeof *me->values);
-    me->weights = dcme_take(arena, dcme_stride(rows), sizeof *me->weights);
-    me->rows = dcme_take(arena, rows, sizeof *me->rows);
-    me->deferred_rows = dcme_take(arena, rows, sizeof *me->deferred_rows);
-    me->words = dcme_take(arena, rows, sizeof *me->words);
+    DCME_TAKE(arena, me->scores, c->count);
+    DCME_TAKE(arena, me->values, dcme_stride(rows));
+    DCME_TAKE(arena, me->weights, dcme_stride(rows));
+    DCME_TAKE(arena, me->rows, rows);
+    DCME_TAKE(arena, me->deferred_rows, rows);
+    DCME_TAKE(arena, me->words, rows);
     me->sums = dcme_cluster_sums_open(arena, c);
     if (s->threads > 1)
         me->deferred = dcme_deferred_open(arena, c, 0);
     open_ready(me, arena, c, s->draws);
     dcme_scratch_open(&me->scratch, arena, c->model);
     dcme_proposal_scratch_open(&me->own, arena, c->model->items);
-    dcme_save(arena, me->used, c->count, sizeof *me->used, 0);
-    dcme_save(arena, &me->instances, 1, sizeof me->instances, 0);
-    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
+    DCME_TAKE_SAVED(arena, me->used, c->count, 0);
+    DCME_SAVE(arena, me->instances);
+    DCME_SAVE(arena, me->stream);
 }
 
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
-    for (int64_t k = 0; k < me->shared->proposals.clusters.count; k++)
+    for (int64_t k = 0; k < me->clusters->count; k++)
         me->ready[k].is_full = 0;
 }
 
 static void prefetch(void *thread, int32_t target) {
-    const dcme_model *model = ((thread_state *)thread)->shared->proposals.clusters.model;
+    const dcme_model *model = ((thread_state *)thread)->model;
     dcme_prefetch(model->output + target * model->stride, model->stride);
     dcme_class_prefetch(model, target, 1);
 }
@@ -148,42 +148,38 @@ static void prefetch(void *thread, int32_t target) {
 /* A cluster that enough instances have used gets a new centre. If another thread is at this
  * cluster, that waits for the next instance. */
 static void update_offline(thread_state *me, int64_t k) {
-    dcme_proposals *proposals = &me->shared->proposals;
-    dcme_cluster *cluster = &proposals->clusters.clusters[k];
-    if ((double)me->sums[k].count < proposals->clusters.threshold || !dcme_cluster_take(cluster))
+    dcme_cluster *cluster = &me->clusters->clusters[k];
+    if ((double)me->sums[k].count < me->clusters->threshold || !dcme_cluster_take(cluster))
         return;
-    dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, &me->own);
+    dcme_proposals_move(me->proposals, k, &me->sums[k], &me->scratch, &me->own);
     dcme_cluster_release(cluster);
 }
 
 /* An unused cluster is restarted at the current context. */
 static void revive(thread_state *me, const dcme_instance *instance) {
-    dcme_proposals *proposals = &me->shared->proposals;
-    const dcme_model *model = proposals->clusters.model;
-    for (int64_t k = 0; k < proposals->clusters.count; k++) {
+    for (int64_t k = 0; k < me->clusters->count; k++) {
+        dcme_cluster *cluster = &me->clusters->clusters[k];
         if ((double)(me->instances - me->used[k]) <= me->shared->idle ||
-            !dcme_cluster_take(&proposals->clusters.clusters[k]))
+            !dcme_cluster_take(cluster))
             continue;
-        dcme_cluster_sums_clear(&me->sums[k], model);
-        dcme_cluster_sums_add(&me->sums[k], model, instance->h, 1);
-        dcme_proposals_move(proposals, k, &me->sums[k], &me->scratch, &me->own);
+        dcme_cluster_sums_clear(&me->sums[k], me->model);
+        dcme_cluster_sums_add(&me->sums[k], me->model, instance->h, 1);
+        dcme_proposals_move(me->proposals, k, &me->sums[k], &me->scratch, &me->own);
         me->used[k] = me->instances;
-        dcme_cluster_release(&proposals->clusters.clusters[k]);
+        dcme_cluster_release(cluster);
         return;
     }
 }
 
 static void add_row(thread_state *me, int64_t place, int32_t word) {
-    const dcme_model *model = me->shared->proposals.clusters.model;
     me->words[place] = word;
-    me->rows[place] = model->output + word * model->stride;
+    me->rows[place] = me->model->output + word * me->model->stride;
 }
 
 /* Draw for the next instance of cluster z, and prefetch its rows. */
 static void prepare(thread_state *me, int64_t z) {
-    const dcme_proposals *proposals = &me->shared->proposals;
-    const dcme_model *model = proposals->clusters.model;
-    const dcme_proposal *proposal = &proposals->proposals[z];
+    const dcme_model *model = me->model;
+    const dcme_proposal *proposal = &me->proposals->proposals[z];
     const dcme_alias *cells = atomic_load_explicit(&proposal->cells, memory_order_acquire);
     ready_draws *ready = &me->ready[z];
     if (proposal->mass <= 0) {
@@ -206,7 +202,7 @@ static void prepare(thread_state *me, int64_t z) {
 
 /* The rows of the top items from place `count` on; the target is skipped. */
 static int64_t gather_tops(thread_state *me, int64_t z, int32_t target, int64_t count) {
-    const dcme_clusters *clusters = &me->shared->proposals.clusters;
+    const dcme_clusters *clusters = me->clusters;
     const int32_t *top = dcme_cluster_top(&clusters->clusters[z]);
     int64_t tops = 0;
     if (me->deferred) {
@@ -226,14 +222,13 @@ static int64_t gather_tops(thread_state *me, int64_t z, int32_t target, int64_t 
 /* The rows that an instance moves: its target, the top items, the draws. `tops` is how many of them
  * are top items. Draws of the target are skipped. */
 static int64_t gather(thread_state *me, int64_t z, int32_t target, int64_t *tops) {
-    const shared_state *shared = me->shared;
     const ready_draws *ready = &me->ready[z];
     int64_t count = 0;
     add_row(me, count++, target);
-    __builtin_prefetch(&shared->proposals.proposals[z].bias[target]);
+    __builtin_prefetch(&me->proposals->proposals[z].bias[target]);
     if (!ready->is_full)
         prepare(me, z);
-    for (int64_t d = 0; ready->is_full && d < shared->draws; d++)
+    for (int64_t d = 0; ready->is_full && d < me->shared->draws; d++)
         if (ready->words[d] != target)
             add_row(me, count++, ready->words[d]);
     *tops = gather_tops(me, z, target, count);
@@ -242,22 +237,22 @@ static int64_t gather(thread_state *me, int64_t z, int32_t target, int64_t *tops
 }
 
 /* The weight of a draw, which represents nu / S of the virtual draws. */
-static real draw_weight(const shared_state *shared, int64_t z) {
-    const dcme_proposals *s = &shared->proposals;
-    return shared->draws > 0 ? s->virtual_draws / (real)shared->draws * s->proposals[z].mass : 0;
+static real draw_weight(const thread_state *me, int64_t z) {
+    const dcme_proposals *s = me->proposals;
+    int32_t draws = me->shared->draws;
+    return draws > 0 ? s->virtual_draws / (real)draws * s->proposals[z].mass : 0;
 }
 
 /* The weights of the rows from their scores, as in the head of this file. */
 static void to_errors(thread_state *me, int64_t z, const dcme_instance *instance, int64_t count,
                       int64_t tops) {
-    const dcme_proposals *s = &me->shared->proposals;
-    const dcme_model *model = s->clusters.model;
+    const dcme_proposals *s = me->proposals;
     const dcme_proposal *proposal = &s->proposals[z];
-    real draw = draw_weight(me->shared, z);
+    real draw = draw_weight(me, z);
     for (int64_t i = 0; i < count; i++)
         me->values[i] +=
-            dcme_class_score(model, instance, me->words[i]) - proposal->bias[me->words[i]];
-    model->kernels->residuals(me->weights, me->values, count);
+            dcme_class_score(me->model, instance, me->words[i]) - proposal->bias[me->words[i]];
+    me->model->kernels->residuals(me->weights, me->values, count);
     for (int64_t i = 1; i < count - tops; i++)
         me->weights[i] *= draw;
     for (int64_t i = count - tops; i < count; i++)
@@ -267,15 +262,15 @@ static void to_errors(thread_state *me, int64_t z, const dcme_instance *instance
 /* The rate of an implicit step (Kulis & Bartlett 2010): a score moves by rate weight |h|^2, and a
  * weight changes by up to `steepness` / 4 for each unit of score, so that an explicit step on a
  * long h would overshoot, and the next one more. */
-static real implicit_rate(const shared_state *shared, int64_t z, real rate, real square) {
-    real steepness = draw_weight(shared, z);
+static real implicit_rate(const thread_state *me, int64_t z, real rate, real square) {
+    real steepness = draw_weight(me, z);
     return rate / (1 + rate * (steepness > 1 ? steepness : 1) * CURVATURE * square);
 }
 
 /* Move h and the rows by their weights, the top items perhaps later. */
 static void move(thread_state *me, int64_t z, const dcme_instance *instance, real rate,
                  int64_t count, int64_t tops) {
-    const dcme_clusters *clusters = &me->shared->proposals.clusters;
+    const dcme_clusters *clusters = me->clusters;
     const dcme_kernels *kernels = clusters->model->kernels;
     int64_t stride = clusters->model->stride, first = me->deferred ? count - tops : count;
     kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, first, stride);
@@ -290,10 +285,9 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
 
 /* -Q_t of (8) at the pure centre. */
 static real surrogate_loss(const thread_state *me, int64_t z, const dcme_instance *instance) {
-    const dcme_clusters *clusters = &me->shared->proposals.clusters;
-    const dcme_model *model = clusters->model;
-    const real *alpha = clusters->clusters[z].alpha;
-    real loss = me->scores[z] - me->values[0] - clusters->prior[instance->target] -
+    const dcme_model *model = me->model;
+    const real *alpha = me->clusters->clusters[z].alpha;
+    real loss = me->scores[z] - me->values[0] - me->clusters->prior[instance->target] -
                 dcme_class_score(model, instance, instance->target);
     for (int64_t j = 0; model->classes && j < model->items; j++)
         loss += alpha[j] * dcme_class_score(model, instance, (int32_t)j);
@@ -302,14 +296,13 @@ static real surrogate_loss(const thread_state *me, int64_t z, const dcme_instanc
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
-    const dcme_clusters *clusters = &me->shared->proposals.clusters;
-    const dcme_model *model = clusters->model;
-    int64_t z = dcme_clusters_decode(clusters, instance->h, me->scores), tops;
+    const dcme_model *model = me->model;
+    int64_t z = dcme_clusters_decode(me->clusters, instance->h, me->scores), tops;
     int64_t count = gather(me, z, instance->target, &tops);
 
     me->rows[count] = (real *)instance->h;
     model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->stride);
-    real rate = implicit_rate(me->shared, z, instance->rate, me->values[count]);
+    real rate = implicit_rate(me, z, instance->rate, me->values[count]);
     if (dcme_loss_wanted(loss, model->classes ? LOSS_EVERY_OF_CLASSES : DCME_LOSS_EVERY))
         dcme_loss_add(loss, (double)surrogate_loss(me, z, instance));
     to_errors(me, z, instance, count, tops);
@@ -327,8 +320,8 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 }
 
 const dcme_objective dcme_objective_dcme = {
-    .name = "dcme",
     .open = open_shared,
+    .shared_size = sizeof(shared_state),
     .whole = {"the clusters", "lower --clusters or --max-vocab"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),

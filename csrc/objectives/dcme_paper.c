@@ -37,25 +37,22 @@ static void choose_top(dcme_clusters *c, int64_t k) {
     dcme_cluster_choose_top(&c->clusters[k], c->clusters[k].alpha, c->model->items, c->top_items);
 }
 
-static void *open_shared(dcme_arena *arena, const dcme_model *model,
-                         const dcme_train_options *options) {
-    shared_state *s = dcme_take(arena, 1, sizeof *s);
-    if (!s)
-        return NULL;
+static void open_shared(void *shared, dcme_arena *arena, const dcme_model *model,
+                        const dcme_train_options *options) {
+    shared_state *s = shared;
     dcme_clusters_open(&s->clusters, arena, model, options);
     for (int64_t k = 0; arena->status == DCME_OK && k < s->clusters.count; k++)
         choose_top(&s->clusters, k);
     s->threads = options->threads;
-    return s;
 }
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
     shared_state *s = shared;
     const dcme_clusters *c = me->clusters = &s->clusters;
-    me->rows = dcme_take(arena, c->top_items + 1, sizeof *me->rows);
-    me->weights = dcme_take(arena, c->top_items + 1, sizeof *me->weights);
-    me->scores = dcme_take(arena, c->count, sizeof *me->scores);
+    DCME_TAKE(arena, me->rows, c->top_items + 1);
+    DCME_TAKE(arena, me->weights, c->top_items + 1);
+    DCME_TAKE(arena, me->scores, c->count);
     me->sums = dcme_cluster_sums_open(arena, c);
     if (s->threads > 1 && c->top_items > 0)
         me->deferred = dcme_deferred_open(arena, c, 1);
@@ -141,8 +138,8 @@ static void centre_of(const void *shared, int64_t k, real *alpha) {
 }
 
 const dcme_objective dcme_objective_dcme_paper = {
-    .name = "dcme",
     .open = open_shared,
+    .shared_size = sizeof(shared_state),
     .whole = {"the clusters", "lower --clusters or --max-vocab"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),

@@ -14,13 +14,12 @@ dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *cluste
     dcme_deferred *all = dcme_take(arena, clusters->count, sizeof *all);
     for (int64_t k = 0; all && k < clusters->count; k++) {
         dcme_deferred *d = &all[k];
-        d->top = dcme_take(arena, top_items, sizeof *d->top);
-        d->alpha = one_sum ? dcme_take(arena, top_items, sizeof *d->alpha) : NULL;
-        d->sums = dcme_take(arena, sums, sizeof *d->sums);
-        dcme_save(arena, &d->count, 1, sizeof d->count, 0);
-        dcme_save(arena, d->top, top_items, sizeof *d->top, clusters->model->items);
-        dcme_save(arena, d->alpha, one_sum ? top_items : 0, sizeof *d->alpha, 0);
-        dcme_save(arena, d->sums, sums, sizeof *d->sums, 0);
+        DCME_SAVE(arena, d->count);
+        DCME_TAKE_SAVED(arena, d->top, top_items, clusters->model->items);
+        DCME_TAKE_SAVED(arena, d->alpha, one_sum ? top_items : 0, 0);
+        DCME_TAKE_SAVED(arena, d->sums, sums, 0);
+        if (!one_sum)
+            d->alpha = NULL;
     }
     return all;
 }
@@ -37,7 +36,7 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
         for (int64_t q = 0; q < top_items; q++)
             dcme_axpy(model->kernels, rows[q], 1, d->sums + q * stride, stride);
     }
-    memset(d->sums, 0, (size_t)sums_of(clusters, d->alpha != NULL) * sizeof *d->sums);
+    DCME_CLEAR(d->sums, sums_of(clusters, d->alpha != NULL));
     d->count = 0;
 }
 
@@ -49,7 +48,7 @@ void dcme_deferred_begin(dcme_deferred *d, const dcme_clusters *clusters, int64_
         make_updates(d, clusters, z, rows);
     if (d->count > 0)
         return;
-    memcpy(d->top, top, size);
+    DCME_COPY(d->top, top, clusters->top_items);
     for (int64_t q = 0; d->alpha && q < clusters->top_items; q++)
         d->alpha[q] = -cluster->alpha[d->top[q]];
 }

@@ -19,7 +19,7 @@ typedef struct {
     int64_t count; /* instances since the updates were made last */
     int32_t *top;  /* (Q) top items when the first of them came */
     real *alpha;   /* (Q) minus their shares of the centre, or NULL where each has a sum */
-    real *sums;    /* (Q, stride), or (2, stride): that of all top items, that of u */
+    real *sums;    /* (Q, stride), or (2, stride): of all top items, and of u */
 } dcme_deferred;
 
 /* One for each cluster. */

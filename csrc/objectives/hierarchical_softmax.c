@@ -4,30 +4,116 @@
  * For context h and the nodes n of the target's path, with scores s_n = v_n . h and the child c_n
  * that the path takes, ascend log p(target | h) = sum_n log sigma((2 c_n - 1) s_n):
  * v_n += rate (c_n - sigma(s_n)) h, and h's direction is sum_n (c_n - sigma(s_n)) v_n.
- * The probabilities of all words sum to 1. Row n of the output table is that of inner node n; the
+ * The probabilities of all words sum to 1. Row n of the output table belongs to inner node n; the
  * last row is not used.
  *
  * All paths begin at the root. So nodes are numbered from there, and each thread has copies of the
  * first rows (row_replicas.h), which it would else wait for.
  */
-#include "objectives/huffman.h"
 #include "objectives/noise.h"
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
-#include <string.h>
-
 enum { NEAR = 1024 }; /* rows of nodes below this are in the cache, or soon are */
 enum { TARGETS = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
+
+/* The tree of Huffman (1952): join the two nodes of the lowest counts, until one is left. Words are
+ * sorted by count, and inner nodes are made in the order of their counts, so that the two lowest
+ * are always at the ends of two queues. Of equal counts a word is joined before an inner node,
+ * which keeps paths short. */
+
+/* Inner nodes are numbered from the root, 0, by descending count. */
+typedef struct {
+    int64_t longest; /* nodes of the longest path */
+    int64_t *begin;  /* (items + 1) where the path of each word begins in `steps` */
+    uint32_t
+        *steps; /* from the root: twice the node's number, plus which of its children follows */
+} huffman;
+
+static inline int32_t node_of(uint32_t step) { return (int32_t)(step >> 1); }
+/* 1 for the more probable child. */
+static inline int32_t child_of(uint32_t step) { return (int32_t)(step & 1); }
+
+/* The nodes that have no parent yet. */
+typedef struct {
+    int64_t word, node; /* the lowest of either queue; both go downwards */
+    const int64_t *counts;
+    int64_t *node_counts; /* (items - 1) */
+} queues;
+
+/* Take the lowest of both queues: a word's number, or items + a node's. */
+static int64_t take(queues *q, int64_t items, int64_t made, int64_t *count) {
+    int has_node = q->node >= made;
+    if (q->word >= 0 && (!has_node || q->counts[q->word] <= q->node_counts[q->node])) {
+        *count += q->counts[q->word];
+        return q->word--;
+    }
+    *count += q->node_counts[q->node];
+    return items + q->node--;
+}
+
+/* up[i] = 2 parent + child for each word i, and for each inner node at items + its number. */
+static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int64_t items) {
+    queues q = {items - 1, items - 2, counts, node_counts};
+    for (int64_t node = items - 2; node >= 0; node--) {
+        int64_t count = 0;
+        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node);
+        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node + 1);
+        node_counts[node] = count;
+    }
+}
+
+/* depth of each inner node; parents have lower numbers */
+static void measure(int32_t *depth, const uint32_t *up, int64_t items) {
+    depth[0] = 0;
+    for (int64_t node = 1; node < items - 1; node++)
+        depth[node] = depth[up[items + node] >> 1] + 1;
+}
+
+static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, const int32_t *depth,
+                        int64_t items) {
+    for (int64_t i = 0; i < items; i++) {
+        int64_t length = depth[up[i] >> 1] + 1;
+        tree->begin[i + 1] = tree->begin[i] + length;
+        tree->longest = dcme_max(length, tree->longest);
+    }
+    DCME_TAKE_UNSET(arena, tree->steps, tree->begin[items]);
+    for (int64_t i = 0; tree->steps && i < items; i++) {
+        uint32_t step = up[i];
+        for (int64_t p = tree->begin[i + 1] - 1; p >= tree->begin[i]; p--) {
+            tree->steps[p] = step;
+            step = up[items + (step >> 1)];
+        }
+    }
+}
+
+/* Build the tree of at most 2^31 - 1 words by their counts, in descending order. */
+static void open_huffman(huffman *tree, dcme_arena *arena, const int64_t *counts, int64_t items) {
+    dcme_arena scratch = {0};
+    DCME_TAKE(arena, tree->begin, items + 1);
+    if (items < 2) /* a single word has no alternative */
+        return;
+    uint32_t *up = dcme_take(&scratch, 2 * items - 1, sizeof *up);
+    int64_t *node_counts = dcme_take(&scratch, items - 1, sizeof *node_counts);
+    int32_t *depth = dcme_take(&scratch, items - 1, sizeof *depth);
+    dcme_arena_join(arena, &scratch);
+    if (arena->status == DCME_OK) {
+        join(up, counts, node_counts, items);
+        measure(depth, up, items);
+        write_paths(tree, arena, up, depth, items);
+    }
+    dcme_arena_close(&scratch);
+}
 
 typedef struct {
     const dcme_model *model;
     int32_t threads;
-    dcme_huffman tree;
+    huffman tree;
 } tree_state;
 
 typedef struct {
-    const tree_state *shared;
+    const dcme_model *model;
+    const huffman *tree;
     uint32_t prefetched, taken; /* targets so far; number n is targets[n % TARGETS] */
     int32_t targets[TARGETS];
     dcme_row_replicas replicas;
@@ -37,25 +123,24 @@ typedef struct {
     real *children; /* (longest) c_n */
 } thread_state;
 
-static void *open_tree(dcme_arena *arena, const dcme_model *model,
-                       const dcme_train_options *options) {
-    tree_state *state = dcme_take(arena, 1, sizeof *state);
-    if (!state)
-        return NULL;
+static void open_tree(void *shared, dcme_arena *arena, const dcme_model *model,
+                      const dcme_train_options *options) {
+    tree_state *state = shared;
     state->model = model;
     state->threads = options->threads;
-    dcme_huffman_open(&state->tree, arena, model->counts, model->items);
-    return state;
+    open_huffman(&state->tree, arena, model->counts, model->items);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    const tree_state *state = me->shared = shared;
+    const tree_state *state = shared;
     int64_t n = state->tree.longest;
-    me->rows = dcme_take(arena, n, sizeof *me->rows);
-    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
-    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
-    me->children = dcme_take(arena, n, sizeof *me->children);
+    me->model = state->model;
+    me->tree = &state->tree;
+    DCME_TAKE(arena, me->rows, n);
+    DCME_TAKE(arena, me->scores, dcme_stride(n));
+    DCME_TAKE(arena, me->weights, dcme_stride(n));
+    DCME_TAKE(arena, me->children, n);
     dcme_replicas_open(&me->replicas, arena, state->model, state->threads);
 }
 
@@ -67,10 +152,10 @@ static void seed(void *thread, uint64_t stream) {
 }
 
 static void prefetch_rows(const thread_state *me, int32_t target) {
-    const dcme_huffman *tree = &me->shared->tree;
-    const dcme_model *model = me->shared->model;
+    const huffman *tree = me->tree;
+    const dcme_model *model = me->model;
     for (int64_t p = tree->begin[target]; p < tree->begin[target + 1]; p++) {
-        int32_t node = dcme_huffman_node(tree->steps[p]);
+        int32_t node = node_of(tree->steps[p]);
         if (node >= NEAR)
             dcme_prefetch(model->output + node * model->stride, model->stride);
     }
@@ -79,7 +164,7 @@ static void prefetch_rows(const thread_state *me, int32_t target) {
 /* The path of this target, and the rows of the one before, whose path has arrived. */
 static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
-    const dcme_huffman *tree = &me->shared->tree;
+    const huffman *tree = me->tree;
     const uint32_t *path = tree->steps + tree->begin[target];
     __builtin_prefetch(path);
     __builtin_prefetch(path + 64 / sizeof *path);
@@ -91,7 +176,7 @@ static void prefetch(void *thread, int32_t target) {
 
 /* weights[i] = c_i - sigma(scores[i]); the kernel takes the first for a target, c = 1. */
 static void decide(const thread_state *me, int64_t count) {
-    me->shared->model->kernels->residuals(me->weights, me->scores, count);
+    me->model->kernels->residuals(me->weights, me->scores, count);
     me->weights[0] += me->children[0] - 1;
     for (int64_t i = 1; i < count; i++)
         me->weights[i] += me->children[i];
@@ -107,19 +192,19 @@ static double path_loss(const thread_state *me, int64_t count) {
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
-    const dcme_huffman *tree = &me->shared->tree;
-    const dcme_model *model = me->shared->model;
+    const huffman *tree = me->tree;
+    const dcme_model *model = me->model;
     int32_t target = me->targets[me->taken++ % TARGETS];
     const uint32_t *path = tree->steps + tree->begin[target];
     int64_t count = tree->begin[target + 1] - tree->begin[target];
 
     if (count == 0) {
-        memset(instance->gradient, 0, (size_t)model->stride * sizeof(real));
+        DCME_CLEAR(instance->gradient, model->stride);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        me->rows[i] = dcme_replica_row(&me->replicas, dcme_huffman_node(path[i]));
-        me->children[i] = (real)dcme_huffman_child(path[i]);
+        me->rows[i] = dcme_replica_row(&me->replicas, node_of(path[i]));
+        me->children[i] = (real)child_of(path[i]);
     }
     model->kernels->dots(me->scores, instance->h, me->rows, count, model->stride);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
@@ -133,8 +218,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
 
 const dcme_objective dcme_objective_hs = {
-    .name = "hs",
     .open = open_tree,
+    .shared_size = sizeof(tree_state),
     .whole = {"the Huffman tree", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),

@@ -8,7 +8,7 @@
  *
  * Classes of the neighbours add to the scores, see ../model/model.h. Negative sampling has no
  * offsets. For NCE they are log(k q_j) - prior_j: the model's scores are v_j . h + prior_j, see
- * prior.h, and the partition function is taken as 1; with v_j . h alone, whose partition function
+ * noise.h, and the partition function is taken as 1; with v_j . h alone, whose partition function
  * starts at N, NCE first spends an epoch finding it.
  *
  * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
@@ -21,7 +21,6 @@
 #include "objectives/noise.h"
 
 #include "objectives/objective.h"
-#include "objectives/prior.h"
 #include "objectives/row_replicas.h"
 
 enum { POOL = 256 };  /* at most 2^16; a power of two */
@@ -42,7 +41,9 @@ typedef struct {
 } sample;
 
 typedef struct {
-    const noise_state *shared;
+    const dcme_model *model;
+    const dcme_noise *noise;
+    int32_t draws;
     uint64_t stream;
     uint64_t drawn;               /* random number of the next draw; its cell has been asked for */
     int32_t *pool;                /* (POOL) */
@@ -53,41 +54,38 @@ typedef struct {
     real *weights;              /* dcme_stride(draws + 1) */
 } thread_state;
 
-static void *open_noise(dcme_arena *arena, const dcme_model *model,
-                        const dcme_train_options *options) {
-    noise_state *s = dcme_take(arena, 1, sizeof *s);
-    if (!s)
-        return NULL;
+static void open_noise(void *shared, dcme_arena *arena, const dcme_model *model,
+                       const dcme_train_options *options) {
+    noise_state *s = shared;
     *s = (noise_state){.model = model, .draws = options->negative, .threads = options->threads};
-    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
-                    options->objective == DCME_NCE ? options->negative : 0, 0);
-    if (s->noise.offset && arena->status == DCME_OK)
-        dcme_prior_add(s->noise.offset, -1, model, options->prior);
-    return s;
+    dcme_word_noise_open(&s->noise, arena, model, options,
+                         options->objective == DCME_NCE ? options->negative : 0);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    const noise_state *s = me->shared = shared;
+    const noise_state *s = shared;
     int64_t n = s->draws + 1;
+    me->model = s->model;
+    me->noise = &s->noise;
+    me->draws = s->draws;
     for (int i = 0; i < SAMPLES; i++) {
-        me->samples[i].words = dcme_take(arena, n, sizeof(int32_t));
-        me->samples[i].rows = dcme_take(arena, n, sizeof(real *));
+        DCME_TAKE(arena, me->samples[i].words, n);
+        DCME_TAKE(arena, me->samples[i].rows, n);
     }
-    me->pool = dcme_take(arena, POOL, sizeof *me->pool);
-    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
-    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
+    DCME_TAKE(arena, me->scores, dcme_stride(n));
+    DCME_TAKE(arena, me->weights, dcme_stride(n));
     dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
     /* between sentence batches no target waits, so that the samples themselves need not be saved */
-    dcme_save(arena, &me->stream, 1, sizeof me->stream, 0);
-    dcme_save(arena, &me->drawn, 1, sizeof me->drawn, 0);
-    dcme_save(arena, me->pool, POOL, sizeof *me->pool, s->model->items);
-    dcme_save(arena, &me->prefetched, 1, sizeof me->prefetched, 0);
+    DCME_SAVE(arena, me->stream);
+    DCME_SAVE(arena, me->drawn);
+    DCME_TAKE_SAVED(arena, me->pool, POOL, s->model->items);
+    DCME_SAVE(arena, me->prefetched);
 }
 
-/* The word whose cell was prefetched by the last call; prefetches that of the next one. */
+/* The word whose cell was prefetched by the last call; prefetches the cell of the next one. */
 static int32_t draw(thread_state *me) {
-    const dcme_noise *noise = &me->shared->noise;
+    const dcme_noise *noise = me->noise;
     int64_t items = noise->items;
     uint64_t random = me->drawn;
     me->drawn = dcme_random(&me->stream);
@@ -134,7 +132,7 @@ static sample *new_sample(thread_state *me, int32_t target) {
 static void prefetch_drawn(void *thread, int32_t target) {
     thread_state *me = thread;
     sample *s = new_sample(me, target);
-    for (int32_t k = 0; k < me->shared->draws; k++) {
+    for (int32_t k = 0; k < me->draws; k++) {
         int32_t word = draw(me);
         if (word != target)
             add_far(s, &me->replicas, word, 0);
@@ -149,7 +147,7 @@ static void prefetch_pooled(void *thread, int32_t target) {
     me->pool[me->prefetched % POOL] = fresh;
     sample *s = new_sample(me, target);
     fetch(&me->replicas, fresh, 0);
-    for (int32_t k = 0; k < me->shared->draws; k++, random >>= 16) {
+    for (int32_t k = 0; k < me->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
@@ -160,8 +158,8 @@ static void prefetch_pooled(void *thread, int32_t target) {
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
-    const dcme_noise *noise = &me->shared->noise;
-    const dcme_model *model = me->shared->model;
+    const dcme_noise *noise = me->noise;
+    const dcme_model *model = me->model;
     const dcme_kernels *kernels = model->kernels;
     const sample *s = &me->samples[(me->prefetched - me->waiting--) % SAMPLES];
     int64_t stride = model->stride;
@@ -181,10 +179,10 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 
 static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
 
-#define NOISE_OBJECTIVE(own_name, own_prefetch)                                                    \
+#define NOISE_OBJECTIVE(own_prefetch)                                                              \
     {                                                                                              \
-        .name = own_name,                                                                          \
         .open = open_noise,                                                                        \
+        .shared_size = sizeof(noise_state),                                                        \
         .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},             \
         .thread_open = thread_open,                                                                \
         .thread_size = sizeof(thread_state),                                                       \
@@ -195,5 +193,5 @@ static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->r
         .flush = flush,                                                                            \
     }
 
-const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE("ns", prefetch_pooled);
-const dcme_objective dcme_objective_nce = NOISE_OBJECTIVE("nce", prefetch_drawn);
+const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE(prefetch_pooled);
+const dcme_objective dcme_objective_nce = NOISE_OBJECTIVE(prefetch_drawn);

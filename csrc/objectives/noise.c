@@ -35,11 +35,32 @@ void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts
     double *weights = dcme_take(&scratch, items, sizeof *weights);
     int32_t *order = dcme_take(&scratch, items, sizeof *order);
     noise->items = items;
-    noise->alias = dcme_take(arena, items, sizeof *noise->alias);
+    DCME_TAKE(arena, noise->alias, items);
     if (virtual_draws > 0)
-        noise->offset = dcme_take(arena, items, sizeof *noise->offset);
+        DCME_TAKE(arena, noise->offset, items);
     dcme_arena_join(arena, &scratch);
     if (arena->status == DCME_OK)
         fill(noise, arena, counts, power, virtual_draws, shift, weights, order);
     dcme_arena_close(&scratch);
+}
+
+/* A given vocabulary may have words that do not occur in the corpus. */
+static double count_of(const dcme_model *model, int64_t j) {
+    return model->counts[j] > 0 ? (double)model->counts[j] : 1;
+}
+
+void dcme_prior_add(real *out, real sign, const dcme_model *model, double power) {
+    double total = 0;
+    for (int64_t j = 0; j < model->items; j++)
+        total += pow(count_of(model, j), power);
+    for (int64_t j = 0; j < model->items; j++)
+        out[j] += sign * (real)(power * log(count_of(model, j)) - log(total));
+}
+
+void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
+                          const dcme_train_options *options, double virtual_draws) {
+    dcme_noise_open(noise, arena, model->counts, model->items, options->noise_power, virtual_draws,
+                    0);
+    if (noise->offset && arena->status == DCME_OK)
+        dcme_prior_add(noise->offset, -1, model, options->prior);
 }

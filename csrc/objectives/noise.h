@@ -1,12 +1,13 @@
-/* Noise of words, and losses against it: shared by the objectives that distinguish a target from
- * samples (negative_sampling.c, blocks.c, ../classify/negative_sampling.c). */
+/* Noise of words, their log prior, and losses against the noise: shared by the objectives that
+ * distinguish a target from samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c).
+ */
 #ifndef DCME_NOISE_H
 #define DCME_NOISE_H
 
 #include "common/alias.h"
 #include "common/arena.h"
 #include "model/model.h"
-#include "model/options.h"
+#include "model/train_options.h"
 
 /* The noise distribution q, in proportion to count^power. */
 typedef struct {
@@ -21,6 +22,18 @@ void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts
 
 /* weights[j] = counts[j]^power, the unnormalised noise distribution; returns their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
+
+/* The log prior of a word's score is the log of its unigram probability to a power. With power 1,
+ * rows near zero give every word its unigram probability, and rows learn only the effect of a
+ * context; with power 0 all words start at 1/N. In both cases the partition function starts at 1,
+ * as noise-contrastive estimation assumes.
+ *
+ * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
+void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
+
+/* The noise of a word model, with the log prior subtracted from the offsets if there are any. */
+void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
+                          const dcme_train_options *options, double virtual_draws);
 
 /* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
 double dcme_softplus(double x);

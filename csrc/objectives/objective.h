@@ -1,4 +1,5 @@
-/* The interface of every objective: what it shares, what each thread holds, and one step.
+/* The interface of every objective: the memory that threads share, the memory of each, and one
+ * step.
  *
  * A new objective is one file that fills a dcme_objective, and one line in objectives.c. The
  * training loop forms context vectors and hands them over; the objective moves the output rows and
@@ -11,7 +12,7 @@
 #include "common/loss.h"
 #include "dcme.h"
 #include "model/model.h"
-#include "model/options.h"
+#include "model/train_options.h"
 
 /* One instance: a context vector and the word that it should predict. */
 typedef struct {
@@ -22,7 +23,7 @@ typedef struct {
     uint8_t left, right; /* classes of the neighbours, if the model has any */
 } dcme_instance;
 
-/* What the classes of the neighbours add to the score of a word; 0 without classes. */
+/* The part of a word's score that comes from the classes of the neighbours; 0 without classes. */
 static inline real dcme_class_score(const dcme_model *model, const dcme_instance *instance,
                                     int32_t word) {
     const dcme_neighbour_classes *classes = model->classes;
@@ -55,10 +56,11 @@ enum { DCME_AHEAD = 2 };
 enum { DCME_BLOCK_MAX = 16 };
 
 typedef struct dcme_objective {
-    const char *name;
-
-    /* Make what the threads share; the model and the options outlive it. */
-    void *(*open)(dcme_arena *arena, const dcme_model *model, const dcme_train_options *options);
+    /* Make what the threads share, in `shared`, shared_size bytes of zeros; the model and the
+     * options outlive it. */
+    void (*open)(void *shared, dcme_arena *arena, const dcme_model *model,
+                 const dcme_train_options *options);
+    int64_t shared_size;
     dcme_purpose whole;
 
     /* Make what one thread holds, in `thread`, thread_size bytes of zeros. `seed` names the stream

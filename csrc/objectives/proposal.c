@@ -1,8 +1,6 @@
 /* See proposal.h. */
 #include "objectives/proposal.h"
 
-#include "objectives/noise.h"
-
 #include <math.h>
 
 /* All that follows from a new centre: top items, biases and the table to draw from. `q` (N) is
@@ -25,9 +23,9 @@ static void renew(dcme_proposals *p, int64_t z, real *q, dcme_proposal_scratch *
 }
 
 void dcme_proposal_scratch_open(dcme_proposal_scratch *own, dcme_arena *arena, int64_t items) {
-    own->weights = dcme_take(arena, items, sizeof *own->weights);
-    own->order = dcme_take(arena, items, sizeof *own->order);
-    own->cells = dcme_take(arena, items, sizeof *own->cells);
+    DCME_TAKE(arena, own->weights, items);
+    DCME_TAKE(arena, own->order, items);
+    DCME_TAKE(arena, own->cells, items);
 }
 
 static void fill_unigram(dcme_proposals *p, double *weights, double power) {
@@ -46,17 +44,16 @@ void dcme_proposals_open(dcme_proposals *p, dcme_arena *arena, const dcme_model 
     real *q = dcme_take(&scratch, items, sizeof *q);
     dcme_proposal_scratch_open(&own, &scratch, items);
     dcme_clusters_open(&p->clusters, arena, model, options);
-    p->proposals = dcme_take(arena, options->clusters, sizeof *p->proposals);
-    p->unigram = dcme_take(arena, items, sizeof *p->unigram);
+    DCME_TAKE(arena, p->proposals, options->clusters);
+    DCME_TAKE(arena, p->unigram, items);
     p->unigram_share = unigram_share;
     p->virtual_draws = virtual_draws;
     for (int64_t z = 0; p->proposals && z < options->clusters; z++) {
         dcme_proposal *proposal = &p->proposals[z];
         atomic_init(&proposal->cells, dcme_take(arena, items, sizeof(dcme_alias)));
-        proposal->bias = dcme_take(arena, items, sizeof *proposal->bias);
         dcme_save_at(arena, &proposal->cells, items, sizeof(dcme_alias), items);
-        dcme_save(arena, proposal->bias, items, sizeof *proposal->bias, 0);
-        dcme_save(arena, &proposal->mass, 1, sizeof proposal->mass, 0);
+        DCME_TAKE_SAVED(arena, proposal->bias, items, 0);
+        DCME_SAVE(arena, proposal->mass);
     }
     dcme_arena_join(arena, &scratch);
     if (arena->status == DCME_OK)

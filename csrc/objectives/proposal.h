@@ -25,7 +25,7 @@ typedef struct {
 } dcme_proposal_scratch;
 
 typedef struct {
-    dcme_clusters clusters;   /* their top items are those of q_z */
+    dcme_clusters clusters;   /* their top items are the heaviest of q_z */
     dcme_proposal *proposals; /* (K) */
     real *unigram;            /* (N) */
     real unigram_share;       /* rho */

@@ -1,8 +1,6 @@
 /* See row_replicas.h. */
 #include "objectives/row_replicas.h"
 
-#include <string.h>
-
 enum { ROWS = 256 }; /* words: 64 gain half as much, 1,024 hardly more */
 enum { EVERY = 32 }; /* instances of all threads from one synchronisation to the next */
 
@@ -11,10 +9,10 @@ void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dc
     *replicas = (dcme_row_replicas){.model = model, .tables = {model->output, model->output}};
     if (threads < 2)
         return;
-    replicas->count = model->items < ROWS ? model->items : ROWS;
+    replicas->count = dcme_min(model->items, ROWS);
     replicas->every = replicas->left = threads < EVERY ? EVERY / threads : 1;
-    replicas->tables[1] = dcme_take(arena, replicas->count * model->stride, sizeof(real));
-    replicas->base = dcme_take(arena, replicas->count * model->stride, sizeof(real));
+    DCME_TAKE(arena, replicas->tables[1], replicas->count * model->stride);
+    DCME_TAKE(arena, replicas->base, replicas->count * model->stride);
 }
 
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream) {
@@ -22,11 +20,11 @@ void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream) {
 }
 
 void dcme_replicas_begin(dcme_row_replicas *replicas) {
-    size_t size = (size_t)(replicas->count * replicas->model->stride) * sizeof *replicas->base;
+    int64_t size = replicas->count * replicas->model->stride;
     if (replicas->copied || replicas->count == 0)
         return;
-    memcpy(replicas->tables[1], replicas->model->output, size);
-    memcpy(replicas->base, replicas->model->output, size);
+    DCME_COPY(replicas->tables[1], replicas->model->output, size);
+    DCME_COPY(replicas->base, replicas->model->output, size);
     replicas->copied = 1;
 }
 
@@ -35,8 +33,8 @@ static void synchronise(dcme_row_replicas *replicas, int64_t word) {
     real *shared = replicas->model->output + word * stride, *base = replicas->base + word * stride;
     real *rows[] = {replicas->tables[1] + word * stride, base};
     replicas->model->kernels->weighted_sum(shared, rows, (const real[]){1, -1}, 2, stride);
-    memcpy(rows[0], shared, (size_t)stride * sizeof *shared);
-    memcpy(base, shared, (size_t)stride * sizeof *shared);
+    DCME_COPY(rows[0], shared, stride);
+    DCME_COPY(base, shared, stride);
 }
 
 void dcme_replicas_step(dcme_row_replicas *replicas) {

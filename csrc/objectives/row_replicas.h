@@ -14,13 +14,13 @@
 
 typedef struct {
     const dcme_model *model;
-    int64_t count;   /* rows: those of the words below; 0 for a single thread */
+    int64_t count;   /* words that have copies, the first ones; 0 for a single thread */
     int64_t every;   /* instances from one synchronised row to the next */
     int64_t left;    /* instances until the next one */
     int64_t turn;    /* its row */
     int copied;      /* whether the copies are valid */
     real *tables[2]; /* the output table, and (count, stride) the copies */
-    real *base;      /* (count, stride) what was copied */
+    real *base;      /* (count, stride) the rows as they were copied */
 } dcme_row_replicas;
 
 void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dcme_model *model,

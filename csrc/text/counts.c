@@ -6,13 +6,6 @@
 
 #include <string.h>
 
-static int has_separator(const char *word, int64_t length) {
-    for (int64_t i = 0; i < length; i++)
-        if (word[i] == ' ' || (word[i] >= '\t' && word[i] <= '\r') || word[i] == 0)
-            return 1;
-    return 0;
-}
-
 static int64_t last_space(const char *line, int64_t length) {
     while (length > 0 && line[length - 1] != ' ')
         length--;
@@ -24,7 +17,8 @@ static dcme_status parse_line(dcme_vocabulary *v, const char *line, int64_t leng
     int64_t types = dcme_vocabulary_types(v), space = last_space(line, length);
     int64_t count = dcme_read_integer(line + space + 1, line + length);
     uint32_t id;
-    if (space < 1 || count < 1 || has_separator(line, space))
+    if (space < 1 || count < 1 || dcme_first_separator(line, space) < space ||
+        memchr(line, 0, (size_t)space))
         return dcme_fail(error, DCME_BAD_FORMAT, number, "%lld: is not a word, a space and a count",
                          (long long)number);
     if (dcme_utf8_valid(line, space) < space)

@@ -99,7 +99,7 @@ static dcme_status flush(encoder *e) {
     }
     for (int64_t i = 0; i < words && status == DCME_OK; i++)
         status = look_up(e, i);
-    memset(b->last, 0, (size_t)words * sizeof *b->last);
+    DCME_CLEAR(b->last, words);
     b->borders[0] = b->borders[2 * words];
     b->n &= 1;
     return status;

@@ -92,7 +92,7 @@ static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
         if (s->value && is_wanted(pairs, hash_of(s->left, s->right, (dcme_run)s->run)))
             kept[n++] = *s;
     }
-    memset(pairs->slots, 0, (size_t)pairs->capacity * sizeof *pairs->slots);
+    DCME_CLEAR(pairs->slots, pairs->capacity);
     pairs->used = 0;
     for (int64_t i = 0; i < n; i++)
         put(pairs, &kept[i]);
@@ -235,7 +235,7 @@ dcme_status dcme_pairs_add(dcme_pairs *pairs, uint32_t left, uint32_t right, dcm
 }
 
 static int64_t release(dcme_pairs *pairs, uint32_t *to) {
-    memcpy(to, pairs->held, (size_t)pairs->holds * sizeof *to);
+    DCME_COPY(to, pairs->held, pairs->holds);
     int64_t n = pairs->holds;
     pairs->holds = 0;
     return n;

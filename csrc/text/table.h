@@ -49,7 +49,7 @@ static inline uint64_t dcme_load(const char *p) {
     return x;
 }
 
-/* Up to eight bytes, 1 <= n <= 8; `end` is the end of what may be read. */
+/* Up to eight bytes, 1 <= n <= 8; no byte from `end` on is read. */
 static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end) {
     char copy[8] = {0};
     if (end - p >= 8)

@@ -15,7 +15,7 @@
 /* Characters above the end of Unicode stand for bytes that are not UTF-8. */
 enum { BYTE = DCME_UNICODE_END, ASCII = 0x80 };
 
-/* What becomes of a byte, beside the kinds: a line feed stays; others belong to no ASCII text. */
+/* Actions for a byte, beside the kinds: a line feed stays; others belong to no ASCII text. */
 enum { NEWLINE = DCME_KIND + 1, OTHER };
 
 /* Hangul syllables are arithmetic: base + (leading * 21 + vowel) * 28 + trailing. */
@@ -329,8 +329,6 @@ static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8
     return status;
 }
 
-static inline int is_space(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
 /* Tokenise ASCII from `at` on, up to the first byte that is not, which is returned. Separators and
  * parts of tokens take no branch: words are too short for the branches to be predicted. `piece` and
  * `piece_length` become where the last piece starts in the text and in the output. */
@@ -357,7 +355,7 @@ static const uint8_t *put_ascii(dcme_tokenizer *t, const uint8_t *at, const uint
         } else if (action == OTHER) {
             break;
         }
-        int space = is_space(*at);
+        int space = dcme_is_separator((char)*at);
         *piece = space ? at + 1 : *piece;
         *piece_length = space ? n : *piece_length;
     }
@@ -381,7 +379,7 @@ dcme_status dcme_tokenize(dcme_tokenizer *t, const char *text, int64_t length, c
         at = put_ascii(t, at, end, &piece, &piece_length);
         if (at == end)
             break;
-        while (at < end && !is_space(*at))
+        while (at < end && !dcme_is_separator((char)*at))
             at++;
         t->length = piece_length;
         t->in_token = 0;

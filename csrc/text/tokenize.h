@@ -8,7 +8,8 @@
 
 enum { DCME_UNICODE_END = 0x110000, DCME_PAGE = 256, DCME_PAGES = DCME_UNICODE_END / DCME_PAGE };
 
-/* What the tokeniser does with a character, the low bits of its entry in `properties`. */
+/* The kind of a character decides how the tokeniser treats it; it is in the low bits of its entry
+ * in `properties`. */
 enum {
     DCME_SEPARATOR = 0, /* it separates tokens and is left out */
     DCME_WORD,          /* it is part of the token */

@@ -16,7 +16,7 @@ static int64_t sequence_length(uint8_t lead) {
     return lead < 0xf5 ? 4 : 0;
 }
 
-/* Whether `second` may follow `lead`: what keeps out overlong forms, surrogates and > U+10FFFF. */
+/* Whether `second` may follow `lead`: this excludes overlong forms, surrogates and > U+10FFFF. */
 static int may_follow(uint8_t lead, uint8_t second) {
     uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
     uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;

@@ -1,4 +1,4 @@
-/* What is UTF-8 and what is not: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* Valid UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef DCME_TEXT_UTF8_H
 #define DCME_TEXT_UTF8_H
 
@@ -10,6 +10,18 @@ enum { DCME_REPLACEMENT_BYTES = 3 };
 /* Return the bytes of the sequence at `text`, of which `left` > 0 bytes are left, or minus the
  * bytes of the broken piece there; NUL is broken. */
 int64_t dcme_utf8_length(const uint8_t *text, int64_t left);
+
+/* Whether a byte separates words, and where the first one is that does; `length` without any. */
+static inline int dcme_is_separator(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static inline int64_t dcme_first_separator(const char *text, int64_t length) {
+    int64_t i = 0;
+    while (i < length && !dcme_is_separator(text[i]))
+        i++;
+    return i;
+}
 
 /* Return how many bytes from the start are valid: `length` when all are. */
 int64_t dcme_utf8_valid(const char *text, int64_t length);

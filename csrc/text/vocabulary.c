@@ -80,7 +80,7 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
 /* Return a lasting copy of a spelling, NULL if there is not enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
-        int64_t bytes = length > CHUNK_BYTES ? length : CHUNK_BYTES;
+        int64_t bytes = dcme_max(length, CHUNK_BYTES);
         dcme_chunk *chunk = dcme_allocate(bytes + (int64_t)sizeof *chunk, 1);
         if (!chunk)
             return NULL;
@@ -190,7 +190,7 @@ dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *oth
                                   dcme_repairs *repairs, dcme_error *error) {
     uint64_t hashes[BATCH];
     for (int64_t i = first; i < last; i += BATCH) {
-        int64_t n = last - i < BATCH ? last - i : BATCH;
+        int64_t n = dcme_min(last - i, BATCH);
         dcme_status status = dcme_reserve(v, n, error);
         for (int64_t k = 0; k < n && status == DCME_OK; k++) {
             const dcme_word *word = &other->words[i + k];

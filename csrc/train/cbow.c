@@ -122,8 +122,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
 
 /* Sum of the weights of `count` words on one side. */
 static int64_t side_weight(int64_t count, int64_t window, int linear) {
-    if (count > window)
-        count = window;
+    count = dcme_min(count, window);
     return linear ? count * (window + 1) - count * (count + 1) / 2 : count;
 }
 
@@ -188,7 +187,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
                 update_left(worker, i - c);
         }
     }
-    for (int64_t i = end > begin + c ? end - c : begin; i < end; i++) {
+    for (int64_t i = dcme_max(end - c, begin); i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
         while (worker->gradients.pushed - 1 - c < i - begin)
             dcme_sliding_push(&worker->gradients, NULL, 1);

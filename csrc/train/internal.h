@@ -1,4 +1,4 @@
-/* What the files of this folder share: the trainer, its workers and their sentence batches. */
+/* Shared by the files of this folder: the trainer, its workers and their sentence batches. */
 #ifndef DCME_TRAIN_INTERNAL_H
 #define DCME_TRAIN_INTERNAL_H
 
@@ -53,11 +53,6 @@ struct dcme_trainer {
 int dcme_has_words_only(const dcme_corpus *corpus);
 int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
-/* sentence_batch.c */
-void dcme_sentence_batch_open(dcme_sentence_batch *batch, dcme_arena *arena);
-/* Read sentences from id `position` on until the batch is full or `end` is reached. */
-int64_t dcme_sentence_batch_read(dcme_worker *worker, int64_t position, int64_t end);
-
 /* cbow.c, skipgram.c and subwords.c: learn from a worker's batch. */
 void dcme_learn_cbow(dcme_worker *worker);
 void dcme_learn_cbow_sliding(dcme_worker *worker);
@@ -86,8 +81,7 @@ static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
     int64_t half = options->window, begin = worker->batch.begin[i], end = worker->batch.end[i];
     if (options->window_mode == DCME_SHRINK)
         half = 1 + dcme_below(dcme_random(&worker->window_stream), half);
-    return (dcme_span){i - half > begin ? i - half : begin,
-                       i + half + 1 < end ? i + half + 1 : end};
+    return (dcme_span){dcme_max(i - half, begin), dcme_min(i + half + 1, end)};
 }
 
 /* Name the target at position i to the objective, some steps ahead. */

@@ -2,10 +2,7 @@
 #include "train/internal.h"
 
 static int64_t shard_size(int64_t length) {
-    int64_t size = length / DCME_SHARDS_WANTED;
-    if (size < DCME_SHARD_MIN)
-        return DCME_SHARD_MIN;
-    return size > DCME_SHARD_MAX ? DCME_SHARD_MAX : size;
+    return dcme_min(dcme_max(length / DCME_SHARDS_WANTED, DCME_SHARD_MIN), DCME_SHARD_MAX);
 }
 
 /* A shard ends with the sentence in which it reaches `size`; a sentence longer than that is cut. */
@@ -52,7 +49,6 @@ int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus) {
     cut(starts, corpus, size);
     starts[engine->units] = corpus->length;
     for (int64_t i = 0; i < engine->units; i++)
-        if (starts[i + 1] - starts[i] > engine->longest)
-            engine->longest = starts[i + 1] - starts[i];
+        engine->longest = dcme_max(engine->longest, starts[i + 1] - starts[i]);
     return starts;
 }

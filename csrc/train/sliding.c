@@ -7,8 +7,6 @@
  */
 #include "train/sliding.h"
 
-#include <string.h>
-
 enum { RENEW = 256 };
 
 /* The vector at a position, one of the last 2c + 2; no division, as it is used often. */
@@ -38,7 +36,7 @@ void dcme_sliding_reset(dcme_sliding *sliding) { sliding->pushed = sliding->last
 /* All sums at position t from the vectors themselves. */
 static void renew(dcme_sliding *s, int64_t t) {
     int64_t c = s->window, size = s->size;
-    memset(s->near_sum, 0, (size_t)(4 * size) * sizeof *s->near_sum);
+    DCME_CLEAR(s->near_sum, 4 * size);
     for (int64_t d = 1; d <= c; d++) {
         const real *after = slot(s, t + d);
         dcme_axpy(s->kernels, s->linear ? s->far_sum : s->near_sum, 1, after, size);
@@ -98,6 +96,6 @@ void dcme_sliding_sum(const dcme_sliding *s, real *out, real scale) {
         s->kernels->mean(out, scale, (real *const[]){s->left, s->right}, 2, s->size);
         return;
     }
-    memset(out, 0, (size_t)s->size * sizeof *out);
+    DCME_CLEAR(out, s->size);
     change(s, out, (const real *[]){s->near_sum, slot(s, t)}, (real[]){scale, -scale}, 2);
 }

@@ -19,7 +19,7 @@ typedef struct {
     real *far_sum;  /* x_(t+1) .. x_(t+c), linear only */
     real *left;     /* weighted sum of x_(t-c) .. x_(t-1), linear only */
     real *right;    /* weighted sum of x_(t+1) .. x_(t+c), linear only */
-    real *zeros;    /* what lies beyond a sentence */
+    real *zeros;    /* the vectors beyond a sentence */
 } dcme_sliding;
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
@@ -28,7 +28,7 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);
 
-/* Push x_p = scale x (0 for NULL); the sum is then that of position t = p - c. */
+/* Push x_p = scale x (0 for NULL); the sum then belongs to position t = p - c. */
 void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale);
 
 /* out = scale y_t; t must not be negative. */

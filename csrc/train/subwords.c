@@ -3,8 +3,6 @@
 
 #include "train/internal.h"
 
-#include <string.h>
-
 int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items) {
     for (int64_t i = 0; i < items; i++)
         if (subwords->starts[i] > subwords->starts[i + 1])
@@ -17,10 +15,8 @@ int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items) {
 
 static int64_t most_rows(const dcme_subwords *subwords, int64_t items) {
     int64_t most = 0;
-    for (int64_t i = 0; i < items; i++) {
-        int64_t count = subwords->starts[i + 1] - subwords->starts[i];
-        most = count > most ? count : most;
-    }
+    for (int64_t i = 0; i < items; i++)
+        most = dcme_max(subwords->starts[i + 1] - subwords->starts[i], most);
     return most + 1;
 }
 
@@ -30,11 +26,11 @@ void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
     if (!subwords)
         return;
     window->slots = 2 * half_window + 1;
-    window->vectors = dcme_take(arena, window->slots * stride, sizeof *window->vectors);
-    window->before = dcme_take(arena, window->slots * stride, sizeof *window->before);
-    window->rows = dcme_take(arena, most_rows(subwords, items), sizeof *window->rows);
-    window->weights = dcme_take(arena, window->slots, sizeof *window->weights);
-    window->context = dcme_take(arena, window->slots, sizeof *window->context);
+    DCME_TAKE(arena, window->vectors, window->slots * stride);
+    DCME_TAKE(arena, window->before, window->slots * stride);
+    DCME_TAKE(arena, window->rows, most_rows(subwords, items));
+    DCME_TAKE(arena, window->weights, window->slots);
+    DCME_TAKE(arena, window->context, window->slots);
 }
 
 /* List the rows of the word at a position of the batch; return how many there are. */
@@ -71,7 +67,7 @@ void dcme_word_enter(dcme_worker *worker, int64_t position) {
     int64_t count = rows_at(worker, position);
     real *vector = dcme_word_vector(worker, position);
     model->kernels->mean(vector, 1 / (real)count, worker->words.rows, count, model->stride);
-    memcpy(before_at(worker, position), vector, (size_t)model->stride * sizeof *vector);
+    DCME_COPY(before_at(worker, position), vector, model->stride);
 }
 
 /* All rows of the word move as its vector has. */
@@ -120,7 +116,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     real total = look_around(worker, i, &count);
     real rate = worker->batch.rate, share = 1 / (real)options->window;
 
-    memset(worker->h, 0, (size_t)stride * sizeof *worker->h);
+    DCME_CLEAR(worker->h, stride);
     scale(worker, count, 1 / total);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
     dcme_instance instance = {.target = worker->batch.words[i],
@@ -128,7 +124,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
                               .h = worker->h,
                               .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-    /* the weights are those of the exact gradient now; word2vec's is not divided */
+    /* the weights belong to the exact gradient; word2vec does not divide it */
     if (options->gradient != DCME_EXACT)
         scale(worker, count, options->window_mode == DCME_LINEAR ? total * share : total);
     scale(worker, count, worker->input_scale * rate);
@@ -154,7 +150,7 @@ void dcme_learn_cbow_subwords(dcme_worker *worker) {
             if (p - 2 * c >= begin)
                 dcme_word_leave(worker, p - 2 * c);
         }
-        for (int64_t p = end - c > begin ? end - c : begin; p < end; p++)
+        for (int64_t p = dcme_max(end - c, begin); p < end; p++)
             dcme_word_leave(worker, p);
     }
 }

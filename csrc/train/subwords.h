@@ -1,4 +1,4 @@
-/* Words whose vector is the mean of several rows: their own and those of their character n-grams
+/* Words whose vector is the mean of several rows: their own and the rows of their character n-grams
  * (Bojanowski et al. 2017).
  *
  * A word's vector is computed once where it enters the window, is moved by each target, and its
@@ -29,7 +29,7 @@ typedef struct {
     real **context; /* (slots) their vectors */
 } dcme_word_window;
 
-/* Whether all numbers of n-grams are those of rows. */
+/* Whether each number of an n-gram has a row. */
 int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items);
 
 /* Nothing without subwords. */

@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
-#include "model/options.h"
+#include "model/train_options.h"
 #include "train/subwords.h"
 
 typedef struct {
@@ -35,7 +35,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               real *const *neighbours, const char *kernels, dcme_error *error);
 
 /* Its epochs, progress and state; see engine/engine.h. The tables are the input's and then the
- * output's rows, and with word order those of left and right neighbours. */
+ * output's rows, and with word order the rows of left and right neighbours. */
 dcme_engine *dcme_trainer_engine(dcme_trainer *trainer);
 
 /* How many clusters the objective has: 0 for most. */

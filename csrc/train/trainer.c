@@ -52,15 +52,16 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0, "an n-gram has no row");
     if (t->options.sample > 0)
-        t->keep = dcme_take(arena, corpus->items, sizeof *t->keep);
+        DCME_TAKE(arena, t->keep, corpus->items);
     if (t->keep)
         fill_keep(t->keep, corpus, t->options.sample);
     t->starts = dcme_shards_cut(&t->engine, corpus);
+    t->shared = dcme_take(arena, 1, t->objective->shared_size);
     status =
         dcme_arena_check(arena, (dcme_purpose){"the list of shards", "split the corpus"}, error);
     if (status != DCME_OK)
         return status;
-    t->shared = t->objective->open(arena, &t->model, &t->options);
+    t->objective->open(t->shared, arena, &t->model, &t->options);
     status = dcme_arena_check(arena, t->objective->whole, error);
     return status == DCME_OK ? open_workers(t, error) : status;
 }
@@ -113,7 +114,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         dcme_trainer_close(t);
         return status;
     }
-    dcme_release_freed(); /* what counting took, and the noise distribution's weights */
+    dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
     *trainer = t;
     return DCME_OK;
 }

@@ -58,27 +58,17 @@ static bool all_finite(const float *values, int64_t count) {
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *start = block->bytes, *stop = start + block->size, *word;
     size_t bytes = (size_t)block->dim * sizeof(float);
-    int64_t filled = 0;
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
-        int64_t row = rows->count;
-        float *values = rows->matrix + row * rows->step;
+        float *values = rows->matrix + rows->count * rows->step;
         const char *space = find_space(start, stop, &word);
         int64_t size = space - word;
         memcpy(values, space + 1, bytes);
         dcme_fault_kind kind = dcme_check_word(word, size);
         if (kind == DCME_NO_FAULT && !all_finite(values, block->dim))
             kind = DCME_FAULT_FINITE;
-        if (kind == DCME_NO_FAULT && !rows->step)
-            kind = dcme_check_length(values, block->dim);
-        if (kind != DCME_NO_FAULT) {
-            dcme_note_fault(rows->faults, kind, row, word - block->bytes);
-            if (rows->step)
-                return;
-            size = 0;
-        }
-        memcpy(rows->text + filled, word, (size_t)size);
-        rows->offsets[row + 1] = filled += size;
+        if (!dcme_keep_word(block, rows, kind, word, size))
+            return;
         start = space + 1 + bytes;
     }
 }

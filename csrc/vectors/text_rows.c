@@ -86,23 +86,14 @@ static dcme_fault_kind read_row(const char *line, const char *end, int64_t dim, 
 
 void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
-    int64_t filled = 0;
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
         const char *next = memchr(line, '\n', (size_t)(stop - line));
-        int64_t size, row = rows->count;
-        dcme_fault_kind kind =
-            read_row(line, next ? next : stop, block->dim, rows->matrix + row * rows->step, &size);
-        if (kind == DCME_NO_FAULT && !rows->step)
-            kind = dcme_check_length(rows->matrix, block->dim);
-        if (kind != DCME_NO_FAULT) {
-            dcme_note_fault(rows->faults, kind, row, line - block->bytes);
-            if (rows->step)
-                return;
-            size = 0;
-        }
-        memcpy(rows->text + filled, line, (size_t)size);
-        rows->offsets[row + 1] = filled += size;
+        float *values = rows->matrix + rows->count * rows->step;
+        int64_t size;
+        dcme_fault_kind kind = read_row(line, next ? next : stop, block->dim, values, &size);
+        if (!dcme_keep_word(block, rows, kind, line, size))
+            return;
         line = next ? next + 1 : stop;
     }
 }

@@ -84,14 +84,16 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted);
 
-/* dcme_check_length: whether the length of a vector can be computed (DCME_NO_FAULT). Reading checks
- * it where no row is kept: only cosines need it.
- * Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
+/* Append the word of row number rows->count to the words, or note its fault; false if reading stops
+ * there. Where no row is kept, a vector without a finite length is a fault, too. */
+bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind kind,
+                    const char *word, int64_t size);
+
+/* Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
  * the words of a list; find those that an earlier word equals (*earlier: the first one's equal).
  * Empty words are not compared. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
 dcme_fault_kind dcme_check_word(const char *word, int64_t size);
-dcme_fault_kind dcme_check_length(const float *row, int64_t dim);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
                                  dcme_fault *faults, int64_t *earlier, dcme_error *error);

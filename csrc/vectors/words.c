@@ -2,6 +2,7 @@
 #include "vectors.h"
 
 #include "common/integer.h"
+#include "text/table.h"
 #include "text/utf8.h"
 
 #include <math.h>
@@ -16,29 +17,39 @@ void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int6
     }
 }
 
-static int64_t first_separator(const char *word, int64_t size) {
-    int64_t i = 0;
-    while (i < size && word[i] != ' ' && !(word[i] >= '\t' && word[i] <= '\r'))
-        i++;
-    return i;
-}
-
 dcme_fault_kind dcme_check_word(const char *word, int64_t size) {
     int64_t valid = dcme_utf8_valid(word, size);
     if (size == 0)
         return DCME_FAULT_EMPTY;
-    if (first_separator(word, valid) < valid)
+    if (dcme_first_separator(word, valid) < valid)
         return DCME_FAULT_SEPARATOR;
     if (valid < size)
         return word[valid] == 0 ? DCME_FAULT_NUL : DCME_FAULT_ENCODING;
     return DCME_NO_FAULT;
 }
 
-dcme_fault_kind dcme_check_length(const float *row, int64_t dim) {
+/* Whether the length of a vector can be computed; only cosines need it. */
+static dcme_fault_kind check_length(const float *row, int64_t dim) {
     float sum = 0;
     for (int64_t i = 0; i < dim; i++)
         sum += row[i] * row[i];
     return isfinite(sum) ? DCME_NO_FAULT : DCME_FAULT_LENGTH;
+}
+
+bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind kind,
+                    const char *word, int64_t size) {
+    int64_t row = rows->count, filled = rows->offsets[row];
+    if (kind == DCME_NO_FAULT && rows->matrix && !rows->step)
+        kind = check_length(rows->matrix, block->dim);
+    if (kind != DCME_NO_FAULT) {
+        dcme_note_fault(rows->faults, kind, row, word - block->bytes);
+        size = 0;
+        if (rows->step)
+            return false;
+    }
+    memcpy(rows->text + filled, word, (size_t)size);
+    rows->offsets[row + 1] = filled + size;
+    return true;
 }
 
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults) {
@@ -57,18 +68,6 @@ typedef struct {
     uint32_t hash;
     uint32_t row; /* plus one; 0: free */
 } slot;
-
-static uint64_t hash_word(const char *word, int64_t size) {
-    const uint64_t odd = 0x9E3779B97F4A7C15u;
-    uint64_t hash = (uint64_t)size * odd;
-    for (; size > 0; word += 8, size -= 8) {
-        uint64_t part = 0;
-        memcpy(&part, word, size < 8 ? (size_t)size : 8);
-        hash = (hash ^ part) * odd;
-        hash ^= hash >> 32;
-    }
-    return hash * odd;
-}
 
 typedef struct {
     const char *text;
@@ -98,7 +97,9 @@ static void insert_rows(word_table *table, int64_t first, int64_t last, dcme_fau
     uint64_t hashes[ROWS_AT_ONCE];
     const int64_t *offsets = table->offsets;
     for (int64_t row = first; row < last; row++) {
-        uint64_t hash = hash_word(table->text + offsets[row], offsets[row + 1] - offsets[row]);
+        int64_t size = offsets[row + 1] - offsets[row];
+        const char *word = table->text + offsets[row];
+        uint64_t hash = size ? dcme_hash(word, size, word + size) : 0;
         hashes[row - first] = hash;
         __builtin_prefetch(&table->slots[(hash >> 32) & table->mask], 1);
     }
@@ -127,8 +128,7 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
         return dcme_fail(error, DCME_NO_MEMORY, (int64_t)(slots * sizeof(slot)),
                          "no memory to look for repeated words among %lld", (long long)count);
     for (int64_t row = 0; row < count; row += ROWS_AT_ONCE)
-        insert_rows(&table, row, row + ROWS_AT_ONCE < count ? row + ROWS_AT_ONCE : count, faults,
-                    earlier);
+        insert_rows(&table, row, dcme_min(row + ROWS_AT_ONCE, count), faults, earlier);
     free(table.slots);
     return DCME_OK;
 }
@@ -155,23 +155,17 @@ static dcme_fault_kind read_count_line(const char *line, const char *end, int64_
 
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
-    int64_t filled = 0;
     *counted = 0;
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
         const char *next = memchr(line, '\n', (size_t)(stop - line));
         const char *end = next ? next : stop;
-        int64_t size, row = rows->count;
+        int64_t size, *count = &rows->counts[rows->count];
         if (end > line && end[-1] == '\r')
             end--;
-        dcme_fault_kind kind = read_count_line(line, end, &size, &rows->counts[row]);
-        if (kind != DCME_NO_FAULT) {
-            dcme_note_fault(rows->faults, kind, row, line - block->bytes);
-            size = 0;
-        }
-        memcpy(rows->text + filled, line, (size_t)size);
-        rows->offsets[row + 1] = filled += size;
-        *counted += rows->counts[row] >= 0;
+        dcme_fault_kind kind = read_count_line(line, end, &size, count);
+        dcme_keep_word(block, rows, kind, line, size);
+        *counted += *count >= 0;
         line = next ? next + 1 : stop;
     }
 }

@@ -7,7 +7,7 @@ from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
-cdef extern from "classify/options.h" nogil:
+cdef extern from "classify/classify_options.h" nogil:
     ctypedef struct dcme_classify_options:
         int32_t objective
         int32_t loss
@@ -16,7 +16,7 @@ cdef extern from "classify/options.h" nogil:
         int32_t class_clusters
         int32_t exact_clusters
         int32_t draws
-        double centre_interval
+        double center_interval
         int32_t clusters
         int32_t top_items
         double beta
@@ -161,8 +161,8 @@ cdef class Documents:
             if features[i] < 0 or features[i] >= width:
                 raise ValueError("a feature is out of range")
         self.core.starts = &starts[0]
-        self.core.features = &features[0] if features.shape[0] else NULL
-        self.core.values = &values[0] if values.shape[0] else NULL
+        self.core.features = &features[0]
+        self.core.values = &values[0]
         self.core.count = starts.shape[0] - 1
         self.features = width
         self.kept = (starts, features, values)

@@ -53,7 +53,7 @@ cdef dcme_documents documents_of(const int64_t[::1] starts, const uint32_t[::1] 
             raise ValueError("starts must not fall")
     documents.count = starts.shape[0] - 1
     documents.starts = &starts[0]
-    documents.ids = &ids[0] if ids.shape[0] else NULL
+    documents.ids = &ids[0]
     return documents
 
 
@@ -83,8 +83,8 @@ cdef class Composer:
         self.words.vectors = &rows[0, 0]
         self.words.weights = &weights[0]
         self.words.starts = &starts[0]
-        self.words.topic = &topic[0] if topic.shape[0] else NULL
-        self.words.share = &share[0] if share.shape[0] else NULL
+        self.words.topic = &topic[0]
+        self.words.share = &share[0]
         self.words.kernels = kernels_of(kernels)
         self.held = (padded, weights, starts, topic, share)
 

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 LARGEST: float
 
 def cluster_numbers(
-    numbers: NDArray[np.float64], weights: NDArray[np.float64], count: int, pinned: bool
+    numbers: NDArray[np.float64], weights: NDArray[np.float64], count: int
 ) -> tuple[NDArray[np.int64], float]: ...
 def bin_numbers(
     numbers: NDArray[np.float64],

@@ -28,8 +28,8 @@ cdef extern from "fused/fused.h" nogil:
         const dcme_kernels *kernels
 
     dcme_status dcme_cluster_numbers(
-        const double *numbers, const double *weights, int64_t n, int32_t count, int32_t pinned,
-        int64_t *ends, double *cost, dcme_error *error
+        const double *numbers, const double *weights, int64_t n, int32_t count, int64_t *ends,
+        double *cost, dcme_error *error
     )
     void dcme_bin_numbers(
         const double *numbers, const double *weights, int64_t n, double low, double scale,
@@ -72,9 +72,8 @@ cdef float LARGEST_VALUE = 32768  # of a feature; in units it is below 2^31
 LARGEST = LARGEST_VALUE
 
 
-def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_t count,
-                    bint pinned):
-    """Return where the clusters of ascending numbers end, the pinned one's first, and the cost."""
+def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_t count):
+    """Return the ends of the clusters of ascending numbers, first the cluster at 0, and the cost."""
     cdef dcme_error error
     cdef dcme_status status
     cdef int64_t n = numbers.shape[0]
@@ -84,8 +83,8 @@ def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_
         raise ValueError("numbers and weights do not fit together")
     if n:
         with nogil:
-            status = dcme_cluster_numbers(&numbers[0], &weights[0], n, count, pinned, &ends[0],
-                                          &cost, &error)
+            status = dcme_cluster_numbers(&numbers[0], &weights[0], n, count, &ends[0], &cost,
+                                          &error)
         check(status, &error)
     return np.asarray(ends), cost
 
@@ -145,7 +144,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
     statistics.kernels = kernels_of(kernels)
     statistics.rows = NULL
     statistics.joint = NULL
-    statistics.counts = &counts[0] if counts.shape[0] else NULL
+    statistics.counts = &counts[0]
     statistics.prior = &prior[0] if classes else NULL
     if rows is None:
         if counts.shape[0] != width:
@@ -159,8 +158,8 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
                 raise ValueError("a row is out of range")
         statistics.rows = &row_of[0] if width else NULL
     documents.starts = &starts[0]
-    documents.features = &features[0] if features.shape[0] else NULL
-    documents.values = &values[0] if values.shape[0] else NULL
+    documents.features = &features[0]
+    documents.values = &values[0]
     documents.count = n
     cdef const double *given = NULL
     if joint is not None:
@@ -187,8 +186,8 @@ cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const f
     if features.shape[0] != values.shape[0]:
         raise ValueError("features and values do not fit together")
     documents.starts = &starts[0]
-    documents.features = &features[0] if features.shape[0] else NULL
-    documents.values = &values[0] if values.shape[0] else NULL
+    documents.features = &features[0]
+    documents.values = &values[0]
     documents.count = starts.shape[0] - 1
     for row in range(documents.count):
         if not (0 <= starts[row] <= starts[row + 1]):
@@ -218,9 +217,9 @@ def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
             raise ValueError("a level is out of range")
     rows.rows, rows.classes, rows.entries = kinds.shape[0], classes, levels.shape[0]
     rows.starts = &starts[0]
-    rows.columns = &columns[0] if columns.shape[0] else NULL
-    rows.levels = &levels[0] if levels.shape[0] else NULL
-    rows.kinds = &kinds[0] if kinds.shape[0] else NULL
+    rows.columns = &columns[0]
+    rows.levels = &levels[0]
+    rows.kinds = &kinds[0]
     return _coded_levels(rows, np.zeros(_coded_levels(rows, np.zeros(0, np.uint8)), np.uint8), True)
 
 
@@ -228,7 +227,7 @@ cdef _coded_levels(dcme_level_rows rows, uint8_t[::1] out, bint whole=False):
     cdef dcme_error error
     cdef dcme_status status
     cdef int64_t size = 0
-    cdef uint8_t *data = &out[0] if out.shape[0] else NULL
+    cdef uint8_t *data = &out[0]
     with nogil:
         status = dcme_code_levels(0, data, out.shape[0], &size, &rows, &error)
     check(status, &error)
@@ -249,8 +248,8 @@ def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t cla
     cdef int8_t[::1] levels = np.zeros(entries + 1, dtype=np.int8)
     rows.rows, rows.classes, rows.entries = kinds.shape[0], classes, entries
     rows.starts, rows.columns, rows.levels = &starts[0], &columns[0], &levels[0]
-    rows.kinds = &kinds[0] if kinds.shape[0] else NULL
-    cdef uint8_t *given = <uint8_t *>&data[0] if data.shape[0] else NULL
+    rows.kinds = &kinds[0]
+    cdef uint8_t *given = <uint8_t *>&data[0]
     with nogil:
         status = dcme_code_levels(1, given, data.shape[0], &size, &rows, &error)
     if status == DCME_BAD_FORMAT:
@@ -263,7 +262,7 @@ def pack_numbers(uint32_t[::1] numbers, int32_t bits):
     """Return numbers in few bytes: each below 2^bits of at most 8, or any where bits is 0."""
     cdef dcme_error error
     cdef int64_t size = 0, i
-    cdef uint32_t *given = &numbers[0] if numbers.shape[0] else NULL
+    cdef uint32_t *given = &numbers[0]
     if not 0 <= bits <= 8:
         raise ValueError("numbers have up to 8 bits")
     for i in range(numbers.shape[0] if bits else 0):
@@ -280,7 +279,7 @@ def unpack_numbers(const uint8_t[::1] data, int64_t count, int32_t bits):
     cdef dcme_error error
     cdef int64_t size = 0
     cdef uint32_t[::1] numbers = np.zeros(count + 1, dtype=np.uint32)
-    cdef uint8_t *given = <uint8_t *>&data[0] if data.shape[0] else NULL
+    cdef uint8_t *given = <uint8_t *>&data[0]
     check(dcme_code_numbers(1, given, data.shape[0], &size, &numbers[0], count, bits, &error),
           &error)
     return np.asarray(numbers)[:count]
@@ -295,7 +294,7 @@ def pack_words(const uint8_t[::1] text, const int64_t[::1] offsets):
     for i in range(count):
         if offsets[i] > offsets[i + 1]:
             raise ValueError("offsets do not ascend")
-    cdef uint8_t *given = <uint8_t *>&text[0] if text.shape[0] else NULL
+    cdef uint8_t *given = <uint8_t *>&text[0]
     cdef int64_t *places = <int64_t *>&offsets[0]
     check(dcme_code_words(0, NULL, 0, &size, given, places, count, text.shape[0], &error), &error)
     cdef uint8_t[::1] out = np.zeros(size, dtype=np.uint8)
@@ -311,7 +310,7 @@ def unpack_words(const uint8_t[::1] data, int64_t count, int64_t length):
     cdef int64_t size = 0
     cdef uint8_t[::1] text = np.zeros(length + 1, dtype=np.uint8)
     cdef int64_t[::1] offsets = np.zeros(count + 1, dtype=np.int64)
-    cdef uint8_t *given = <uint8_t *>&data[0] if data.shape[0] else NULL
+    cdef uint8_t *given = <uint8_t *>&data[0]
     with nogil:
         status = dcme_code_words(1, given, data.shape[0], &size, &text[0], &offsets[0], count,
                                  length, &error)

@@ -147,7 +147,7 @@ cdef class Table:
         cdef dcme_status status = DCME_OK
         cdef int64_t i = 0
         cdef uint32_t number
-        cdef const char *block = <const char *>&text[0] if text.shape[0] else NULL
+        cdef const char *block = <const char *>&text[0]
         with nogil:
             while i < counts.shape[0] and status == DCME_OK:
                 status = dcme_vocabulary_add(
@@ -241,8 +241,8 @@ cdef class Renumbering:
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
         """Continue with a block whose ids are all in the map; returns how many were written to `to`."""
-        cdef const uint32_t *first = &ids[0] if ids.shape[0] else NULL
-        cdef const uint32_t *numbers = &map[0] if map.shape[0] else NULL
+        cdef const uint32_t *first = &ids[0]
+        cdef const uint32_t *numbers = &map[0]
         cdef int64_t written
         if to.shape[0] <= ids.shape[0]:
             raise ValueError("to has no room for the ids and the one before")
@@ -304,8 +304,8 @@ cdef class Pairs:
     def join(self, const uint32_t[::1] ids, const uint8_t[::1] roles, bint last=False):
         """Return the next piece of the text with pairs joined; `last`: no piece follows."""
         cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, dtype=np.uint32)
-        cdef const uint32_t *first = &ids[0] if ids.shape[0] else NULL
-        cdef const uint8_t *role = &roles[0] if roles.shape[0] else NULL
+        cdef const uint32_t *first = &ids[0]
+        cdef const uint8_t *role = &roles[0]
         cdef int64_t written
         with nogil:
             written = dcme_pairs_join(self.pairs, first, ids.shape[0], role, last, &to[0])
@@ -314,7 +314,7 @@ cdef class Pairs:
 
 def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1] offsets):
     """Return the text of ids: a space after each word, a newline at the end of each line."""
-    cdef const char *spelled = <const char *>&words[0] if words.shape[0] else NULL
+    cdef const char *spelled = <const char *>&words[0]
     cdef uint8_t[::1] text
     cdef int64_t n = ids.shape[0]
     if n == 0:

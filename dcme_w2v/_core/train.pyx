@@ -9,7 +9,7 @@ from dcme_w2v._core.kernels cimport dcme_kernels_choose, dcme_row_stride
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
-cdef extern from "model/options.h" nogil:
+cdef extern from "model/train_options.h" nogil:
     ctypedef struct dcme_train_options:
         int32_t model
         int32_t objective
@@ -132,7 +132,7 @@ cdef class Trainer(Run):
             if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
                 raise ValueError("the n-grams are not those of the words")
             self.subwords.starts = &starts[0]
-            self.subwords.ngrams = &ngrams[0] if ngrams.shape[0] else NULL
+            self.subwords.ngrams = &ngrams[0]
             self.subwords.buckets = input.shape[0] - output.shape[0]
             corpus.subwords = &self.subwords
         if wanted.word_order:

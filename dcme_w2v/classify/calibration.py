@@ -23,7 +23,9 @@ FOLD, SHARE = 5, 50
 Calibrated = tuple[Calibration | None, float]  # and the threshold
 
 
-def calibration_on(weights: Weights, data: Labelled, options: ClassifyOptions) -> Calibrated:
+def calibration_on(
+    weights: Weights, data: Labelled, options: ClassifyOptions, may_be_none: bool = False
+) -> Calibrated:
     """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
 
     Parameters
@@ -33,17 +35,23 @@ def calibration_on(weights: Weights, data: Labelled, options: ClassifyOptions) -
         Documents that the weights were not trained on; some of them are enough.
     options : ClassifyOptions
         Resolved.
+    may_be_none : bool
+        Whether documents may have no label above the threshold.
     """
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
     rows, labels = csr_matrix(data.matrix[known]), [data.labels[i] for i in known]
     scores = weights.scores(core_documents(rows), 0, len(known), options.threads or 1)
     by = calibration_of(scores, labels) if options.loss == "hinge" else None
-    return by, best_threshold(calibrated(scores, by), labels)
+    return by, best_threshold(calibrated(scores, by), labels, may_be_none)
 
 
 def calibration_data(
-    data: Labelled, classes: int, options: ClassifyOptions, reporter: Reporter
+    data: Labelled,
+    classes: int,
+    options: ClassifyOptions,
+    reporter: Reporter,
+    may_be_none: bool = False,
 ) -> tuple[Labelled, Labelled | None, Calibrated | None]:
     """Return the documents to train on, those left out, or the calibration of another training.
 
@@ -54,6 +62,8 @@ def calibration_data(
     options : ClassifyOptions
         Resolved.
     reporter : Reporter
+    may_be_none : bool
+        See `calibration_on`.
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
@@ -65,4 +75,5 @@ def calibration_data(
         return data, None, None
     reporter.stage("choosing the threshold of labels", None, "documents")
     weights, _ = fit(data.some(np.sort(order[left_out:])), classes, options)
-    return data, None, calibration_on(weights, data.some(np.sort(order[:left_out])), options)
+    left = data.some(np.sort(order[:left_out]))
+    return data, None, calibration_on(weights, left, options, may_be_none)

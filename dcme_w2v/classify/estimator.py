@@ -8,25 +8,34 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from dcme_w2v.classify.best import TopKSearch
 from dcme_w2v.classify.fit import Labelled, RemoteTraining, fit
+from dcme_w2v.classify.indicator import fit_sets, is_indicator, label_sets
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, is_small
+from dcme_w2v.classify.metrics import Calibration, calibrated
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.options import (
     SECONDS,
     ClassifyOptions,
     TuneOptions,
+    is_hinge_possible,
     resolved,
 )
 from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.classify.trainer import (
+    ClassifierTrainer,
+    Weights,
+    core_documents,
+    documents_at_once,
+)
 from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
-    check_all_labelled,
+    check_all_labeled,
     check_features,
     check_fitted,
     check_training,
@@ -71,7 +80,10 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray, shape (classes,)
-        The labels, sorted.
+        The labels, sorted; the columns of an indicator matrix.
+    threshold_ : float
+        Of `fit` with an indicator matrix: labels with at least this probability are predicted. It
+        has the best micro F1 on rows left out.
     coef_ : ndarray of float32, shape (classes, features)
         Weights; also with two classes one row per class.
     intercept_ : ndarray of float32, shape (classes,)
@@ -117,15 +129,19 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     (1, 2)
     """
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
+    _indicator: tuple[bool, Any] | None = None  # whether y was sparse, its type
+    _calibration: Calibration | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
         """Fit to rows and their labels.
 
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers, converted to float32.
-        y : array, shape (rows,)
-            One label per row.
+        y : array, shape (rows,), or dense or sparse matrix, shape (rows, labels)
+            One label per row; or an indicator matrix, 1 for each label of a row and 0 for the
+            others. A row may have no label.
         sample_weight : array, shape (rows,), optional
             Weights of the rows: 2 is equivalent to two copies of the row, 0 to none. With L-BFGS
             the weights are part of the objective, otherwise they multiply the learning rate of the
@@ -135,12 +151,14 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             The rows are not finite, the numbers of rows and labels differ, there is only one class,
-            or a parameter is not valid.
+            a parameter is not valid, or an indicator matrix has other entries than 0 and 1.
         KeyboardInterrupt
             Its attribute `partial` is this classifier with the weights so far.
         """
+        if is_indicator(y):
+            return self._fit_sets(X, y, sample_weight)
         matrix, labels = check_training(self, X, y, reset=True)
-        check_all_labelled(labels)
+        check_all_labeled(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()
@@ -148,32 +166,65 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
             given = dataclasses.replace(given, solver="lbfgs")
-        options = resolved(given, len(self.classes_))
-        if options.objective == "tree":
-            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
             kept = weights > 0
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
-        if (seconds := _seconds_of(self.tune)) is not None:
-            if remote is not None:
-                raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
-            search = Search(Rows(matrix), data.labels, len(self.classes_), given, seconds, weights)
-            self.tuned_ = dict((tuned := search.run()).setting)
-            options = tuned.options(given, len(self.classes_))
-        elif remote is None and is_loss_open(given, data, len(self.classes_)):
-            tuned = LossSearch(data, len(self.classes_), given).run()
-            options = tuned.options(given, len(self.classes_))
-        elif is_open(given, options, data, len(self.classes_)):
-            options = chosen_rate(data, len(self.classes_), options).options
+        options = self._options_for(data, given, is_remote=remote is not None)
         self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+        self._indicator = self._calibration = None
         try:
             self._take(*fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
             error.partial = self._take(*error.partial)  # type: ignore[attr-defined]
             raise
         return self
+
+    def _options_for(
+        self, data: Labelled, given: ClassifyOptions, is_remote: bool
+    ) -> ClassifyOptions:
+        """Return the options of the training; held-out rows choose some of them."""
+        classes, seconds = len(self.classes_), _seconds_of(self.tune)
+        options = resolved(given, classes)
+        if options.objective == "tree":
+            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
+        if seconds is not None:
+            if is_remote:
+                raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
+            rows = Rows(data.matrix)
+            search = Search(rows, data.labels, classes, given, seconds, data.weights)
+            self.tuned_ = dict((tuned := search.run()).setting)
+            return tuned.options(given, classes)
+        if not is_remote and is_loss_open(given, data, classes):
+            return LossSearch(data, classes, given).run().options(given, classes)
+        if is_open(given, options, data, classes):
+            return chosen_rate(data, classes, options).options
+        return options
+
+    def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:
+        """Fit to rows and an indicator matrix."""
+        for name in ("class_weight", "tune", "cluster"):
+            if (value := getattr(self, name)) not in (None, False):
+                raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
+        given = options_of(self)
+        if not is_hinge_possible(given) or given.loss == "softmax":
+            raise UsageError(
+                'an indicator matrix is learned by loss="hinge"; omit objective, solver, rank and '
+                "other losses"
+            )
+        matrix = check_features(self, X, reset=True)
+        sets, count = label_sets(y, matrix.shape[0])
+        data = Labelled(matrix, sets)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(sets)).astype(np.float32)
+            data = Labelled(matrix, sets, weights).some(np.flatnonzero(weights))
+        options = resolved(dataclasses.replace(given, loss="hinge"), count, multilabel=True)
+        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+        task, (self._calibration, self.threshold_) = fit_sets(data, count, options)
+        self.classes_ = np.arange(count)
+        self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
+        return self._take(task.weights, task.records)
 
     def _remote_training(self) -> RemoteTraining | None:
         """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
@@ -203,6 +254,8 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array, shape (rows,), optional
             Multiplies the learning rate of each row.
         """
+        if self._indicator is not None:
+            raise UsageError("partial_fit: is not supported after fit with an indicator matrix")
         first = not hasattr(self, "_weights")
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
@@ -235,12 +288,44 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row, shape (rows,)."""
+    def predict(self, X: Any) -> Any:
+        """Return the most probable label of each row, shape (rows,).
+
+        After `fit` with an indicator matrix, such a matrix: labels whose probability is at least
+        `threshold_`.
+        """
+        if self._indicator is not None:
+            return self._predict_sets(X, *self._indicator)
         search, matrix = TopKSearch(self._linear()), check_features(self, X)
         best = search.top_k(matrix, 1, self.threads or default_threads())[:, 0]
-        found: NDArray[Any] = self.classes_[best]
+        return self.classes_[best]
+
+    def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
+        """Return an indicator matrix, some rows at a time."""
+        matrix = check_features(self, X)
+        step, parts = documents_at_once(len(self.classes_)), []
+        for begin in range(0, matrix.shape[0], step):
+            found = self.predict_proba(matrix[begin : begin + step]) >= self.threshold_
+            parts.append(csr_matrix(found) if is_sparse else found)
+        return (vstack(parts, "csr") if is_sparse else np.concatenate(parts)).astype(dtype)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of all classes, shape (rows, classes).
+
+        With two classes the difference of their scores, shape (rows,), as in scikit-learn; of an
+        indicator matrix the scores of both labels.
+        """
+        if self._indicator is not None:
+            return self._scores(X)
+        found: NDArray[np.float64] = super().decision_function(X)
         return found
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-probabilities of the classes, shape (rows, classes).
+
+        After `fit` with an indicator matrix, each label has a probability by itself.
+        """
+        return calibrated(self._scores(X), self._calibration)
 
     def _linear(self) -> Weights:
         check_fitted(self, "_weights")
@@ -271,6 +356,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
         tags.non_deterministic = self.solver == "sgd" and self.threads != 1
         return tags
 

@@ -218,18 +218,27 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
     return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
 
 
-def best_threshold(log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> float:
-    """Return the probability threshold with the best micro F1."""
-    relevant = relevance(labels, log_p.shape[1])
-    # the most probable label is always predicted
-    first = np.zeros(log_p.shape, dtype=bool)
-    first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True
-    flat = np.where(first, 0.0, log_p).ravel()
+def best_threshold(
+    log_p: NDArray[np.float64], labels: Sequence[Sequence[int]], may_be_none: bool = False
+) -> float:
+    """Return the probability threshold with the best micro F1.
+
+    The most probable label of a document is always predicted, unless `may_be_none`.
+    """
+    relevant, least = relevance(labels, log_p.shape[1]), 1
+    flat = log_p.ravel()
+    if not may_be_none:
+        first = np.zeros(log_p.shape, dtype=bool)
+        first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True
+        flat, least = np.where(first.ravel(), 0.0, flat), len(log_p)
     order = np.argsort(-flat, kind="stable")
     right = np.cumsum(relevant.ravel()[order])
     f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
-    best = len(log_p) - 1 + int(f1[len(log_p) - 1 :].argmax())
-    return float(np.exp(flat[order[best]]))
+    best = least - 1 + int(f1[least - 1 :].argmax())
+    if not may_be_none:
+        return float(np.exp(flat[order[best]]))
+    after = flat[order[min(best + 1, len(order) - 1)]]
+    return float(np.exp((flat[order[best]] + after) / 2))
 
 
 class ClusterMeasures:

@@ -176,11 +176,12 @@ class ClassifyOptions(Checked, group="Model"):
         advanced=True,
         group="Objective",
     )
-    centre_interval: float | None = option(
+    center_interval: float | None = option(
         None,
-        "update each cluster's centre once in X times as many documents as there are classes "
+        "update each cluster's center once in X times as many documents as there are classes "
         "(dcme; default: 40)",
         above=0.0,
+        former=("centre_interval",),
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
         advanced=True,
         group="Objective",
@@ -355,7 +356,7 @@ TREE_CLASSES = 10_000
 ROBUST_CLUSTERS: dict[str, Any] = {
     "class_clusters": 80,
     "exact_clusters": 10,
-    "centre_interval": 40.0,
+    "center_interval": 40.0,
 }
 PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
 

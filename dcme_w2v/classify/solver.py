@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.numeric.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimize
 
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
@@ -55,10 +55,10 @@ def solve(
         loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
         return loss, gradient
 
-    return minimised(evaluate, total, weights, options, watch)
+    return minimized(evaluate, total, weights, options, watch)
 
 
-def minimised(
+def minimized(
     evaluate: Callable[[], tuple[float, NDArray[np.float64]]],
     total: float,
     weights: Weights,
@@ -94,7 +94,7 @@ def minimised(
         weights.table[:, :classes] = point
         return watch(iteration, loss)
 
-    weights.table[:, :classes] = minimise(
+    weights.table[:, :classes] = minimize(
         loss_and_gradient,
         weights.table[:, :classes].astype(np.float64),
         iterations=options.epochs or 1,

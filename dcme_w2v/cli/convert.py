@@ -12,8 +12,9 @@ from dcme_w2v.cli.options import collect, given_options, option_of, options_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import OutputOptions, PostprocessOptions, TokenizerOptions
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
+from dcme_w2v.words.options import OutputOptions, PostprocessOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors

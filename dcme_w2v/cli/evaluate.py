@@ -11,8 +11,9 @@ from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.likelihood import likelihood
 from dcme_w2v.cli.options import chosen_tokenizer, collect, json_option, options_of
 from dcme_w2v.cli.streams import print_json
-from dcme_w2v.options import ANALOGY_METHODS, TokenizerOptions
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.words.options import ANALOGY_METHODS
 
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option, quiet_option
+from dcme_w2v.cli.options import output_option, plain_option, projection_options, quiet_option
 
 
 @click.command(
@@ -21,22 +21,12 @@ from dcme_w2v.cli.options import output_option, quiet_option
     "--labels", metavar="FILE",
     help="labels, one line per row, with columns separated by tabs; points are colored by them",
 )  # fmt: skip
-@click.option(
-    "--color", "--colour", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+@plain_option(
+    "--color", former=["--colour"], type=click.IntRange(1), default=1, show_default=True,
+    metavar="N",
     help="column of --labels that colors the points; the others are titles of documents",
 )  # fmt: skip
-@click.option(
-    "--limit", type=click.IntRange(3), default=50_000, show_default=True, metavar="N",
-    help="show this many rows of each file, the most frequent words",
-)  # fmt: skip
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca",
-    help="projection of the map; pca needs no extra package, and keeps few neighbors together",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-    help="random seed",
-)  # fmt: skip
+@projection_options(50_000, "show this many rows of each file, the most frequent words")
 @quiet_option
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Write a page of HTML to explore vectors: neighbors, analogies and a map.

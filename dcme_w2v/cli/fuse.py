@@ -35,7 +35,7 @@ class SeveralValues(Command):
             flag
             for one in self.params
             if isinstance(one, click.Option) and one.multiple
-            for flag in one.opts
+            for flag in (*one.opts, *getattr(one, "former", ()))
         }
         found: list[str] = []
         flag: str | None = None
@@ -55,7 +55,7 @@ class SeveralValues(Command):
 
 @click.group(cls=Group)
 def fuse() -> None:
-    """Train classifiers on few labels and much unlabelled text, and make classifiers small.
+    """Train classifiers on few labels and much unlabeled text, and make classifiers small.
 
     classify test, predict and explain take the models as they are.
     """
@@ -63,11 +63,11 @@ def fuse() -> None:
 
 @fuse.command(
     cls=SeveralValues,
-    example="dcme-w2v fuse fit labelled.tsv --unlabelled texts.txt --output model",
+    example="dcme-w2v fuse fit labeled.tsv --unlabeled texts.txt --output model",
 )
-@click.argument("labelled", nargs=-1, required=True)
+@click.argument("labeled", nargs=-1, required=True)
 @plain_option(
-    "--unlabelled", group="Input", multiple=True, metavar="DOCS",
+    "--unlabeled", former=["--unlabelled"], group="Input", multiple=True, metavar="DOCS",
     help="documents without labels, one or more files; labels in them are ignored",
 )  # fmt: skip
 @output_option("MODEL", "write the model to this folder")
@@ -78,7 +78,7 @@ def fuse() -> None:
     group="Input",
     advanced=True,
     metavar="FILE",
-    help="for .npz: labels of LABELLED, one line a row, joined by |",
+    help="for .npz: labels of LABELED, one line a row, joined by |",
 )
 @plain_option(
     "--reference",
@@ -96,37 +96,37 @@ def fuse() -> None:
 )
 @plain_option(
     "--resume-statistics", group="Input", advanced=True, multiple=True, metavar="FILE",
-    help="add these statistics of unlabelled documents, of fuse statistics with the --reference",
+    help="add these statistics of unlabeled documents, of fuse statistics with the --reference",
 )  # fmt: skip
 @log_json_option
 @quiet_option
-@reads_documents("labelled", "unlabelled")
+@reads_documents("labeled", "unlabeled")
 def fit(
-    labelled: tuple[str, ...],
-    unlabelled: tuple[str, ...],
+    labeled: tuple[str, ...],
+    unlabeled: tuple[str, ...],
     log_json: str | None,
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Train a classifier on few labelled and many unlabelled documents.
+    """Train a classifier on few labeled and many unlabeled documents.
 
-    LABELLED, DOCS: files, folders or - for standard input, as in classify train. Documents of
-    LABELLED without a label are unlabelled, too.
+    LABELED, DOCS: files, folders or - for standard input, as in classify train. Documents of
+    LABELED without a label are unlabeled, too.
     """
     from dcme_w2v.few_labels import jobs
     from dcme_w2v.training.progress import reporting
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
-    job = jobs.FuseJob(labelled, unlabelled, log_json=log_json, **values)
+    job = jobs.FuseJob(labeled, unlabeled, log_json=log_json, **values)
     jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
-        reporter.message(f"model ({model.final}): {values['output']}")
+        reporter.message(f"model ({model.fitted.final}): {values['output']}")
 
 
 @fuse.command(
     example="dcme-w2v fuse statistics model texts-1.txt --output part-1.npz\n"
-    "dcme-w2v fuse fit labelled.tsv --reference model --resume-statistics part-*.npz --output fused"
+    "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
 )
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
@@ -145,7 +145,7 @@ def statistics(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Sum up unlabelled documents for fuse fit, one shard at a time.
+    """Sum up unlabeled documents for fuse fit, one shard at a time.
 
     MODEL is the initial model, any that predicts classes. The sums are exact: they do not depend on
     threads, order or shards.
@@ -198,7 +198,7 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
 @options_of(ShrinkOptions)
 @click.option(
     "--holdout", multiple=True, metavar="DOCS",
-    help="labelled documents to measure the model and the small model on",
+    help="labeled documents to measure the model and the small model on",
 )  # fmt: skip
 @plain_option(
     "--labels",
@@ -222,7 +222,7 @@ def shrink(
 ) -> None:
     """Compress a classifier: its weights in a few levels, most of them left out.
 
-    MODEL is a linear model of classify train or fuse fit. No weight is learnt again.
+    MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.small_models.job import shrink_file

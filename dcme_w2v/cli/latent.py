@@ -16,6 +16,7 @@ from dcme_w2v.cli.options import (
     options_of,
     output_option,
     plain_option,
+    projection_options,
     quiet_option,
     reads_documents,
     threads_option,
@@ -27,7 +28,7 @@ from dcme_w2v.latent.options import LatentOptions
 
 @click.group(cls=Group)
 def latent() -> None:
-    """Latent classes: clusters of documents, and classifiers that learn from unlabelled ones.
+    """Latent classes: clusters of documents, and classifiers that learn from unlabeled ones.
 
     DOCS has one document a line: labels joined by |, a tab and text; or text alone. A line that
     begins with a tab has no label. Sparse vectors work too: .svm files, and .npz with --labels.
@@ -37,7 +38,7 @@ def latent() -> None:
 @latent.command(
     "fit",
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
-    "dcme-w2v latent fit docs.tsv --unlabelled use --output model",
+    "dcme-w2v latent fit docs.tsv --unlabeled use --output model",
 )
 @click.argument("docs", nargs=-1, required=True)
 @output_option("MODEL", "write the model to this folder")
@@ -47,7 +48,7 @@ def latent() -> None:
     "--holdout",
     group="Input",
     metavar="SHARE|FILE",
-    help="hold out this share of the labelled documents, or use this file, and report its measures",
+    help="hold out this share of the labeled documents, or use this file, and report its measures",
 )
 @plain_option(
     "--choose",
@@ -164,17 +165,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 @click.argument("model")
 @click.argument("docs", nargs=-1, required=True)
 @output_option("PNG", "write the picture to this file; - is stdout")
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
-)
-@click.option(
-    "--limit", type=click.IntRange(3), default=2000, show_default=True, metavar="N",
-    help="maximum number of documents",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-    help="random seed",
-)  # fmt: skip
+@projection_options(2000, "maximum number of documents")
 @reads_documents("docs")
 def plot(
     model: str, docs: tuple[str, ...], output: str, method: str, limit: int, seed: int
@@ -184,7 +175,7 @@ def plot(
     Requires pip install 'dcme-w2v[plot]'.
     """
     from dcme_w2v.latent.model import LatentClassifier
-    from dcme_w2v.latent.plot import plot_files
+    from dcme_w2v.plots.latent import plot_files
 
     Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
     loaded = LatentClassifier.load(model)

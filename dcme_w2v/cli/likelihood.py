@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
+from dcme_w2v.cli.options import context_option, json_option, read_vocab_option
 from dcme_w2v.cli.streams import print_json
 
 
 @click.command(cls=Command, example="dcme-w2v eval likelihood vectors.npy heldout.txt")
 @click.argument("model")
 @click.argument("corpus", nargs=-1)
-@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
+@context_option
 @click.option(
     "--window", type=int, metavar="N", help="context words on each side (default: as trained)"
 )
-@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@read_vocab_option
 @click.option("--analogies", "questions", metavar="FILE", help="also score these analogy questions")
 @json_option
 def likelihood(

@@ -143,13 +143,9 @@ def _printed_warnings() -> Iterator[None]:
         yield
 
 
+@_printed_warnings()
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
-    with _printed_warnings():
-        return _run(arguments)
-
-
-def _run(arguments: list[str]) -> int:
     try:
         result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -6,17 +6,7 @@ import click
 
 from dcme_w2v.cli.ask import SignedCommand, ask
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
-
-_count = click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="number of words in each answer",
-)
-
+from dcme_w2v.cli.options import count_option, json_option
 
 _index = click.option(
     "--index",
@@ -28,7 +18,7 @@ _index = click.option(
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
 @click.argument("vectors")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@_count
+@count_option
 @_index
 @json_option
 def neighbors(
@@ -48,7 +38,7 @@ def neighbors(
 @click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B C]", nargs=-1)
-@_count
+@count_option
 @_index
 @json_option
 def analogy(vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """Converts the option dataclasses to click options, and their values back to objects.
 
-Bounds, types and choices are checked only by the dataclass (dcme_w2v/options.py), in `collect`.
+Bounds, types and choices are checked only by the dataclass, in `collect`.
 Flags shared by several commands are also here. A command that writes files first declares its
 inputs and outputs to `dcme_w2v.files.paths.Paths` and calls `check`.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -30,7 +30,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are files or folders, for shell completion.
 PATHS = {
-    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELLED", "MODEL", "OUT", "PAIRS",
+    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELED", "MODEL", "OUT", "PAIRS",
     "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
 }  # fmt: skip
 
@@ -44,13 +44,21 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
 
 
 class Option(click.Option):
-    """An option below a heading of the help; an advanced one is shown by ``--help-all`` only."""
+    """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
+
+    `former` are earlier spellings of the flag, which still work.
+    """
 
     def __init__(
-        self, *arguments: Any, group: str = "Other", advanced: bool = False, **more: Any
+        self,
+        *arguments: Any,
+        group: str = "Other",
+        advanced: bool = False,
+        former: Sequence[str] = (),
+        **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.group, self.advanced = group, advanced
+        self.group, self.advanced, self.former = group, advanced, former
 
 
 class Declared(Option):
@@ -62,7 +70,7 @@ class Declared(Option):
 
 
 def plain_option(
-    *flags: str, group: str, advanced: bool = False, **more: Any
+    *flags: str, group: str = "Other", advanced: bool = False, **more: Any
 ) -> Callable[[Decorated], Decorated]:
     """Return a click option that belongs to one command and is no field of a dataclass."""
     return click.option(*flags, cls=Option, group=group, advanced=advanced, **more)
@@ -92,6 +100,50 @@ threads_option = plain_option(
     help="number of threads (default: the CPUs that this process may use)",
     group="Run",
 )
+
+
+count_option = click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="number of words in each answer",
+)
+context_option = click.option(
+    "--context", metavar="FILE", help="context vectors (default: from the manifest)"
+)
+read_vocab_option = click.option(
+    "--read-vocab", metavar="FILE", help="word counts (default: from the manifest)"
+)
+
+
+def projection_options(limit: int, what: str) -> Callable[..., Any]:
+    """Return a decorator that adds the options of a projection to two dimensions.
+
+    `limit` is the default number of points, `what` the help text of ``--limit``.
+    """
+    options = [
+        click.option(
+            "--method", default="tsne", show_default=True, metavar="tsne|pca",
+            help="projection method",
+        ),
+        click.option(
+            "--limit", type=click.IntRange(3), default=limit, show_default=True, metavar="N",
+            help=what,
+        ),
+        click.option(
+            "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
+            help="random seed",
+        ),
+    ]  # fmt: skip
+
+    def decorate(function: Decorated) -> Decorated:
+        for one in reversed(options):
+            function = one(function)
+        return function
+
+    return decorate
 
 
 def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
@@ -139,6 +191,7 @@ def option_of(
         item.name,
         cls=Declared,
         declared=cls,
+        former=[flag_of(old) for old in declared.former],
         default=item.default,
         show_default=item.default is not None,
         help=declared.help,

@@ -19,7 +19,8 @@ from dcme_w2v.cli.options import (
 from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import PhraseOptions, TokenizerOptions, VocabularyOptions
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.text.options import PhraseOptions
 
 
 @click.command(

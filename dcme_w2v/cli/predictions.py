@@ -10,7 +10,14 @@ import click
 
 from dcme_w2v.cli.ask import answer
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option, option_of, threads_option
+from dcme_w2v.cli.options import (
+    context_option,
+    count_option,
+    json_option,
+    option_of,
+    read_vocab_option,
+    threads_option,
+)
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import Paths
@@ -27,8 +34,8 @@ if TYPE_CHECKING:  # numpy, slow for --help
 @click.argument("model")
 @click.argument("corpus", nargs=-1)
 @click.option("--tokens", is_flag=True, help="a token a line, with an empty line between lines")
-@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
-@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@context_option
+@read_vocab_option
 @option_of(VocabularyOptions, "encoding_errors")
 @threads_option
 @json_option
@@ -91,16 +98,9 @@ def _as_json(line: ScoredLine) -> str:
 @click.command("predict-word", cls=Command, example="dcme-w2v predict-word model the queen _ spain")
 @click.argument("model")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="number of words in each answer",
-)
-@click.option("--context", metavar="FILE", help="context vectors (default: from the manifest)")
-@click.option("--read-vocab", metavar="FILE", help="word counts (default: from the manifest)")
+@count_option
+@context_option
+@read_vocab_option
 @json_option
 def predict_word(
     model: str,

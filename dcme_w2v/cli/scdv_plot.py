@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option
+from dcme_w2v.cli.options import output_option, projection_options
 from dcme_w2v.files.paths import Paths
 
 
@@ -17,18 +17,9 @@ from dcme_w2v.files.paths import Paths
 @click.argument("rows")
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @click.option(
-    "--labels", metavar="FILE", help="labels of the rows, one line per row; colours are by label"
+    "--labels", metavar="FILE", help="labels of the rows, one line per row; colors are by label"
 )
-@click.option(
-    "--method", default="tsne", show_default=True, metavar="tsne|pca", help="projection method"
-)
-@click.option(
-    "--limit", default=2000, show_default=True, metavar="N", help="maximum number of rows"
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-    help="random seed",
-)  # fmt: skip
+@projection_options(2000, "maximum number of rows")
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Plot document vectors in two dimensions.
 

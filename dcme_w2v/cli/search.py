@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option, reads_documents
+from dcme_w2v.cli.options import json_option, plain_option, reads_documents
 from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
@@ -52,8 +52,11 @@ SHOWN = 80  # characters of a text
 @click.option(
     "--map", "score", is_flag=True, help="print the mean average precision of the ranking"
 )
-@click.option(
-    "--judgements", metavar="FILE", help="relevant pairs, lines 'query document', numbered from 1"
+@plain_option(
+    "--judgments",
+    former=["--judgements"],
+    metavar="FILE",
+    help="relevant pairs, lines 'query document', numbered from 1",
 )
 @json_option
 @reads_documents("documents", "queries")
@@ -69,7 +72,7 @@ def search(
     prior: float,
     labels: str | None,
     score: bool,
-    judgements: str | None,
+    judgments: str | None,
     as_json: bool,
 ) -> None:
     """Rank documents by similarity to queries.
@@ -77,7 +80,7 @@ def search(
     INDEX is a file of rows (X.npz) that `scdv transform` wrote. Prints query, rank, document (from
     1), score, labels and, with --show, the first 80 characters of the document's text. The score is
     the cosine; with --lm X, it is X times the language model's plus (1 - X) times the cosine. --map
-    evaluates the ranking: a document is relevant by --judgements, or if it shares a label with the
+    evaluates the ranking: a document is relevant by --judgments, or if it shares a label with the
     query.
     """
     from dcme_w2v.formats.documents import read_documents
@@ -106,8 +109,8 @@ def search(
             raise UnknownWordError("no query has a word that the model and the documents have")
         _print_results(answers, names, starts, as_json)
         return
-    if judgements:
-        wanted = iter(retrieval.read_judgements(judgements, len(asked), rows.shape[0]))
+    if judgments:
+        wanted = iter(retrieval.read_judgments(judgments, len(asked), rows.shape[0]))
     else:
         wanted = retrieval.sharing_labels([own for _, own in asked], names)
     value = finder.mean_average_precision(texts, wanted)

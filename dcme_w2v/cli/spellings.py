@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dcme_w2v.cli.options import Declared
-from dcme_w2v.declarations import declaration_of, flag_of, former_names, options_in
+from dcme_w2v.declarations import declaration_of, flag_of, options_in
 from dcme_w2v.errors import UsageError, warn
 
 if TYPE_CHECKING:
@@ -212,7 +212,13 @@ def _flags(command: click.Command, ctx: click.Context) -> dict[str, click.Option
 
 
 def _former(command: Command) -> dict[str, str]:
-    return {flag_of(old): flag_of(name) for old, name in former_names(command.declared).items()}
+    """Return the earlier spellings of a command's flags, each with the present one."""
+    found = {}
+    for param in command.params:
+        for old in getattr(param, "former", ()):
+            found[old] = param.opts[-1]
+            found |= {f"--no-{old[2:]}": flag for flag in param.secondary_opts}
+    return found
 
 
 def _aliases(command: Command) -> dict[str, str]:

@@ -16,15 +16,18 @@ from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
-    FileOptions,
     HoldoutOptions,
-    OutputOptions,
-    RoundsOptions,
     SubwordOptions,
-    TrainOptions,
     VocabularyOptions,
 )
-from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
+from dcme_w2v.words.options import (
+    ClassesOptions,
+    FileOptions,
+    NewWordsOptions,
+    OutputOptions,
+    RoundsOptions,
+    TrainOptions,
+)
 from dcme_w2v.words.presets import PresetOptions
 
 if TYPE_CHECKING:
@@ -75,9 +78,9 @@ def train(
                 "--word-order: to score text with the model later, give --output-tables FOLDER, too"
             )
         if dry_run:
-            plan = plan_job(job, job.vocabulary, job.options, reporter)
+            plan = plan_job(job, reporter)
         else:
-            vectors = train_job(job, job.vocabulary, job.options, reporter, recording_signals())
+            vectors = train_job(job, reporter, recording_signals())
             manifest = vectors.manifest or {}
             reporter.message(audit_line(manifest))
             reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")

@@ -31,7 +31,7 @@ SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25
 
 @dataclass(frozen=True)
 class Shard:
-    """The labelled documents of a shard."""
+    """The labeled documents of a shard."""
 
     data: Labelled
     counts: NDArray[np.float64]  # documents with each feature, and all documents

@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from dcme_w2v.classify.fit import Fit, Labelled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
-from dcme_w2v.classify.solver import minimised
+from dcme_w2v.classify.solver import minimized
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.cluster.address import check_address, open_cluster
@@ -30,6 +30,7 @@ from dcme_w2v.cluster.rounds import (
     blocks_of,
     learn,
     mix,
+    notes_of,
     run_rounds,
 )
 from dcme_w2v.errors import UsageError
@@ -218,8 +219,7 @@ class Distributed:
             ]
             learned = learn(executor, work, calls - 1, data, start)
             summed = mix(executor, work, calls - 1, start, learned)
-            noted = [executor.submit(_loss, one, worker_hint=one) for one in learned]
-            loss = sum(executor.result(one) for one in noted)
+            loss = sum(note["loss"] for note in notes_of(executor, learned))
             return loss, Tables(executor, work.blocks, summed).get(TABLE)
 
         def iterated(iteration: int, loss: float) -> bool:
@@ -228,7 +228,7 @@ class Distributed:
             self._end_epoch(task, reporter, iteration, seconds, loss)
             return task.is_over()
 
-        minimised(gradient, task.total_weight, weights, work.options, iterated)
+        minimized(gradient, task.total_weight, weights, work.options, iterated)
 
     def _end_epoch(
         self, task: Fit, reporter: Reporter, number: int, seconds: float, loss: float
@@ -242,7 +242,7 @@ class Distributed:
 
 
 def scale_scores(weights: Weights, holdout: Labelled) -> float:
-    """Return the factor that maximises the likelihood of held-out labels, and scale all scores.
+    """Return the factor that maximizes the likelihood of held-out labels, and scale all scores.
 
     Averaged weights are too small, because the weights of shards that disagree cancel.
     """
@@ -279,7 +279,3 @@ def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> NDArray[np.fl
 
 def _given(value: Any) -> Any:
     return value
-
-
-def _loss(learned: tuple[list[Any], dict[str, Any]]) -> float:
-    return float(learned[1]["loss"])

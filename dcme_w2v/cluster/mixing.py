@@ -53,7 +53,10 @@ def mean(learned: Sequence[Rows]) -> Rows:
     learned : sequence of ndarray of float32, shape (n, d)
         The rows after the training of each shard.
     """
-    return _rows(_sum(learned) / len(learned))
+    total = np.zeros(learned[0].shape)
+    for rows in learned:
+        total += rows
+    return (total / len(learned)).astype(np.float32)
 
 
 def in_turn(
@@ -83,7 +86,7 @@ def in_turn(
     together = total * -np.expm1(-reach * total)
     factor = np.divide(together, alone, out=np.ones(len(total)), where=alone > 0)
     mean = mean_by_counts(start, learned, counts)
-    return _rows(start + factor[:, None] * (mean - start))
+    return np.asarray(start + factor[:, None] * (mean - start), dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -211,14 +214,3 @@ def curvature(
             turned *= share(far[grain] * values, shards)
             np.add(before, turned @ back, out=mixed[grain])
     return mixed
-
-
-def _sum(learned: Sequence[Rows]) -> Numbers:
-    total = np.zeros(learned[0].shape)
-    for rows in learned:
-        total += rows
-    return total
-
-
-def _rows(numbers: Numbers) -> Rows:
-    return numbers.astype(np.float32)

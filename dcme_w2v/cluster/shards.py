@@ -9,19 +9,21 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dcme_w2v._core import text as core
 from dcme_w2v.cluster.address import check_address, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
 from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
-from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus, Tally, encode, tally
+from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
+from dcme_w2v.text.select_vocabulary import select_vocabulary
 from dcme_w2v.training.executor import Executor, Future
 
 STDIN = "-"
@@ -243,26 +245,43 @@ def count_on(
         return count(executor, parts, options)
 
 
-def encoded(
-    shard: Shard, vocabulary: Vocabulary, options: VocabularyOptions, cache_dir: str | None
-) -> EncodedCorpus:
-    """Encode a shard with the vocabulary of the whole corpus, on a worker."""
-    return encode(shard.corpus(options), options, vocabulary=vocabulary, cache_dir=cache_dir)
-
-
-def _tally(shard: Shard, options: VocabularyOptions) -> Tally:
+def _tally(shard: Shard, options: VocabularyOptions) -> CountedCorpus:
     return tally(shard.corpus(options), options)
 
 
-def _added(tallies: list[Tally]) -> Tally:
-    return Tally.sum(tallies)
+def _added(parts: list[CountedCorpus]) -> CountedCorpus:
+    """Return the counts of a corpus from the counts of consecutive parts."""
+    total = core.Table()
+    for one in parts:
+        total.add(one.vocabulary.text, one.vocabulary.offsets, one.vocabulary.counts)
+    files = {file["path"]: file for one in parts for file in one.files}
+    sums = {name: sum(getattr(one, name) for one in parts)
+            for name in ("tokens", "replaced", "skipped")}  # fmt: skip
+    return replace(
+        parts[0],
+        vocabulary=Vocabulary(*total.words(np.arange(len(total))), total.counts()),
+        types=len(total),
+        truncated=[place for one in parts for place in one.truncated],
+        files=list(files.values()),
+        **sums,
+    )
 
 
-def _vocabulary(found: Tally, options: VocabularyOptions, given: Vocabulary | None) -> Vocabulary:
-    return found.vocabulary(options) if given is None else given.pruned(options)
+def _vocabulary(
+    found: CountedCorpus, options: VocabularyOptions, given: Vocabulary | None
+) -> Vocabulary:
+    if given is not None:
+        return given.pruned(options)
+    words = found.vocabulary
+    table = core.Table()
+    table.add(words.text, words.offsets, words.counts)
+    kept = select_vocabulary(None, table, words.counts, options)
+    if kept is None:
+        raise CorpusError(all_rare(found.types, found.tokens, options))
+    return kept.vocabulary
 
 
-def _figures(found: Tally) -> dict[str, Any]:
+def _figures(found: CountedCorpus) -> dict[str, Any]:
     """Return the figures of a corpus without the words."""
     names = ("tokens", "types", "replaced", "skipped", "truncated", "files")
     return {name: getattr(found, name) for name in names}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.cluster.mixing import Rows
 from dcme_w2v.cluster.rounds import Block
@@ -14,20 +12,9 @@ from dcme_w2v.cluster.words import TABLES, initial_rows
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.start import load_initial, start_from
-
-
-@dataclass
-class _Tables:
-    """The tables that `start_from` fills."""
-
-    options: TrainOptions
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    subwords: None = None  # not supported on a cluster
-    neighbours: None = None
+from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.start import TrainedTables, load_initial, start_from
 
 
 def check_init(job: TrainJob) -> None:
@@ -47,7 +34,7 @@ def rows_of(
     """Return the rows of a block: the given vectors, and random rows for other words."""
     whole = slice(0, len(vocabulary))
     input, output = (initial_rows(one, whole, options) for one in TABLES)
-    tables = _Tables(options, input, output)
+    tables = TrainedTables(options, input, output)
     start_from(load_initial(init, "--init"), context, tables, vocabulary)
     found = {"input": input, "output": output}[block.table]
     return np.array(found[block.rows])

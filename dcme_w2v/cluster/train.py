@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from dcme_w2v.formats.sentences import CorpusLike
-from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import ProgressUpdate, Reporter
 from dcme_w2v.words import run
@@ -29,25 +28,21 @@ def train(  # noqa: D103
 
 def train_job(
     job: TrainJob,
-    vocabulary: VocabularyOptions,
-    options: TrainOptions,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Vectors:
     """Train word vectors, on the cluster of the job if it names one; see `words.run.train`."""
     if job.cluster.cluster is None:
-        return run.train(job, vocabulary, options, reporter, signals)
+        return run.train(job, reporter, signals)
     from dcme_w2v.cluster import word_training
 
-    return word_training.train(job, vocabulary, options, reporter, signals)
+    return word_training.train(job, reporter, signals)
 
 
-def dry_run(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
-) -> dict[str, Any]:
+def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
     """Return the resources that training requires; see `words.run.dry_run`."""
     if job.cluster.cluster is None:
-        return run.dry_run(job, vocabulary, options, reporter)
+        return run.dry_run(job, reporter)
     from dcme_w2v.cluster import word_training
 
-    return word_training.dry_run(job, vocabulary, options, reporter)
+    return word_training.dry_run(job, reporter)

@@ -6,11 +6,9 @@ import contextlib
 import dataclasses
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.cluster.address import local_workers, open_cluster
@@ -38,10 +36,7 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.formats.command_line import recorded_arguments
-from dcme_w2v.formats.vectors.manifest import Seconds
-from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import TrainOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
@@ -59,9 +54,9 @@ from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
-from dcme_w2v.words.likelihood import Neighbours
-from dcme_w2v.words.neighbour_classes import NeighbourClasses
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.resources import corpus_line, plan_line, resource_estimate, resource_shortage
+from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
 
 KIND = "words on a cluster"
@@ -69,23 +64,8 @@ FETCH_SECONDS = 20  # to fetch the tables after a signal
 WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
 
 
-@dataclass
-class Trained:
-    """The tables after training, in the form that `dcme_w2v.words.run` saves."""
-
-    options: TrainOptions
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    kernels: str
-    subwords: Subwords | None = None
-    neighbours: Neighbours | None = None  # word order is not supported
-    classes: NeighbourClasses | None = None
-
-
 def train(
     job: TrainJob,
-    vocabulary: VocabularyOptions,
-    options: TrainOptions,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Vectors:
@@ -102,25 +82,23 @@ def train(
     """
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, KIND)
-    job, options = _checked(job, options, found)
+    job = _checked(job, found)
     assert job.cluster.cluster is not None
     with (
         signals or contextlib.nullcontext(ReceivedSignal()) as received,
         open_folder(job.checkpoints) as folder,
     ):
-        session = _Session(job, vocabulary, reporter, received, folder, found)
+        session = _Session(job, reporter, received, folder, found)
         with open_cluster(job.cluster.cluster, reporter, session.check_signals) as executor:
             try:
-                trained = session.train(executor, options)
+                trained = session.train(executor)
             except Interrupted as error:
                 raise session.interrupted(error.exit_code) from None
         run.check_trained(session.progress())
         return session.finish(trained, start)
 
 
-def dry_run(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
-) -> dict[str, Any]:
+def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
     """Read the corpus on this machine and return the resources that training requires.
 
     Returns
@@ -131,14 +109,13 @@ def dry_run(
     """
     assert job.cluster.cluster is not None
     check_files(job.cluster.cluster, job.corpus)
-    check_mixed(options)
+    check_mixed(job.options)
     local = local_workers(job.cluster.cluster)
     if job.cluster.shards is None and local is None:
         raise UsageError(f"--cluster={job.cluster.cluster}: --dry-run requires --shards, too")
     shards = job.cluster.shards or max(1, local or 0)
-    if options.threads is None:
-        options = dataclasses.replace(options, threads=1)  # of each worker
-    plan = run.dry_run(job, vocabulary, options, reporter)
+    options = _with_threads(job.options)
+    plan = run.dry_run(dataclasses.replace(job, options=options), reporter)
     rounds = rounds_of(job.rounds.rounds, options.epochs, plan["tokens"], shards)
     if warning := warning_of(shards, rounds):
         reporter.message(warning)
@@ -153,11 +130,15 @@ def dry_run(
     }
 
 
-def _checked(
-    job: TrainJob, options: TrainOptions, found: Checkpoint | None
-) -> tuple[TrainJob, TrainOptions]:
+def _with_threads(options: TrainOptions) -> TrainOptions:
+    """Return options with the threads of each worker, by default one."""
+    return options if options.threads else dataclasses.replace(options, threads=1)
+
+
+def _checked(job: TrainJob, found: Checkpoint | None) -> TrainJob:
     """Check files and options, and return them as a resumed run needs them."""
     assert job.cluster.cluster is not None
+    options = job.options
     check_files(job.cluster.cluster, job.corpus)
     paths_of(job).check()
     check_mixed(options)
@@ -176,9 +157,7 @@ def _checked(
     rounds_of(job.rounds.rounds, options.epochs, 0, job.cluster.shards or 1)  # or raise
     job = run.with_counts(job)
     vectors = vectors_of(job.vectors, options, job.output_context)
-    if options.threads is None:
-        options = dataclasses.replace(options, threads=1)
-    return dataclasses.replace(job, vectors=vectors), options
+    return dataclasses.replace(job, vectors=vectors, options=_with_threads(options))
 
 
 class _Session:
@@ -187,13 +166,12 @@ class _Session:
     def __init__(
         self,
         job: TrainJob,
-        vocabulary: VocabularyOptions,
         reporter: Reporter,
         received: ReceivedSignal,
         folder: CheckpointFolder | None,
         found: Checkpoint | None,
     ) -> None:
-        self.job, self.vocabulary, self.reporter = job, vocabulary, reporter
+        self.job, self.reporter = job, reporter
         self.received, self.folder, self.found = received, folder, found
         self.done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None, "kernels": ""}
         self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
@@ -232,16 +210,16 @@ class _Session:
 
     # ---- training ----
 
-    def train(self, executor: Executor, options: TrainOptions) -> Trained:
+    def train(self, executor: Executor) -> TrainedTables:
         """Read the corpus and train all rounds."""
         shards = self.job.cluster.shards or max(1, executor.workers)
-        parts = cut(self.job.corpus, shards, self.vocabulary)
+        parts = cut(self.job.corpus, shards, self.job.vocabulary)
         known = self.job.read_vocab
         known = Vocabulary.load(known) if isinstance(known, str) else known
         self.reporter.stage("reading", None, "bytes")
-        counted = count(executor, parts, self.vocabulary, known)
+        counted = count(executor, parts, self.job.vocabulary, known)
         check_classes(self.job.classes, len(counted.vocabulary))
-        options = resolved_for(options, len(counted.vocabulary), shards)
+        options = resolved_for(self.job.options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
         if warning := warning_of(shards, rounds):
             self.reporter.message(warning)
@@ -250,7 +228,7 @@ class _Session:
         shapes = dict.fromkeys(TABLES, (words, options.dim))
         work = WordsWork(
             plan=self.plan, totals=self.plan.totals(counted.vocabulary.counts), parts=parts,
-            vocabulary=self.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
+            vocabulary=self.job.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
             words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
         )  # fmt: skip
         data = shards_of(executor, work, counted.future)
@@ -309,7 +287,7 @@ class _Session:
         if job.save_vocab:
             self.corpus.vocabulary.save(job.save_vocab)
         named = {
-            **dataclasses.asdict(self.vocabulary), **dataclasses.asdict(options),
+            **dataclasses.asdict(self.job.vocabulary), **dataclasses.asdict(options),
             "shards": work.shards, "rounds": self.plan.rounds, "mix": work.rule,
         }  # fmt: skip
         if self.found is not None:
@@ -423,18 +401,17 @@ class _Session:
         counts = {name: self.done[name] for name in DONE}
         return Progress(**counts, loss=loss, lr=rate)
 
-    def _trained(self) -> Trained:
+    def _trained(self) -> TrainedTables:
         assert self.tables is not None
         input, output = (self.tables.get(name) for name in TABLES)
-        return Trained(self.plan.options, input, output, self.done["kernels"])
+        return TrainedTables(self.plan.options, input, output, self.done["kernels"])
 
-    def finish(self, trained: Trained, start: float) -> Vectors:
+    def finish(self, trained: TrainedTables, start: float) -> Vectors:
         """Write the vectors with their manifest, and return them."""
         job = self.job
-        seconds = Seconds(self.corpus.seconds, self.seconds, time.monotonic() - start)
+        total, more = time.monotonic() - start, {"cluster": self.figures}
         manifest = run.manifest_for(
-            job, self.vocabulary, self.corpus, trained, self.progress(), seconds, None
+            job, self.corpus, trained, self.progress(), self.seconds, total, more
         )
-        manifest["cluster"] = self.figures
         run.save_results(job, trained, self.corpus, manifest=manifest)
         return run.as_vectors(job, trained, self.corpus.vocabulary, manifest)

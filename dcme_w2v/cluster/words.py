@@ -21,9 +21,9 @@ from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.core import new_table
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
 SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted; 0.15 to 0.5 give the same results

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.cluster.rounds import Block, Learned, Work
-from dcme_w2v.cluster.shards import Shard, encoded
+from dcme_w2v.cluster.shards import Shard
 from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.encode import encode
 from dcme_w2v.training.training_run import hash_of
 
 
@@ -58,7 +59,8 @@ class WordsWork(Work):
 
     def load(self, shard: int, shared: Vocabulary) -> Data:
         """Encode the text of a shard."""
-        corpus = encoded(self.parts[shard], shared, self.vocabulary, self.cache_dir)
+        text = self.parts[shard].corpus(self.vocabulary)
+        corpus = encode(text, self.vocabulary, vocabulary=shared, cache_dir=self.cache_dir)
         return Data(corpus.ids, shared.counts, corpus.counts, corpus.lines)
 
     def learn(

@@ -21,13 +21,14 @@ from dcme_w2v.formats.model_entries import MODEL_FILE
 from dcme_w2v.formats.model_folder import describe_model
 from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.run_log import is_log, read_log
-from dcme_w2v.formats.sparse_io import is_vectors, list_arrays, read_npz, read_svmlight
-from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, is_fasttext, load_words, open_model
+from dcme_w2v.formats.sparse_io import is_vectors, read_arrays, read_npz, read_svmlight
+from dcme_w2v.formats.vectors.detect import kind_of_file
+from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.sidecars import is_manifest, read_with
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
-from dcme_w2v.formats.vectors.vectors_io import is_npy, load_vectors, vocabulary_path
+from dcme_w2v.formats.vectors.vectors_io import load_vectors, vocabulary_path
 from dcme_w2v.formats.vectors.vectors_reader import open_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.text.phrase_table import PhraseTable
@@ -130,12 +131,9 @@ def _with_command(found: Mapping[str, Any]) -> Facts:
 
 
 def _file(path: str) -> Facts:
-    if is_npy(path):
-        return _npy(path)
-    if is_safetensors(path):
-        return _safetensors(path)
-    if is_fasttext(path):
-        return _fasttext(path)
+    readers = {"npy": _npy, "safetensors": _safetensors, "fasttext": _fasttext}
+    if (kind := kind_of_file(path)) is not None:
+        return readers[kind](path)
     if path.lower().endswith(".npz"):
         return _npz(path)
     with CorpusFile(path) as file:
@@ -207,7 +205,7 @@ def _manifest_beside(path: str) -> Facts:
 
 
 def _npz(path: str) -> Facts:
-    arrays = list_arrays(path)
+    arrays = {name: f"{one.dtype} {one.shape}" for name, one in read_arrays(path).items()}
     if "indptr" not in arrays and "row" not in arrays:
         return {"kind": "arrays", "arrays": arrays}
     return {"kind": "sparse rows", "format": "npz"} | _shape_of(read_npz(path))

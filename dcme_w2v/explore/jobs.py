@@ -39,10 +39,8 @@ def explore_page(
         The page; ``-`` is standard output.
     labels : str, optional
         A file with a line for each row, with columns separated by tabs.
-    color : int
-        Column of the labels, from 1, that colors the points.
-    limit : int
-        Number of rows, the first of each file.
+    color, limit : int
+        Column of the labels, from 1, that colors the points; number of rows of each file.
     method : {"tsne", "pca"}
         Projection of the map.
     seed : int
@@ -63,17 +61,11 @@ def explore_page(
     """
     listed = [files] if isinstance(files, str | os.PathLike) else files
     sources, output = [os.fspath(path) for path in listed], os.fspath(output)
-    paths = Paths()
-    for path in sources:
-        paths.reads("VECTORS", path, sidecars=read_with(path))
+    beside = [one for path in sources for one in read_with(path)]
+    paths = Paths().reads("VECTORS", *sources, sidecars=beside)
     paths.reads("--labels", labels).writes("--output", output).check()
-    check_method(method)
-    if not 1 <= len(sources) <= MAX_FILES:
-        raise UsageError(f"{len(sources)} files; give one, or two to compare")
+    _check(sources, output, method)
     reporter = reporter or Quiet()
-    suffix = uncompressed_name(output).suffix.lower()
-    if suffix not in ("", ".html", ".htm"):
-        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
     every, layouts = [read_items(path, labels, color, limit, seed) for path in sources], []
     for path, items in zip(sources, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
@@ -86,3 +78,12 @@ def explore_page(
             f"vectors agree to {share:.1f} %"
         )
     reporter.message(f"page: {output}, {size / 1e6:.1f} MB")
+
+
+def _check(sources: Sequence[str], output: str, method: str) -> None:
+    """Raise `UsageError` for a number of files, a name of a page or a method that is not valid."""
+    check_method(method)
+    if not 1 <= len(sources) <= MAX_FILES:
+        raise UsageError(f"{len(sources)} files; give one, or two to compare")
+    if uncompressed_name(output).suffix.lower() not in ("", ".html", ".htm"):
+        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")

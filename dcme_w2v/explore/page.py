@@ -64,10 +64,10 @@ def layout_of(
     items: Items, method: str, seed: int, progress: Progress = lambda done: None
 ) -> NDArray[np.float64]:
     """Return points of all items in a plane: t-SNE, or the first two principal components."""
-    centred = items.matrix - items.matrix.mean(axis=0)
-    _, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
-    width = min(DIMENSIONS if method == "tsne" else 2, centred.shape[1])
-    components = centred @ directions[:, ::-1][:, :width].astype(np.float32)
+    centered = items.matrix - items.matrix.mean(axis=0)
+    _, directions = np.linalg.eigh((centered.T @ centered).astype(np.float64))
+    width = min(DIMENSIONS if method == "tsne" else 2, centered.shape[1])
+    components = centered @ directions[:, ::-1][:, :width].astype(np.float32)
     if width < 2:
         components = np.column_stack([components, np.zeros(len(components))])
     points = np.ascontiguousarray(components, dtype=np.float64)
@@ -112,10 +112,10 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
 
 
 def _as_int16(points: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Return points centred and scaled to the range of int16, both axes by the same factor."""
-    centre = (points.max(axis=0) + points.min(axis=0)) / 2
-    extent = float(np.abs(points - centre).max()) or 1.0
-    scaled: NDArray[np.int16] = np.rint((points - centre) / extent * 32767).astype(np.int16)
+    """Return points centered and scaled to the range of int16, both axes by the same factor."""
+    center = (points.max(axis=0) + points.min(axis=0)) / 2
+    extent = float(np.abs(points - center).max()) or 1.0
+    scaled: NDArray[np.int16] = np.rint((points - center) / extent * 32767).astype(np.int16)
     return scaled
 
 

@@ -1,1 +1,1 @@
-"""Classifiers from few labels and much unlabelled text (fused features)."""
+"""Classifiers from few labels and much unlabeled text (fused features)."""

@@ -1,4 +1,4 @@
-"""Cross-validation on the labelled documents: which model, and whether it is better than maxent."""
+"""Cross-validation on the labeled documents: which model, and whether it is better than maxent."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     """Choose among all candidates, or compare the model of the options with maxent.
 
     Without ``--choose`` the options decide, and maxent replaces only the default, if it is clearly
-    better. Where the unlabelled documents are of another domain than the labelled ones, folds of
-    the labelled documents do not show what is best for them, and the model of the options is taken.
+    better. Where the unlabeled documents are of another domain than the labeled ones, folds of
+    the labeled documents do not show what is best for them, and the model of the options is taken.
     """
     options = data.options
     as_given = Choice(options, "tied" if options.is_paper else str(options.final))
@@ -66,7 +66,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     record: dict[str, Any] = {"separability": round(area, 6)}
     if domain.differs(area, count):
         reporter.message(
-            "warning: the unlabelled documents differ from the labelled ones (separated with an "
+            "warning: the unlabeled documents differ from the labeled ones (separated with an "
             f"area under the curve of {area:.2f}): folds cannot choose; {as_given.final} is taken. "
             "If they are not of the kind to be classified, leave them out: classify train"
         )
@@ -87,7 +87,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
         note = ""
         if accuracy["maxent"] > accuracy[best]:
             switch = free and errors > CLEARLY
-            note = "warning: maxent on the labelled documents alone is better"
+            note = "warning: maxent on the labeled documents alone is better"
             note += "; it is taken instead" if switch else "; classify train trains it"
             best = "maxent" if switch else best
     reporter.message(f"accuracy on the folds: {shown}" + (f"; {note}" if note else ""))
@@ -118,10 +118,10 @@ class _Measured:
 def _measured(
     data: TrainingRows, choices: dict[str, Choice], reporter: Reporter
 ) -> _Measured | None:
-    """Return how well the candidates classify labelled documents that they have not learnt.
+    """Return how well the candidates classify labeled documents that they have not learned.
 
-    Labelled documents may have other shares of the classes than the unlabelled ones: a document
-    has the weight of its class among the unlabelled documents, by the mean decision of the
+    Labeled documents may have other shares of the classes than the unlabeled ones: a document
+    has the weight of its class among the unlabeled documents, by the mean decision of the
     candidates. None if each fold has a single class.
     """
     folds = data.folds(data.options.seed)
@@ -138,7 +138,7 @@ def _measured(
             rest.options = choice.options
             found = fit_final(rest, choice.final, Quiet())
             right[name][out] = _decisions(data, found, out) == data.labels[out]
-            best, _ = data.unlabelled.decisions(found.weights)
+            best, _ = data.unlabeled.decisions(found.weights)
             decided += np.bincount(best, minlength=data.classes)
             reporter.advance(done)
     if not tested.any():
@@ -149,13 +149,13 @@ def _measured(
 
 
 def _decisions(data: TrainingRows, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the classes that a model decides for some labelled documents."""
-    rows = ScoredRows(csr_matrix(data.labelled.matrix[out]), data.threads)
+    """Return the classes that a model decides for some labeled documents."""
+    rows = ScoredRows(csr_matrix(data.labeled.matrix[out]), data.threads)
     return rows.decisions(found.weights)[0]
 
 
 def _separability(data: TrainingRows) -> tuple[float, int]:
-    """Return how well labelled and unlabelled documents can be separated; see `domain`."""
+    """Return how well labeled and unlabeled documents can be separated; see `domain`."""
     weights = data.maxent(np.ones(len(data.labels), dtype=bool), initial.L2_OF_MANY)
-    decided, _ = data.unlabelled.decisions(weights)
+    decided, _ = data.unlabeled.decisions(weights)
     return domain.separability(data, decided)

@@ -1,8 +1,8 @@
-"""Whether the labelled documents are of the same domain as the unlabelled ones.
+"""Whether the labeled documents are of the same domain as the unlabeled ones.
 
-A classifier learns to separate labelled from unlabelled documents. Where both are similar, its area
+A classifier learns to separate labeled from unlabeled documents. Where both are similar, its area
 under the ROC curve is about 0.5 out of fold. Each class has the same share on both sides, so that
-labelled documents that were selected by class do not differ for this reason.
+labeled documents that were selected by class do not differ for this reason.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ ERRORS = 3.0  # standard errors above 0.5, where documents are few
 
 
 def separability(data: TrainingRows, decided: NDArray[np.int64]) -> tuple[float, int]:
-    """Return how well labelled and unlabelled documents can be separated.
+    """Return how well labeled and unlabeled documents can be separated.
 
     Parameters
     ----------
     data : TrainingRows
     decided : ndarray of int64
-        The estimated classes of the unlabelled documents.
+        The estimated classes of the unlabeled documents.
 
     Returns
     -------
     area : float
         Area under the ROC curve, out of fold; 0.5 where there are too few documents.
     count : int
-        Number of labelled documents that were used, with as many unlabelled ones.
+        Number of labeled documents that were used, with as many unlabeled ones.
     """
     random = np.random.default_rng(data.options.seed)
     _, first = np.unique(data.groups, return_index=True)  # a document with two labels once
-    labelled, unlabelled = [], []
+    labeled, unlabeled = [], []
     for label in range(data.classes):
         own = first[data.labels[first] == label]
         others = np.flatnonzero(decided == label)
         count = min(len(own), len(others))
-        labelled.append(random.permutation(own)[:count])
-        unlabelled.append(random.permutation(others)[:count])
-    ours, theirs = np.concatenate(labelled), np.concatenate(unlabelled)
+        labeled.append(random.permutation(own)[:count])
+        unlabeled.append(random.permutation(others)[:count])
+    ours, theirs = np.concatenate(labeled), np.concatenate(unlabeled)
     count = len(ours)
     if count < FOLDS:
         return 0.5, count
-    pieces = [data.labelled.matrix[ours], data.unlabelled.matrix[theirs]]
+    pieces = [data.labeled.matrix[ours], data.unlabeled.matrix[theirs]]
     rows = csr_matrix(sparse.vstack(pieces, format="csr"))
     sides = np.repeat(np.arange(2), count)
     folds = initial.folds_of(sides, FOLDS, random)

@@ -1,4 +1,4 @@
-"""`FusedFeatures`: few labels and many unlabelled rows, with scikit-learn's conventions."""
+"""`FusedFeatures`: few labels and many unlabeled rows, with scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.numeric.unlabelled import split_labels
+from dcme_w2v.numeric.unlabeled import split_labels
 from dcme_w2v.training.progress import reporting_to
 
 
 @parameters(FusedOptions, last={"progress": False})
 class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier for few labels and many unlabelled rows (Suzuki & Nagata, AAAI 2014).
+    """A classifier for few labels and many unlabeled rows (Suzuki & Nagata, AAAI 2014).
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
 
     Notes
     -----
-    Values must not be negative: counts, or tf-idf. If no row is unlabelled, the labelled rows are
-    also taken as unlabelled ones; `MaxentClassifier` is as good then.
+    Values must not be negative: counts, or tf-idf. If no row is unlabeled, the labeled rows are
+    also taken as unlabeled ones; `MaxentClassifier` is as good then.
 
     Examples
     --------
@@ -79,14 +79,14 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
     """
 
     def fit(self, X: Any, y: ArrayLike) -> FusedFeatures:
-        """Learn from labelled and unlabelled rows.
+        """Learn from labeled and unlabeled rows.
 
         Parameters
         ----------
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers, not negative; they are made float32.
         y : array, shape (rows,)
-            The label of each row; -1, "-1" or None for an unlabelled row.
+            The label of each row; -1, "-1" or None for an unlabeled row.
 
         Raises
         ------
@@ -94,19 +94,19 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
             The rows are not finite, or negative, the numbers of rows and labels differ, there is
             one class, or a parameter cannot be used.
         """
-        labels, unlabelled = split_labels(y)
+        labels, unlabeled = split_labels(y)
         matrix, labels = check_training(self, X, labels, reset=True)
-        self.classes_, numbers_of = np.unique(labels[~unlabelled], return_inverse=True)
+        self.classes_, numbers_of = np.unique(labels[~unlabeled], return_inverse=True)
         check_classes(self.classes_)
         try:
             check_values(matrix)
         except UsageError as error:
             kind = "Negative values" if matrix.data.min() < 0 else "Values too large"
             raise UsageError(f"{kind} in data: {error.message}") from None
-        labelled = csr_matrix(matrix[~unlabelled])
-        others = csr_matrix(matrix[unlabelled]) if unlabelled.any() else labelled
+        labeled = csr_matrix(matrix[~unlabeled])
+        others = csr_matrix(matrix[unlabeled]) if unlabeled.any() else labeled
         options = resolved(options_of(self), len(numbers_of), len(self.classes_))
-        data = TrainingRows(labelled, numbers_of, others, len(self.classes_), options)
+        data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)
         with reporting_to(self.progress, None, False) as reporter:
             self._fitted: Fitted = fit(data, reporter)
@@ -123,20 +123,13 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
     def transform(self, X: Any) -> csr_matrix:
         """Return a column for each level and class: float32, shape (rows, classes x levels)."""
         check_fitted(self, "_fitted")
-        matrix = check_features(self, X)
-        if self._fitted.evidence is None:
-            raise UsageError(f"the final model ({self._fitted.final}) has no levels")
-        found = csr_matrix(
-            (ones(matrix) if self._fitted.binary else matrix) @ self._fitted.evidence.columns()
-        )
-        found.sort_indices()
-        return found
+        return self._fitted.transform(check_features(self, X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of `transform`: ``fusedfeatures_CLASS_LEVEL``."""
         check_fitted(self, "_fitted")
-        count = len(self._fitted.evidence.values) if self._fitted.evidence is not None else 0
-        names = [f"fusedfeatures_{c}_{k + 1}" for c in self.classes_ for k in range(count)]
+        levels = range(1, self._fitted.levels + 1)
+        names = [f"fusedfeatures_{c}_{k}" for c in self.classes_ for k in levels]
         return np.array(names, dtype=object)
 
     def _linear(self) -> Weights:

@@ -118,7 +118,7 @@ def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
 
 
 def pairs_of(statistics: Statistics, impact: str) -> Pairs:
-    """Return the pairs with their impacts: "log", "centred", or "paper" (R of the paper)."""
+    """Return the pairs with their impacts: "log", "centered", or "paper" (R of the paper)."""
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)

@@ -1,7 +1,7 @@
-"""Learning from labelled and unlabelled rows: initial model, rounds, final model.
+"""Learning from labeled and unlabeled rows: initial model, rounds, final model.
 
 The procedure of Suzuki and Nagata (AAAI 2014), with log-odds as impacts, level weights that are
-learnt out of fold, and several rounds. The levels are a fused model, which labels the unlabelled
+learned out of fold, and several rounds. The levels are a fused model, which labels the unlabeled
 documents for the final model.
 """
 
@@ -34,14 +34,14 @@ TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 
 
 class TrainingRows:
-    """Labelled and unlabelled rows of the same columns.
+    """Labeled and unlabeled rows of the same columns.
 
     Parameters
     ----------
-    labelled : csr_matrix of float32, shape (documents, features)
+    labeled : csr_matrix of float32, shape (documents, features)
     labels : ndarray of int64, shape (documents,)
-        The class of each labelled row, below `classes`.
-    unlabelled : csr_matrix of float32, shape (others, features)
+        The class of each labeled row, below `classes`.
+    unlabeled : csr_matrix of float32, shape (others, features)
     classes : int
         Number of classes.
     options : FusedOptions
@@ -52,45 +52,45 @@ class TrainingRows:
 
     def __init__(
         self,
-        labelled: csr_matrix,
+        labeled: csr_matrix,
         labels: NDArray[np.int64],
-        unlabelled: csr_matrix,
+        unlabeled: csr_matrix,
         classes: int,
         options: FusedOptions,
         groups: NDArray[np.int64] | None = None,
     ) -> None:
         self.labels, self.classes, self.options = labels, classes, options
         self.threads = options.threads or 1
-        self.labelled = ScoredRows(labelled, self.threads)
-        self.unlabelled = self.fused = ScoredRows(unlabelled, self.threads)
+        self.labeled = ScoredRows(labeled, self.threads)
+        self.unlabeled = self.fused = ScoredRows(unlabeled, self.threads)
         if options.is_paper:
-            self.fused = ScoredRows(ones(unlabelled), self.threads)
+            self.fused = ScoredRows(ones(unlabeled), self.threads)
         self.groups = np.arange(len(labels)) if groups is None else groups
 
     def part(self, kept: NDArray[np.bool_]) -> TrainingRows:
-        """Return the data with a subset of the labelled documents."""
+        """Return the data with a subset of the labeled documents."""
         found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
         found.labels, found.groups = self.labels[kept], self.groups[kept]
-        found.labelled = ScoredRows(csr_matrix(self.labelled.matrix[kept]), self.threads)
+        found.labeled = ScoredRows(csr_matrix(self.labeled.matrix[kept]), self.threads)
         return found
 
     def features_of_levels(self, chosen: NDArray[np.bool_] | None = None) -> csr_matrix:
-        """Return labelled rows, all or some, in the form that the levels are made for."""
-        rows = self.labelled.matrix
+        """Return labeled rows, all or some, in the form that the levels are made for."""
+        rows = self.labeled.matrix
         rows = rows if chosen is None else csr_matrix(rows[chosen])
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self, seed: int) -> NDArray[np.int64]:
-        """Return the fold of each labelled row, by class; the rows of a document share a fold."""
+        """Return the fold of each labeled row, by class; the rows of a document share a fold."""
         _, first = np.unique(self.groups, return_index=True)
         random = np.random.default_rng(seed)
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
     def maxent(self, kept: NDArray[np.bool_], l2: float) -> Weights:
-        """Return a maximum-entropy model of some labelled rows."""
-        rows = csr_matrix(self.labelled.matrix[kept])
+        """Return a maximum-entropy model of some labeled rows."""
+        rows = csr_matrix(self.labeled.matrix[kept])
         return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
 
 
@@ -132,6 +132,19 @@ class Fitted:
         """Whether the weights, too, are of features whose values count as 1."""
         return self.binary and self.final in OF_LEVELS
 
+    def transform(self, matrix: csr_matrix) -> csr_matrix:
+        """Return h of documents: float32, shape (documents, classes x levels)."""
+        if self.evidence is None:
+            raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
+        found = csr_matrix((ones(matrix) if self.binary else matrix) @ self.evidence.columns())
+        found.sort_indices()
+        return found
+
+    @property
+    def levels(self) -> int:
+        """Number of levels."""
+        return 0 if self.evidence is None else len(self.evidence.values)
+
 
 def ones(matrix: csr_matrix) -> csr_matrix:
     """Return a matrix whose entries are all 1."""
@@ -150,7 +163,7 @@ def check_data(
     names : list of str, optional
         Names of the classes.
     counted : bool
-        Whether there are statistics of unlabelled documents already.
+        Whether there are statistics of unlabeled documents already.
 
     Raises
     ------
@@ -158,23 +171,23 @@ def check_data(
         The message names the missing part.
     """
     options, count = data.options, len(np.unique(data.groups))
-    check_values(data.labelled.matrix, "labelled")
-    check_values(data.unlabelled.matrix, "unlabelled")
+    check_values(data.labeled.matrix, "labeled")
+    check_values(data.unlabeled.matrix, "unlabeled")
     if count < 2:
-        raise CorpusError(f"there is {count} labelled document; give two or more")
+        raise CorpusError(f"there is {count} labeled document; give two or more")
     if options.folds > count:
-        raise UsageError(f"--folds={options.folds}: there are {count} labelled documents")
+        raise UsageError(f"--folds={options.folds}: there are {count} labeled documents")
     if counted:
         return []
-    if not len(data.unlabelled):
-        raise CorpusError("no unlabelled documents; give --unlabelled, or use classify train")
-    columns = data.labelled.matrix.shape[1]
-    there = np.bincount(data.labelled.matrix.indices, minlength=columns) > 0
-    shared = there & (np.bincount(data.unlabelled.matrix.indices, minlength=columns) > 0)
+    if not len(data.unlabeled):
+        raise CorpusError("no unlabeled documents; give --unlabeled, or use classify train")
+    columns = data.labeled.matrix.shape[1]
+    there = np.bincount(data.labeled.matrix.indices, minlength=columns) > 0
+    shared = there & (np.bincount(data.unlabeled.matrix.indices, minlength=columns) > 0)
     if not shared.any():
         raise CorpusError(
-            f"the unlabelled documents have 0 of the {int(there.sum()):,} features of the "
-            "labelled ones: all impacts are 0; give other documents"
+            f"the unlabeled documents have 0 of the {int(there.sum()):,} features of the "
+            "labeled ones: all impacts are 0; give other documents"
         )
     few = np.flatnonzero(np.bincount(data.labels, minlength=data.classes) < options.folds)
     supervised = options.is_paper or options.initial == "supervised"
@@ -182,7 +195,7 @@ def check_data(
         shown = ", ".join(str(names[c]) if names else str(c) for c in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         return [
-            f"warning: fewer labelled documents than {options.folds} folds: {shown}{more}; some "
+            f"warning: fewer labeled documents than {options.folds} folds: {shown}{more}; some "
             "folds have no evidence for them"
         ]
     return []
@@ -211,7 +224,7 @@ def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
 def fit_final(data: TrainingRows, final: str, reporter: Reporter | None = None) -> Fitted:
     """Fit the model of one kind; see `Fitted.final`."""
     reporter = reporter or Quiet()
-    matrix, threads = data.labelled.matrix, data.threads
+    matrix, threads = data.labeled.matrix, data.threads
     folds = data.folds(data.options.seed)
     l2 = initial.chosen_l2(matrix, data.labels, data.classes, folds, threads)
     weights = initial.train(matrix, data.labels, data.classes, l2, threads)
@@ -220,7 +233,7 @@ def fit_final(data: TrainingRows, final: str, reporter: Reporter | None = None) 
         return Fitted(weights, final, record=record)
     if data.options.initial == "self-training" or final == "self-training":
         reporter.stage("self-training", None, "documents")
-        weights = initial.self_train(matrix, data.labels, data.unlabelled, weights)
+        weights = initial.self_train(matrix, data.labels, data.unlabeled, weights)
         if final == "self-training":
             return Fitted(weights, final, record=record)
         found = fit_rounds(data, weights, reporter)
@@ -242,7 +255,7 @@ def fit_from_statistics(
     Parameters
     ----------
     data : TrainingRows
-        May have no unlabelled documents if there are `parts`.
+        May have no unlabeled documents if there are `parts`.
     reference : Predictor or None
         The initial model.
     parts : Statistics or None
@@ -255,7 +268,7 @@ def fit_from_statistics(
         assert found.sums is not None
         write(found.sums)
         return found
-    pieces = reference.log_probabilities(data.unlabelled.matrix, data.threads)
+    pieces = reference.log_probabilities(data.unlabeled.matrix, data.threads)
     sums = sum_over(data.fused.matrix, pieces, data.classes, data.threads)
     if parts is not None:
         sums += parts
@@ -297,7 +310,7 @@ def fit_out_of_fold(
     """Fit levels and their weights in rounds; the weights see documents out of fold only.
 
     Each fold has a model of its own, trained on the other folds; the levels of this model make the
-    columns of the fold's documents. Weights learnt on documents that the initial model has seen
+    columns of the fold's documents. Weights learned on documents that the initial model has seen
     would trust the initial model too much.
     """
     options, folds = data.options, data.folds(data.options.seed)
@@ -310,7 +323,7 @@ def fit_out_of_fold(
         own[fold] = Fitted(data.maxent(rest, l2), "tied")
     bad |= ~np.isin(folds, list(own))
     if bad.all():
-        raise CorpusError("no class has two labelled documents; give more, or self-training")
+        raise CorpusError("no class has two labeled documents; give more, or self-training")
     models, full = dict(own), Fitted(weights, "tied")
     rounds, opening = [], None
     for number in range(options.rounds or 1):
@@ -344,9 +357,9 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter | None = None)
     The scores of the fused model are added with a weight: the errors of the two models differ.
     """
     (reporter or Quiet()).stage("distillation", None, "documents")
-    count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabelled)))
+    count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabeled)))
     weights = initial.train_on_both(
-        data.labelled.matrix, data.labels, data.unlabelled, fused.weights, count
+        data.labeled.matrix, data.labels, data.unlabeled, fused.weights, count
     )
     table, own = weights.get(), fused.weights.get()
     own[-1] *= fused.weights.bias / weights.bias
@@ -355,9 +368,9 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter | None = None)
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
-    """Return the statistics of the unlabelled documents by a model's probabilities."""
-    reporter.stage(stage, len(data.unlabelled), "documents")
-    rows = data.fused if model.evidence is not None else data.unlabelled
+    """Return the statistics of the unlabeled documents by a model's probabilities."""
+    reporter.stage(stage, len(data.unlabeled), "documents")
+    rows = data.fused if model.evidence is not None else data.unlabeled
 
     def watched(batches: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
         done = 0
@@ -373,14 +386,14 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
 def _parts(
     data: TrainingRows, evidence: Evidence, base: Weights | None, out: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return h of some labelled documents, and the scores of the initial model `base`, if given.
+    """Return h of some labeled documents, and the scores of the initial model `base`, if given.
 
     A class that the initial model has not seen gets the lowest score of the other classes.
     """
     parts = evidence.parts(data.features_of_levels(out))
     if base is None:
         return parts
-    rows = ScoredRows(csr_matrix(data.labelled.matrix[out]), data.threads)
+    rows = ScoredRows(csr_matrix(data.labeled.matrix[out]), data.threads)
     scores = np.concatenate(list(rows.scores(base)))
     unseen = base.offset <= initial.NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)

@@ -15,7 +15,7 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 
 L2_GRID = (1e-4, 1e-5, 1e-6)
-L2_OF_MANY = 1e-5  # where the model also learns the unlabelled documents
+L2_OF_MANY = 1e-5  # where the model also learns the unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
 NEVER = -1e9  # score of a class without documents
@@ -68,7 +68,7 @@ def train(
 ) -> Weights:
     """Return a maximum-entropy model, which never predicts a class without documents.
 
-    The weights of columns that do not occur stay 0; they are not part of the optimisation.
+    The weights of columns that do not occur stay 0; they are not part of the optimization.
     """
     there, numbers = np.unique(labels, return_inverse=True)
     columns = np.unique(matrix.indices)
@@ -111,7 +111,7 @@ def chosen_l2(
     folds: NDArray[np.int64],
     threads: int,
 ) -> float:
-    """Return the L2 regularisation with the best accuracy on the folds."""
+    """Return the L2 regularization with the best accuracy on the folds."""
     best, right = L2_GRID[0], -1
     for l2 in L2_GRID:
         hits = 0
@@ -130,22 +130,22 @@ def chosen_l2(
 def train_on_both(
     matrix: csr_matrix,
     labels: NDArray[np.int64],
-    unlabelled: ScoredRows,
+    unlabeled: ScoredRows,
     teacher: Weights,
     count: int,
 ) -> Weights:
-    """Return a model of the labelled documents and the teacher's most confident decisions."""
-    taken, decided = unlabelled.most_confident(teacher, count)
+    """Return a model of the labeled documents and the teacher's most confident decisions."""
+    taken, decided = unlabeled.most_confident(teacher, count)
     rows = csr_matrix(sparse.vstack([matrix, taken], format="csr"))
     both = np.concatenate([labels, decided])
-    return train(rows, both, teacher.classes, L2_OF_MANY, unlabelled.threads)
+    return train(rows, both, teacher.classes, L2_OF_MANY, unlabeled.threads)
 
 
 def self_train(
-    matrix: csr_matrix, labels: NDArray[np.int64], unlabelled: ScoredRows, weights: Weights
+    matrix: csr_matrix, labels: NDArray[np.int64], unlabeled: ScoredRows, weights: Weights
 ) -> Weights:
-    """Return a model that has also learnt its own decisions about the unlabelled documents."""
+    """Return a model that has also learned its own decisions about the unlabeled documents."""
     for step in range(1, SELF_TRAINING_STEPS + 1):
-        count = len(unlabelled) * step // SELF_TRAINING_STEPS
-        weights = train_on_both(matrix, labels, unlabelled, weights, count)
+        count = len(unlabeled) * step // SELF_TRAINING_STEPS
+        weights = train_on_both(matrix, labels, unlabeled, weights, count)
     return weights

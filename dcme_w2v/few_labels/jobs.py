@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,7 @@ from dcme_w2v.few_labels.fit import (
 from dcme_w2v.few_labels.model import KIND, FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.parts import (
-    Identity,
-    hash_of_features,
-    hash_of_model,
+    identity_of,
     read_parts,
     write_part,
 )
@@ -42,7 +39,7 @@ from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.model_folder import replaces
-from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
@@ -57,7 +54,7 @@ class FuseJob:
 
     Attributes
     ----------
-    labelled, unlabelled : sequence of str
+    labeled, unlabeled : sequence of str
         Files, folders or ``-``; or files of vectors, detected by their suffix.
     output : str
         Folder of the model.
@@ -73,8 +70,8 @@ class FuseJob:
         The log of the reporter; only checked here.
     """
 
-    labelled: Sequence[str]
-    unlabelled: Sequence[str]
+    labeled: Sequence[str]
+    unlabeled: Sequence[str]
     output: str
     labels: str | None = None
     reference: str | None = None
@@ -83,13 +80,13 @@ class FuseJob:
     log_json: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labelled", "unlabelled", "resume_statistics"):
+        for name in ("labeled", "unlabeled", "resume_statistics"):
             object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
 def paths_of(job: FuseJob) -> Paths:
     """Return the inputs and outputs of a fit."""
-    paths = Paths().reads("LABELLED", *job.labelled).reads("--unlabelled", *job.unlabelled)
+    paths = Paths().reads("LABELED", *job.labeled).reads("--unlabeled", *job.unlabeled)
     paths.reads("--labels", job.labels).reads("--reference", job.reference)
     paths.reads("--resume-statistics", *job.resume_statistics)
     paths.model("--output", job.output, replaces(KIND)).writes("--statistics", job.statistics)
@@ -117,10 +114,10 @@ def fit_files(
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
     everything = read_documents(
-        job.labelled, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabelled,
+        job.labeled, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabeled,
         trained=reference,
     )  # fmt: skip
-    read, unlabelled = everything.by_label()
+    read, unlabeled = everything.by_label()
     classes, numbers, rows = _numbered(job, read, text, reference)
     if text is not None and text.is_by_token:
         text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
@@ -132,8 +129,8 @@ def fit_files(
         options = dataclasses.replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
     matrix = csr_matrix(read.matrix[rows])
-    data = TrainingRows(matrix, numbers, unlabelled, len(classes), options, read.groups[rows])
-    reporter.message(_corpus_line(read, unlabelled, text, classes))
+    data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, read.groups[rows])
+    reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
     pairs = read.matrix.shape[1] * len(classes)
@@ -146,7 +143,7 @@ def fit_files(
     model = FusedModel.of(found, classes, data.options, text, multilabel)
     model.record |= {
         "labelled_documents": len(read.labels),
-        "unlabelled_documents": len(data.unlabelled),
+        "unlabelled_documents": len(data.unlabeled),
         COLUMNS: read.columns,
         "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
     }
@@ -163,14 +160,13 @@ def _fit_with(
     reporter: Reporter,
 ) -> Fitted:
     """Fit with a given initial model, or with statistics to read or to write."""
-    model = hash_of_model(job.reference) if job.reference else "fitted"
-    columns = data.labelled.matrix.shape[1]
-    identity = _identity(text, columns, classes, model, data.options.is_paper)
+    columns = data.labeled.matrix.shape[1]
+    identity = identity_of(text, columns, classes, job.reference, data.options.is_paper)
     parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
     if reference is not None:
         reporter.message(
-            "warning: without folds the weights of the levels may be optimistic, since the "
-            "initial model may have seen the labelled documents"
+            "warning: without folds the weights of the levels may be optimiztic, since the "
+            "initial model may have seen the labeled documents"
         )
 
     def write(sums: Statistics) -> None:
@@ -180,16 +176,8 @@ def _fit_with(
     return fit_from_statistics(data, reference, parts, write, reporter)
 
 
-def _identity(
-    text: TextFeatures | None, columns: int, classes: Sequence[str], model: str, binary: bool
-) -> Identity:
-    """Return the features, classes and model that statistics belong to."""
-    features = hash_of_features(text, columns)
-    return Identity(features, tuple(classes), model, "binary" if binary else "values")
-
-
 def _check_job(job: FuseJob, options: FusedOptions) -> None:
-    if [*job.labelled, *job.unlabelled].count(STANDARD) > 1:
+    if [*job.labeled, *job.unlabeled].count(STANDARD) > 1:
         raise UsageError("-: standard input can be read once; name a file for the other")
     if job.resume_statistics and not job.reference:
         raise UsageError(
@@ -199,7 +187,7 @@ def _check_job(job: FuseJob, options: FusedOptions) -> None:
         raise UsageError("--final=beside: needs scores out of fold; leave out --reference")
     if job.resume_statistics and options.final is not None:
         raise UsageError(
-            f"--final={options.final}: needs the unlabelled documents themselves; leave it out, or "
+            f"--final={options.final}: needs the unlabeled documents themselves; leave it out, or "
             "--resume-statistics"
         )
 
@@ -207,13 +195,13 @@ def _check_job(job: FuseJob, options: FusedOptions) -> None:
 def _features(
     job: FuseJob, features: FeatureOptions, reference: Predictor | None
 ) -> TextFeatures | None:
-    if are_vectors([*job.labelled, *job.unlabelled]):
+    if are_vectors([*job.labeled, *job.unlabeled]):
         if reference is not None and reference.text is not None:
-            raise UsageError(f"{job.labelled[0]}: is vectors, and --reference classifies text")
+            raise UsageError(f"{job.labeled[0]}: is vectors, and --reference classifies text")
         return None
     if reference is not None:
         if reference.text is None:
-            raise UsageError(f"{job.labelled[0]}: is text, and --reference classifies vectors")
+            raise UsageError(f"{job.labeled[0]}: is text, and --reference classifies vectors")
         return reference.text
     if features.hashing is not None:
         if features.hashing_signs == "random":
@@ -228,7 +216,7 @@ def _numbered(
     job: FuseJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes; for each label of a document its class, and the document's number."""
-    shown = job.labelled[0]
+    shown = job.labeled[0]
     if not read.labels:
         missing = (text or TextFeatures(FeatureOptions())).without_labels()
         raise CorpusError(f"{shown}: {missing}")
@@ -249,17 +237,17 @@ def _numbered(
 
 
 def _corpus_line(
-    read: Dataset, unlabelled: csr_matrix, text: TextFeatures | None, classes: Sequence[str]
+    read: Dataset, unlabeled: csr_matrix, text: TextFeatures | None, classes: Sequence[str]
 ) -> str:
-    others, empty = unlabelled.shape[0], int((np.diff(unlabelled.indptr) == 0).sum())
+    others, empty = unlabeled.shape[0], int((np.diff(unlabeled.indptr) == 0).sum())
     line = (
-        f"{len(read.labels):,} labelled documents of {len(classes):,} classes, {others:,} "
-        f"unlabelled, {read.matrix.shape[1]:,} features"
+        f"{len(read.labels):,} labeled documents of {len(classes):,} classes, {others:,} "
+        f"unlabeled, {read.matrix.shape[1]:,} features"
     )
     if text is not None and text.buckets is not None:
         line += f" (of {text.width:,} hash values)"
     if empty:
-        line += f"; {empty:,} unlabelled documents ({empty / others:.1%}) have no known feature"
+        line += f"; {empty:,} unlabeled documents ({empty / others:.1%}) have no known feature"
     return line
 
 
@@ -271,7 +259,7 @@ def statistics_of_files(
     threads: int | None = None,
     reporter: Reporter | None = None,
 ) -> Statistics:
-    """Write the statistics of unlabelled documents by an initial model: the map step.
+    """Write the statistics of unlabeled documents by an initial model: the map step.
 
     The documents are read once, in batches.
     """
@@ -291,22 +279,18 @@ def statistics_of_files(
         reporter.advance(sums.documents)
     if not sums.documents:
         raise CorpusError(f"{docs[0]}: has no documents; give others")
-    hashed = hash_of_model(model)
-    write_part(output, sums, _identity(loaded.text, columns, loaded.classes, hashed, binary))
+    identity = identity_of(loaded.text, columns, loaded.classes, model, binary)
+    write_part(output, sums, identity)
     return sums
 
 
-def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, Any]:
+def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, int]:
     """Write h of documents, a row each, in order; the documents are read in batches."""
     loaded = load_classifier(model)
     if not isinstance(loaded, FusedModel):
         raise UsageError(f"{model}: has no levels; give a model of fuse fit")
-    rows = entries = zero_rows = 0
-    with writing_rows(output, len(loaded.column_names())) as writer:
-        for matrix, labels in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
-            part = loaded.transform(matrix)
-            writer.add(part, labels)
-            rows += part.shape[0]
-            entries += part.nnz
-            zero_rows += int((np.diff(part.indptr) == 0).sum())
-    return {"rows": rows, "zero_rows": zero_rows, "entries": entries}
+    batches = (
+        (loaded.transform(matrix), labels)
+        for matrix, labels in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
+    )
+    return write_batches(output, len(loaded.column_names()), batches)

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.model import Classifier, described, offset_of, store_text, text_of
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.evidence import Evidence
-from dcme_w2v.few_labels.fit import OF_LEVELS, Fitted, linear, ones
-from dcme_w2v.few_labels.options import FusedOptions, stored_options
+from dcme_w2v.few_labels.fit import Fitted, linear, ones
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
@@ -32,26 +30,18 @@ BY_LEVELS = ("tied", "beside")  # final models whose weights follow from the lev
 
 @dataclass
 class FusedModel(Classifier):
-    """A classifier that has learnt from unlabelled documents.
+    """A classifier that has learned from unlabeled documents.
 
     Attributes
     ----------
     fused : FusedOptions
         Resolved.
-    final : str
-        The kind of the final model; see `dcme_w2v.few_labels.fit.Fitted`.
-    evidence, tied, base
-        The levels, their weights, and the initial model, if the final model has them.
-    binary : bool
-        Whether levels are of features whose values count as 1.
+    fitted : Fitted
+        The levels and how the weights were made.
     """
 
     fused: FusedOptions = field(default_factory=FusedOptions)
-    final: str = "distill"
-    evidence: Evidence | None = None
-    tied: Tied | None = None
-    base: Weights | None = None
-    binary: bool = False
+    fitted: Fitted = None  # type: ignore[assignment]  # after fields with defaults
 
     @classmethod
     def of(
@@ -65,60 +55,54 @@ class FusedModel(Classifier):
         """Return the result of a fit as a model."""
         return cls(
             classes, found.weights, text, ClassifyOptions(solver="lbfgs"), multilabel,
-            record=found.record, fused=options, final=found.final, evidence=found.evidence,
-            tied=found.tied, base=found.base, binary=found.binary,
+            record=found.record, fused=options, fitted=found,
         )  # fmt: skip
+
+    @property
+    def predicts_binary(self) -> bool:
+        """Whether values of features count as 1."""
+        return self.fitted.predicts_binary
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
         return super().align_features(ones(matrix) if self.predicts_binary else matrix)
 
-    @property
-    def predicts_binary(self) -> bool:
-        """Whether the weights, too, are of features whose values count as 1."""
-        return self.binary and self.final in OF_LEVELS
-
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
-        if self.evidence is None:
-            raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
-        rows = fit_columns(matrix, self.features)
-        found = csr_matrix((ones(rows) if self.binary else rows) @ self.evidence.columns())
-        found.sort_indices()
-        return found
+        return self.fitted.transform(fit_columns(matrix, self.features))
 
     def column_names(self) -> list[str]:
         """Return the names of the columns of `transform`."""
-        count = len(self.evidence.values) if self.evidence is not None else 0
-        return [f"{name} level {k + 1}" for name in self.classes for k in range(count)]
+        levels = range(1, self.fitted.levels + 1)
+        return [f"{name} level {k}" for name in self.classes for k in levels]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's folder."""
-        arrays: dict[str, NDArray[Any]] = {}
-        if self.evidence is not None:
-            levels = self.evidence.levels
+        found, arrays = self.fitted, dict[str, Any]()
+        if found.evidence is not None:
+            levels = found.evidence.levels
             arrays["levels_data"] = levels.data.astype(np.int8)
             arrays["levels_indices"] = levels.indices.astype(np.int32)
             arrays["levels_indptr"] = levels.indptr.astype(np.int64)
-            arrays["values"] = self.evidence.values
-        if self.tied is not None:
-            arrays |= {"weights": self.tied.weights, "biases": self.tied.biases}
-        if self.base is not None:
-            arrays["initial"] = self.base.get()
-        if self.final not in BY_LEVELS:
+            arrays["values"] = found.evidence.values
+        if found.tied is not None:
+            arrays |= {"weights": found.tied.weights, "biases": found.tied.biases}
+        if found.base is not None:
+            arrays["initial"] = found.base.get()
+        if found.final not in BY_LEVELS:
             arrays["table"] = self.weights.get()
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
         description: dict[str, Any] = {
             "classes": self.classes,
-            "final": self.final,
-            "binary": self.binary,
+            "final": found.final,
+            "binary": found.binary,
             "bias": self.weights.bias,
-            "initial_bias": self.base.bias if self.base is not None else None,
+            "initial_bias": found.base.bias if found.base is not None else None,
             "several_labels": self.multilabel,
             "threshold": self.threshold,
             "options": dataclasses.asdict(self.fused),
-            "loss": self.evidence.loss if self.evidence is not None else None,
+            "loss": found.evidence.loss if found.evidence is not None else None,
             "record": self.record,
         }
         store_text(self.text, arrays, description)
@@ -134,11 +118,7 @@ class FusedModel(Classifier):
             It is not a fused model, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        classes = model.strings("classes")
-        try:
-            options = stored_options(model.value("options", dict))
-        except UsageError as error:
-            raise model.fault("options", error.message) from None
+        classes, options = model.strings("classes"), model.options("options", FusedOptions)
         multilabel, threshold, record = described(model)
         final, binary = model.value("final", str), model.value("binary", bool)
         final = FORMER.get(final, final)
@@ -151,11 +131,10 @@ class FusedModel(Classifier):
         if weights is None:
             weights = _of_levels(model, final, evidence, tied, base)
         offset_of(model, weights)
-        return cls(
-            classes, weights, text_of(model, weights.features), ClassifyOptions(solver="lbfgs"),
-            multilabel, threshold, record, options, final, evidence, tied,
-            base, binary,
-        )  # fmt: skip
+        found = Fitted(weights, final, evidence, tied, base, binary, record)
+        loaded = cls.of(found, classes, options, text_of(model, weights.features), multilabel)
+        loaded.threshold = threshold
+        return loaded
 
 
 def _of_levels(

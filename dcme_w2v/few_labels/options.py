@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,34 +11,37 @@ from dcme_w2v.declarations import Checked, default_threads, option, seed_option,
 from dcme_w2v.errors import UsageError, warn
 
 MAX_LEVELS = 127  # signed levels are stored as int8
-CHOOSE_A_CLASS = 50  # labelled documents a class from which on cross-validation chooses
+CHOOSE_A_CLASS = 50  # labeled documents a class from which on cross-validation chooses
 ROUNDS = 3
 CHOSEN = ("initial", "rounds", "final")  # options that `choose` chooses
 
 
 @dataclass(frozen=True)
 class FusedOptions(Checked, group="Model"):
-    """How a classifier learns from few labels and many unlabelled documents."""
+    """How a classifier learns from few labels and many unlabeled documents."""
+
+    removed = ("keep", "optimiser", "shrinkage")
 
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
     impact: str | None = option(
         None,
-        "impact of a feature on a class: log-odds (log), or difference of probabilities (centred) "
+        "impact of a feature on a class: log-odds (log), or difference of probabilities (centered) "
         "(default: log)",
-        choices=("log", "centred"),
+        choices=("log", "centered"),
+        former_values={"centred": "centered"},
         advanced=True,
     )
     initial: str | None = option(
         None,
-        "initial model: trained on the labelled documents only (supervised), or also on its own "
-        "decisions about the unlabelled documents (self-training) (default: self-training; with "
+        "initial model: trained on the labeled documents only (supervised), or also on its own "
+        "decisions about the unlabeled documents (self-training) (default: self-training; with "
         "--final beside: supervised)",
         choices=("self-training", "supervised"),
         advanced=True,
     )
     rounds: int | None = option(
         None,
-        "passes over the unlabelled documents, each with the model of the previous pass "
+        "passes over the unlabeled documents, each with the model of the previous pass "
         "(default: 3; with --final beside: 1)",
         minimum=1,
         maximum=1000,
@@ -53,7 +57,7 @@ class FusedOptions(Checked, group="Model"):
     )
     folds: int = option(
         3,
-        "folds of the labelled documents, stratified by class",
+        "folds of the labeled documents, stratified by class",
         minimum=2,
         maximum=1000,
         advanced=True,
@@ -61,7 +65,7 @@ class FusedOptions(Checked, group="Model"):
     choose: bool | None = option(
         None,
         "choose initial model, rounds and final model by cross-validation, maxent and "
-        "self-training among the candidates (default: from 50 labelled documents a class on, if "
+        "self-training among the candidates (default: from 50 labeled documents a class on, if "
         "none of them is given; otherwise the result is compared with maxent); --no-choose: "
         "measure nothing",
     )
@@ -83,23 +87,20 @@ class FusedOptions(Checked, group="Model"):
         if self.preset and (self.impact or any(getattr(self, name) for name in CHOSEN)):
             raise UsageError(f"--preset={self.preset}: sets impact, initial, rounds and final")
 
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> FusedOptions:
+        """Create options from a model, which an earlier version may have written."""
+        found = dict(values)
+        if found.get("impact") == "paper":
+            found["preset"] = "paper"
+        if found.get("preset") or found.get("final") in ("tied", "columns"):
+            found |= dict.fromkeys(("impact", *CHOSEN))
+        return super().from_stored(found)
+
     @property
     def is_paper(self) -> bool:
         """Whether features are binary and levels as in the paper."""
         return self.preset == "paper"
-
-
-def stored_options(values: dict[str, Any]) -> FusedOptions:
-    """Return the options in a model's JSON file, which a former version may have written."""
-    known = {item.name for item in dataclasses.fields(FusedOptions)}
-    found = {name: value for name, value in values.items() if name in known}
-    if found.get("final") == "teach":
-        found["final"] = "distill"
-    if found.get("impact") == "paper":
-        found["preset"] = "paper"
-    if found.get("preset") or values.get("final") in ("tied", "columns"):
-        found |= dict.fromkeys(("impact", *CHOSEN))
-    return FusedOptions.from_mapping(found)
 
 
 def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOptions:

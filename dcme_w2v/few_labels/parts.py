@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,23 +22,36 @@ from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
 _ARRAYS = ("joint", "counts", "prior", "about")
 
 
-@dataclass(frozen=True)
-class Identity:
-    """The features, classes and initial model that statistics belong to.
+# What the statistics of a part belong to, as JSON, and how an error names each of it.
+IDENTITY = {
+    "features": "other features", "classes": "other classes", "model": "another initial model",
+    "values": "another impact",
+}  # fmt: skip
+Identity = Mapping[str, Any]
 
-    Attributes
+
+def identity_of(
+    text: TextFeatures | None, columns: int, classes: Sequence[str], model: str | None, binary: bool
+) -> Identity:
+    """Return the features, classes and initial model that statistics belong to.
+
+    Parameters
     ----------
-    features, model : str
-        Hash values of the features and of the initial model.
-    classes : tuple of str
-    values : str
-        "binary" where values of features count as 1, otherwise "values".
+    text : TextFeatures or None
+    columns : int
+        Number of features.
+    classes : sequence of str
+    model : str or None
+        Folder of the initial model; None for a model that is fitted.
+    binary : bool
+        Whether values of features count as 1.
     """
-
-    features: str
-    classes: tuple[str, ...]
-    model: str
-    values: str
+    return {
+        "features": hash_of_features(text, columns),
+        "classes": list(classes),
+        "model": "fitted" if model is None else hash_of_model(model),
+        "values": "binary" if binary else "values",
+    }
 
 
 def hash_of_features(text: TextFeatures | None, columns: int) -> str:
@@ -68,7 +82,7 @@ def hash_of_model(path: str) -> str:
 
 def write_part(path: str, sums: Statistics, identity: Identity) -> None:
     """Write statistics to an .npz file."""
-    about = {**asdict(identity), "documents": sums.documents, "empty": sums.empty}
+    about = {**identity, "documents": sums.documents, "empty": sums.empty}
     text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
     found = (sums.joint, sums.counts, sums.prior, text)
     write_arrays(path, dict(zip(_ARRAYS, found, strict=True)))
@@ -99,24 +113,18 @@ def _read(path: str, identity: Identity) -> Statistics:
     arrays = read_arrays(path, _ARRAYS)
     try:
         about = json.loads(arrays["about"].tobytes())
-        own = Identity(
-            str(about["features"]), tuple(about["classes"]), str(about["model"]),
-            str(about["values"]),
-        )  # fmt: skip
         counts = int(about["documents"]), int(about["empty"])
+        own = {name: about[name] for name in IDENTITY}
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: is no file of statistics ({error}); write it again") from None
-    for name, what in (
-        ("features", "other features"), ("classes", "other classes"),
-        ("model", "another initial model"), ("values", "another impact"),
-    ):  # fmt: skip
-        if getattr(own, name) != getattr(identity, name):
+    for name, what in IDENTITY.items():
+        if own[name] != identity[name]:
             raise UsageError(f"--resume-statistics={path}: has statistics of {what}")
     joint, sizes = arrays["joint"], (arrays["counts"].shape, arrays["prior"].shape)
     whole = all(arrays[name].dtype == np.int64 for name in _ARRAYS[:3])
     if not whole or joint.ndim != 2 or sizes != (joint.shape[:1], joint.shape[1:]):
         raise FormatError(f"{path}: its sums do not fit together; write it again")
     found = Statistics(joint, arrays["counts"], arrays["prior"], *counts)
-    if joint.shape[1] != len(identity.classes) or not found.is_possible():
+    if joint.shape[1] != len(identity["classes"]) or not found.is_possible():
         raise FormatError(f"{path}: its sums are wrong; write it again")
     return found

@@ -1,6 +1,6 @@
-"""Statistics (8) of unlabelled documents: sums of features, probabilities and their products.
+"""Statistics (8) of unlabeled documents: sums of features, probabilities and their products.
 
-The levels depend on the unlabelled documents through these sums only. Every number is rounded to a
+The levels depend on the unlabeled documents through these sums only. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
 on the order of the documents, the number of threads or the division into parts.
 """
@@ -23,7 +23,7 @@ UNIT = 65536
 CUT = 0.001  # probabilities below this count as 0
 LINE = 8  # integers of a cache line
 PROBABILITIES = 1 << 20  # added at once, at least
-LARGEST_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
+MAX_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
 
 
 @dataclass
@@ -93,9 +93,9 @@ class Statistics:
         self._check_size()
 
     def _check_size(self) -> None:
-        if int(self.counts.max(initial=0)) > LARGEST_COUNT:
+        if int(self.counts.max(initial=0)) > MAX_COUNT:
             raise UsageError(
-                "the unlabelled documents are too many for the sums; use smaller values"
+                "the unlabeled documents are too many for the sums; use smaller values"
             )
 
     def __iadd__(self, other: Statistics) -> Statistics:
@@ -119,7 +119,7 @@ class Statistics:
             0 <= self.empty <= self.documents
             and int(self.prior.min(initial=0)) >= 0
             and int(self.prior.max(initial=0)) <= self.documents * UNIT
-            and int(self.counts.max(initial=0)) <= LARGEST_COUNT
+            and int(self.counts.max(initial=0)) <= MAX_COUNT
             and int(self.joint.min(initial=0)) >= 0
             and bool((self.joint <= (self.counts * UNIT)[:, None]).all())
         )

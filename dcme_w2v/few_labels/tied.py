@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.numeric.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimize
 
 L2, L2_BIAS = 1e-4, 0.01  # of weights of columns with unit mean square, and of biases
 ITERATIONS, TOLERANCE = 100, 1e-9
@@ -69,6 +69,6 @@ def learn(parts: NDArray[np.float64], labels: NDArray[np.int64]) -> Tied:
         return loss, gradient
 
     start = np.zeros(count + classes)
-    point = minimise(function, start, iterations=ITERATIONS, tolerance=TOLERANCE)
+    point = minimize(function, start, iterations=ITERATIONS, tolerance=TOLERANCE)
     w, biases = point[:count], point[count:]
     return Tied(np.where(scales > _TINY, w / scales, 0.0), biases + base)

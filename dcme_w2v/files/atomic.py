@@ -385,44 +385,6 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-def check_name(path: str | os.PathLike[str], shown: str) -> None:
-    """Raise if a path, or a name in it, is longer than the file system allows.
-
-    Raises
-    ------
-    UsageError
-        It is, or is empty; the message begins with `shown`.
-    """
-    if not os.fspath(path):
-        raise UsageError(f"{shown.strip()}: is empty; give a name")
-    if reason := platform.unusable(os.fspath(path)):
-        raise UsageError(f"{shown}: {reason}; choose another name")
-    target = Path(os.path.realpath(path))
-    folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))
-    for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
-        longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
-        if most is not None and longest > most:
-            raise UsageError(
-                f"{shown}: is too long: {longest:,} bytes of at most {most:,}; choose a shorter "
-                "name"
-            )
-
-
-def _limit(folder: Path, name: str) -> int | None:
-    """Return a limit of the file system that a folder is on; None if it has none."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        found = os.pathconf(folder, name)
-        return found if found > 0 else None
-    return None
-
-
-def _is_there(folder: Path) -> bool:
-    try:
-        return folder.is_dir()
-    except OSError:
-        return False
-
-
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)

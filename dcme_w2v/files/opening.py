@@ -79,7 +79,28 @@ TAR, TAR_AT = b"ustar", 257
 HEAD_BYTES = TAR_AT + len(TAR)
 
 
-class CorpusFile(io.RawIOBase):
+class PieceReader(io.RawIOBase):
+    """Reads bytes that an iterator yields in pieces."""
+
+    _pieces: Iterator[bytes] = iter(())
+    _piece = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number, 0 at the end."""
+        view = memoryview(buffer)
+        while not self._piece and (piece := next(self._pieces, None)) is not None:
+            self._piece = memoryview(piece)
+        n = min(len(view), len(self._piece))
+        view[:n] = self._piece[:n]
+        self._piece = self._piece[n:]
+        return n
+
+
+class CorpusFile(PieceReader):
     """The decompressed bytes of one file.
 
     Parameters
@@ -96,7 +117,7 @@ class CorpusFile(io.RawIOBase):
     bytes_read : int
         Bytes of the stored file read so far.
     packed : bool
-    Whether the file is compressed.
+        Whether the file is compressed.
     truncated : str or None
         The error message of a truncated file, once it has been read.
 
@@ -127,28 +148,23 @@ class CorpusFile(io.RawIOBase):
             method = self._detected_method()
             self.packed = method is not None
             self.compression = method.name if method else None
-            self._pieces = self._unpack() if self.packed else None
+            if self.packed:
+                self._pieces = self._unpack()
+            else:
+                self._piece = memoryview(self._head)
             if begin or end is not None:
                 self._seek(begin, end)
         except BaseException:
             self.close()
             raise
-        self._piece = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer; return their number, 0 at the end."""
-        view = memoryview(buffer)
-        if self._pieces is None:
-            return self._read_plain(view)
-        while not self._piece and (piece := next(self._pieces, None)) is not None:
-            self._piece = memoryview(piece)
-        n = min(len(view), len(self._piece))
-        view[:n] = self._piece[:n]
-        self._piece = self._piece[n:]
+        if self.packed or self._piece:
+            return super().readinto(buffer)
+        n = self._read_raw(memoryview(buffer)[: self._left])
+        if self._left is not None:
+            self._left -= n
         return n
 
     def close(self) -> None:
@@ -161,20 +177,8 @@ class CorpusFile(io.RawIOBase):
         if self.packed:
             raise CorpusError(f"{self.path}: is compressed now; train on files that do not change")
         self._raw.seek(begin)
-        self._head, self.bytes_read = b"", 0
+        self._piece, self.bytes_read = memoryview(b""), 0
         self._left = None if end is None else end - begin
-
-    def _read_plain(self, view: memoryview) -> int:
-        if self._left is not None:
-            view = view[: self._left]
-            self._left -= (n := self._read_raw(view))
-            return n
-        if self._head:
-            n = min(len(view), len(self._head))
-            view[:n] = self._head[:n]
-            self._head = self._head[n:]
-            return n
-        return self._read_raw(view)
 
     def _read_raw(self, view: memoryview) -> int:
         try:

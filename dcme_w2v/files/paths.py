@@ -25,7 +25,6 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import (
     STANDARD,
     check_log,
-    check_name,
     check_writable,
     descriptor_of,
     is_stream,
@@ -213,7 +212,7 @@ class Paths:
             A target cannot be written.
         """
         for target in self._written:
-            check_name(target.path, target.shown)
+            _check_name(target.path, target.shown)
         for number, target in enumerate(self._written):
             for other in self._written[:number]:
                 _check_two_outputs(target, other)
@@ -324,6 +323,44 @@ def _name_inside(inner: _File, outer: _File) -> str | None:
 
 
 # ---- targets ----
+
+
+def _check_name(path: str | os.PathLike[str], shown: str) -> None:
+    """Raise if a path, or a name in it, is longer than the file system allows.
+
+    Raises
+    ------
+    UsageError
+        It is, or is empty; the message begins with `shown`.
+    """
+    if not os.fspath(path):
+        raise UsageError(f"{shown.strip()}: is empty; give a name")
+    if reason := platform.unusable(os.fspath(path)):
+        raise UsageError(f"{shown}: {reason}; choose another name")
+    target = Path(os.path.realpath(path))
+    folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))
+    for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
+        longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
+        if most is not None and longest > most:
+            raise UsageError(
+                f"{shown}: is too long: {longest:,} bytes of at most {most:,}; choose a shorter "
+                "name"
+            )
+
+
+def _limit(folder: Path, name: str) -> int | None:
+    """Return a limit of the file system that a folder is on; None if it has none."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found = os.pathconf(folder, name)
+        return found if found > 0 else None
+    return None
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False
 
 
 def _checking(one: Sidecar, shown: str) -> Callable[[], None]:

@@ -15,7 +15,13 @@ from typing import Any, AnyStr, NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.opening import LINE_BYTES, PIECE_BYTES, CorpusFile, is_address
+from dcme_w2v.files.opening import (
+    LINE_BYTES,
+    PIECE_BYTES,
+    CorpusFile,
+    PieceReader,
+    is_address,
+)
 
 PARQUET, ARROW, ARROW_STREAM, JSON = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"{"
 ROWS_AT_ONCE = 2048
@@ -136,10 +142,13 @@ def _is_object(line: bytes) -> bool:
 # ---- rows ----
 
 
-def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[int, Row]]:
+def read_rows(
+    table: Table, file: CorpusFile | None = None, joined: bool = False
+) -> Iterator[tuple[int, Row]]:
     """Yield the number, from 1, and the content of each row.
 
-    A null is a row without lines, or without labels.
+    A null is a row without lines, or without labels. With `joined`, several rows of one column of
+    text, each of one line, may come as one row.
 
     Raises
     ------
@@ -155,9 +164,10 @@ def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[in
         elif kind is None:
             records = _csv_records(table, reader, file)
         else:
-            records = _arrow_records(table, kind, file, reader)
-        was_tokenized = None
-        for number, record in enumerate(records, 1):
+            records = _arrow_records(table, kind, file, reader, joined)
+        was_tokenized, number = None, 0
+        for record in records:
+            number += record.rows
             row = _row(table, number, record)
             if row.lines:
                 if was_tokenized not in (None, row.is_tokenized):
@@ -230,8 +240,8 @@ def _labels(value: Any, place: str) -> list[str]:
 class _Record:
     """Looks up columns of one row; ``a.b`` is the field b of a."""
 
-    def __init__(self, known: Any, values: Any) -> None:
-        self.known, self._values = known, values
+    def __init__(self, known: Any, values: Any, rows: int = 1) -> None:
+        self.known, self._values, self.rows = known, values, rows
 
     def __call__(self, name: str) -> Any:
         if name in self.known:
@@ -292,6 +302,8 @@ def _json_records(
         record = _Record(values, values)
         if number <= SEEN_ROWS:
             known |= dict.fromkeys(values)
+            nested = ((name, one) for name, one in values.items() if isinstance(one, dict))
+            known |= {f"{name}.{field}": None for name, one in nested for field in one}
             seen |= {name for name in wanted if name in values or record(name) is not None}
             if number == SEEN_ROWS:
                 _check_columns(table, known, seen.__contains__)
@@ -334,7 +346,7 @@ def _csv_records(
 
 
 def _arrow_records(
-    table: Table, kind: str, file: CorpusFile, reader: io.BufferedReader[Any]
+    table: Table, kind: str, file: CorpusFile, reader: io.BufferedReader[Any], joined: bool
 ) -> Iterator[_Record]:
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
@@ -346,6 +358,10 @@ def _arrow_records(
                 part = batch.slice(start, ROWS_AT_ONCE)
                 own = dict.fromkeys(part.schema.names)
                 columns = [part.column(name).to_pylist() for name in own]
+                if joined and (text := _joined_lines(table, own, columns)) is not None:
+                    number += part.num_rows
+                    yield _Record(own, dict.fromkeys(own, text), part.num_rows)
+                    continue
                 for values in zip(*columns, strict=True):
                     number += 1
                     yield _Record(own, dict(zip(own, values, strict=True)))
@@ -356,6 +372,18 @@ def _arrow_records(
         raise CorpusError(
             f"{table}: cannot be read after row {number} ({reason}); get the whole file"
         ) from None
+
+
+def _joined_lines(table: Table, names: Iterable[str], columns: list[list[Any]]) -> str | None:
+    """Return the lines of the only column, or None where a value may not be one line of text."""
+    if table.whole or table.text != tuple(names):
+        return None
+    try:
+        text = "\n".join(["" if value is None else value for value in columns[0]])
+    except TypeError:  # not text
+        return None
+    is_plain = text[-1:] not in ("", "\n") and "\0" not in text
+    return text if is_plain and len(text.splitlines()) == len(columns[0]) else None
 
 
 def _arrow_error() -> type[Exception]:
@@ -378,7 +406,7 @@ def _batches(
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
     try:
         if kind == "Parquet":
-            source = parquet.ParquetFile(path)
+            source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
         elif is_stream:
             source = pa.ipc.open_stream(reader or path)
         else:
@@ -394,7 +422,7 @@ def _batches(
     tops = {name if name in schema.names else name.split(".")[0] for name in given}
     chosen = [name for name in schema.names if name in tops]
     if kind == "Parquet":
-        return chosen, source.iter_batches(ROWS_AT_ONCE, columns=chosen)
+        return chosen, source.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False)
     if is_stream:
         return chosen, (batch.select(chosen) for batch in source)
     numbers = range(source.num_record_batches)
@@ -416,7 +444,7 @@ def _has_field(schema: Any, name: str) -> bool:
     return bool(rest)
 
 
-class TableFile(io.RawIOBase):
+class TableFile(PieceReader):
     """The text of a table as lines, with the attributes of `CorpusFile`.
 
     Attributes
@@ -428,7 +456,7 @@ class TableFile(io.RawIOBase):
     def __init__(self, table: Table, allow_truncated: bool | None = None) -> None:
         self._file = CorpusFile(table, allow_truncated)
         self.path, self.is_tokenized = str(table), False
-        self._pieces, self._piece = self._lines(table), memoryview(b"")
+        self._pieces = self._lines(table)
 
     @property
     def bytes_read(self) -> int:
@@ -441,25 +469,15 @@ class TableFile(io.RawIOBase):
         return self._file.truncated
 
     def _lines(self, table: Table) -> Iterator[bytes]:
-        rows = (row for _, row in read_rows(table, self._file))
-        while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
-            self.is_tokenized = self.is_tokenized or any(row.is_tokenized for row in some)
-            lines = itertools.chain.from_iterable(row.lines or [""] for row in some)
+        lines: list[str] = []
+        for _, row in read_rows(table, self._file, joined=True):
+            self.is_tokenized = self.is_tokenized or row.is_tokenized
+            lines += row.lines or [""]
+            if len(lines) >= ROWS_AT_ONCE:
+                yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
+                lines = []
+        if lines:
             yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number, 0 at the end."""
-        view = memoryview(buffer)
-        while not self._piece and (piece := next(self._pieces, None)) is not None:
-            self._piece = memoryview(piece)
-        n = min(len(view), len(self._piece))
-        view[:n] = self._piece[:n]
-        self._piece = self._piece[n:]
-        return n
 
     def close(self) -> None:
         """Close the file; standard input is not closed."""

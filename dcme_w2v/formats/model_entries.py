@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, SEPARATOR, no_faults
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.arrays import all_finite
 
@@ -109,10 +108,8 @@ class Model:
 
     def checked_words(self, words: Words, name: str) -> Words:
         """Return a list of words, or raise where one cannot be a feature."""
-        faults = no_faults()
-        check_words(words.text, words.offsets, faults)
+        faults = word_faults(words)
         faults[SEPARATOR] = 0  # a feature may be several words
-        find_duplicates(words.text, words.offsets, faults)
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
             raise self.fault(f"{name}_text", f"{FAULT_NAMES[kind]} ({name} {row})")
@@ -150,9 +147,9 @@ class Model:
         return found
 
     def options(self, name: str, cls: type[Options]) -> Options:
-        """Return options of the JSON file."""
+        """Return options of the JSON file; see `Checked.from_stored`."""
         try:
-            return cls.from_mapping(self.value(name, dict))
+            return cls.from_stored(self.value(name, dict))
         except UsageError as error:
             raise self.fault(name, error.message) from None
 

@@ -73,9 +73,6 @@ def save_model(
     for name in arrays:
         if not _NAME.fullmatch(name):
             raise ValueError(f"array name {name!r}: use lower-case letters, digits and _")
-    for key in description:
-        if key in _OWN_KEYS:
-            raise ValueError(f"description key {key!r} is taken")
     text = _head_text(kind, version, arrays, description)
     with write_errors(path), atomic_folder(target, _files_of(_head_of(target))) as temporary:
         for name, array in arrays.items():

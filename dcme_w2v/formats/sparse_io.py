@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, write_errors
+from dcme_w2v.files.atomic import STANDARD, atomic_write, optional_write, write_errors
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.numeric.arrays import without_warnings
@@ -173,29 +173,6 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     return np.frombuffer(buffer, dtype=dtype).reshape(shape)
 
 
-def list_arrays(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return dtype and shape, as text, of each array of an .npz file.
-
-    Raises
-    ------
-    FormatError
-        It is not such a file, or is corrupt.
-    CorpusError
-        The file cannot be read.
-    """
-    name = os.fspath(path)
-    with _opening(name, "is not a valid file of arrays") as archive:
-        names = [one.removesuffix(".npy") for one in archive.namelist()]
-        arrays = _members(archive, names, name)
-    return {one: f"{array.dtype} {array.shape}" for one, array in arrays.items()}
-
-
-def _members(archive: zipfile.ZipFile, names: Iterable[str], path: str) -> dict[str, NDArray[Any]]:
-    total = sum(one.file_size for one in archive.infolist())
-    _check_size(total, Path(path).stat().st_size, path)
-    return {name: _member(archive, name) for name in names}
-
-
 def read_labels(path: str, rows: int | None = None) -> Labels:
     r"""Read labels: a line a row, joined by ``|``; an empty line is a row without labels.
 
@@ -316,8 +293,8 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
     return csr_matrix(sparse.vstack(wide, format="csr"))
 
 
-def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read arrays of an .npz file.
+def read_arrays(path: str | os.PathLike[str], names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+    """Read the arrays of these names in an .npz file, by default all.
 
     Raises
     ------
@@ -327,8 +304,12 @@ def read_arrays(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
         The file cannot be read.
     """
     shown = os.fspath(path)
-    with _opening(shown, f"does not hold {', '.join(names)}") as archive:
-        return _members(archive, names, shown)
+    fault = f"does not hold {', '.join(names)}" if names else "is not a valid file of arrays"
+    with _opening(shown, fault) as archive:
+        total = sum(one.file_size for one in archive.infolist())
+        _check_size(total, Path(shown).stat().st_size, shown)
+        names = names or [one.removesuffix(".npy") for one in archive.namelist()]
+        return {name: _member(archive, name) for name in names}
 
 
 # ---- writing ----
@@ -376,6 +357,40 @@ def writing_rows(
             writer = _NpzWriter(columns, values, numbers)
             yield writer
             writer.finish(file, compress)
+
+
+def write_batches(
+    path: str,
+    columns: int,
+    batches: Iterable[tuple[csr_matrix, Sequence[tuple[str, ...]]]],
+    labels: str | None = None,
+    compress: bool = False,
+) -> dict[str, int]:
+    """Write batches of rows with the labels of each row, and return their figures.
+
+    Parameters
+    ----------
+    path, columns, compress
+        See `writing_rows`.
+    batches : iterable of (csr_matrix, sequence of tuples of str)
+    labels : str, optional
+        Also write the labels to this file, joined by ``|``, a line a row.
+
+    Returns
+    -------
+    dict
+        `rows`; `zero_rows`, the number of rows without an entry; `entries`.
+    """
+    found = {"rows": 0, "zero_rows": 0, "entries": 0}
+    with writing_rows(path, columns, compress) as writer, optional_write(labels) as lines:
+        for rows, own in batches:
+            writer.add(rows, own)
+            if lines:
+                lines.writelines("|".join(names).encode() + b"\n" for names in own)
+            found["rows"] += rows.shape[0]
+            found["zero_rows"] += int((np.diff(rows.indptr) == 0).sum())
+            found["entries"] += rows.nnz
+    return found
 
 
 class _SvmWriter:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
-from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimise
+from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 from dcme_w2v.numeric.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
@@ -110,7 +110,7 @@ class Cost:
         self._documents = core_documents(data.matrix)
         count, total = data.count, data.matrix.shape[0]
         self.own = np.flatnonzero(data.labels == OWN)
-        self._labelled = np.flatnonzero(data.labels != OWN)
+        self._labeled = np.flatnonzero(data.labels != OWN)
         labels = data.labels.copy()
         labels[self.own] = data.classes + np.arange(len(self.own), dtype=np.int32)
         every = np.arange(count, dtype=np.int32)
@@ -132,12 +132,12 @@ class Cost:
     # ---- the M-steps ----
 
     def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
-        """Minimise the cross-entropy of xi and softmax, with the penalty, from the last weights."""
+        """Minimize the cross-entropy of xi and softmax, with the penalty, from the last weights."""
 
         def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             return self._with_penalty(point, self._by_row, self.posterior, None, latent=False)
 
-        point = minimise(
+        point = minimize(
             function, self._point(), iterations=iterations, tolerance=1e-9, watch=watch
         )
         self.weights.table[:, : self.latent] = point
@@ -157,12 +157,12 @@ class Cost:
     def label_counts(self) -> NDArray[np.float64]:
         """Return the sum of xi over the observations of each label, shape (classes, latent)."""
         counts = np.zeros((self.data.classes, self.latent))
-        if len(self._labelled):
-            labels, n = self.data.labels[self._labelled], len(self._labelled)
+        if len(self._labeled):
+            labels, n = self.data.labels[self._labeled], len(self._labeled)
             of_label = csr_matrix(
                 (np.ones(n), (labels, np.arange(n))), shape=(self.data.classes, n)
             )
-            counts += of_label @ self.posterior[self._labelled, : self.latent].astype(np.float64)
+            counts += of_label @ self.posterior[self._labeled, : self.latent].astype(np.float64)
         return counts
 
     # ---- the E-step, and the cost ----
@@ -188,11 +188,11 @@ class Cost:
         table[:, :k] = NEVER
         alpha = before[own, :k] * ratio
         np.log(alpha, out=table[self.data.classes :, :k], where=alpha > 0, casting="same_kind")
-        table[: self.data.classes, :k] = 0  # of labelled rows xi stays
+        table[: self.data.classes, :k] = 0  # of labeled rows xi stays
         self.weights.table[:] = weights / np.float32(balance)
         self._loss(self._by_label, table, None, self.posterior, latent=True)
         self.weights.table[:] = weights
-        self.posterior[self._labelled] = before[self._labelled]
+        self.posterior[self._labeled] = before[self._labeled]
         self.sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
 
     def balanced_cost(self, shares: NDArray[np.float64], balance: float) -> float:

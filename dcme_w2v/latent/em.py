@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.latent.cost import Cost
-from dcme_w2v.numeric.lbfgs import minimise
+from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.training.progress import Quiet, Reporter
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
@@ -45,7 +46,7 @@ class Solution:
         return self.costs[-1]
 
 
-def expectation_maximisation(
+def expectation_maximization(
     cost: Cost,
     start: NDArray[np.floating],
     rounds: int,
@@ -76,18 +77,14 @@ def expectation_maximisation(
     DivergedError
         The cost is not finite.
     """
-    cost.posterior[:] = 0
-    cost.posterior[:, : cost.latent] = start
     cost.weights.table[:, : cost.latent] = 0 if before is None else before.weights
-    costs = [] if before is None else list(before.costs)
-    reporter = reporter or Quiet()
-    for number in range(len(costs) + 1, rounds + 1):
-        _fit_weights(cost, number, reporter)
+
+    def step() -> float:
         cost.fit_alpha()
-        costs.append(_finite(cost.fit_posterior(), number, cost))
-        reporter.advance(number, loss=costs[-1])
-        if has_settled(costs, tolerance):
-            break
+        return cost.fit_posterior()
+
+    costs = [] if before is None else list(before.costs)
+    _alternate(cost, start, step, costs, rounds, tolerance, reporter or Quiet())
     posterior = cost.posterior[:, : cost.latent].copy()
     return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs, posterior)
 
@@ -97,13 +94,32 @@ def has_settled(costs: list[float], tolerance: float) -> bool:
     return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 
-def _fit_weights(cost: Cost, number: int, reporter: Reporter) -> None:
-    """Fit the weights; an M-step may take long, so that each of its steps is reported."""
+def _alternate(
+    cost: Cost,
+    start: NDArray[np.floating],
+    step: Callable[[], float],
+    costs: list[float],
+    rounds: int,
+    tolerance: float,
+    reporter: Reporter,
+) -> None:
+    """Alternate the M-step of the weights and `step`, which returns the cost, from xi `start`.
 
-    def watch(_: int, value: float, __: NDArray[np.float64]) -> None:
-        reporter.advance(number - 1, loss=value)
+    The costs are appended to `costs`. An M-step may take long, so that each of its iterations is
+    reported.
+    """
+    cost.posterior[:] = 0
+    cost.posterior[:, : cost.latent] = start
+    for number in range(len(costs) + 1, rounds + 1):
 
-    cost.fit_weights(INNER, watch)
+        def watch(_: int, value: float, __: NDArray[np.float64], done: int = number - 1) -> None:
+            reporter.advance(done, loss=value)
+
+        cost.fit_weights(INNER, watch)
+        costs.append(_finite(step(), number, cost))
+        reporter.advance(number, loss=costs[-1])
+        if has_settled(costs, tolerance):
+            break
 
 
 def balanced(
@@ -121,7 +137,7 @@ def balanced(
     Parameters
     ----------
     cost, start, rounds, tolerance, reporter
-        See `expectation_maximisation`; the latent classes of `cost` are the labels.
+        See `expectation_maximization`; the latent classes of `cost` are the labels.
     weights : ndarray, shape (features + 1, latent)
         Where the first M-step begins.
     shares : ndarray, shape (latent,)
@@ -129,23 +145,20 @@ def balanced(
     balance : float
         Weight of the divergence from these shares, at least 1.
     """
-    cost.posterior[:] = 0
-    cost.posterior[:, : cost.latent] = start
     cost.weights.set(weights)
-    reporter = reporter or Quiet()
-    costs: list[float] = []
-    for number in range(1, rounds + 1):
-        _fit_weights(cost, number, reporter)
-        costs.append(_finite(cost.balanced_cost(shares, balance), number, cost))
+
+    def step() -> float:
+        value = cost.balanced_cost(shares, balance)
         cost.balanced_posterior(shares, balance)
-        reporter.advance(number, loss=costs[-1])
-        if has_settled(costs, tolerance):
-            break
+        return value
+
+    costs: list[float] = []
+    _alternate(cost, start, step, costs, rounds, tolerance, reporter or Quiet())
     return Solution(cost.weights.get(), np.eye(cost.latent), cost.sizes.copy(), costs)
 
 
 def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> Solution:
-    """Minimise (2) over weights, biases and the logits of alpha together, from a solution."""
+    """Minimize (2) over weights, biases and the logits of alpha together, from a solution."""
     progress = reporter or Quiet()
     features, latent, classes = cost.data.matrix.shape[1], cost.latent, cost.data.classes
     cut = (features + 1) * latent
@@ -164,7 +177,7 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> 
         progress.advance(number, loss=value)
 
     start = np.concatenate([solution.weights.astype(np.float64).ravel(), logits.ravel()])
-    point = minimise(function, start, iterations=FINISH, tolerance=1e-9, watch=watched)
+    point = minimize(function, start, iterations=FINISH, tolerance=1e-9, watch=watched)
     value, _ = function(point)
     _finite(value, len(costs), cost)
     sizes = cost.posterior[:, :latent].sum(axis=0, dtype=np.float64)

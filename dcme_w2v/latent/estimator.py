@@ -21,7 +21,7 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.numeric.unlabelled import split_labels
+from dcme_w2v.numeric.unlabeled import split_labels
 from dcme_w2v.training.progress import reporting_to
 
 
@@ -67,8 +67,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     -----
     If all rows have labels, it classifies no better than `MaxentClassifier`, and worse with fewer
     latent classes than labels. It is for clusters, labels with sub-topics, a few columns that
-    depend on the labels (`transform`), and many rows with few labels: ``unlabelled="use"``, with -1
-    in `y` for an unlabelled row. By default, unlabelled rows are left out of the fit.
+    depend on the labels (`transform`), and many rows with few labels: ``unlabeled="use"``, with -1
+    in `y` for an unlabeled row. By default, unlabeled rows are left out of the fit.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]]
     >>> LatentClassModel(latent=2).fit(X).transform(X).shape
     (4, 2)
-    >>> model = LatentClassModel(unlabelled="use").fit(X, [0, -1, 1, -1])
+    >>> model = LatentClassModel(unlabeled="use").fit(X, [0, -1, 1, -1])
     >>> model.predict(X).tolist()
     [0, 0, 1, 1]
     """
@@ -89,7 +89,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         X : sparse or dense matrix, shape (rows, features)
             Finite numbers; they are made float32.
         y : array, shape (rows,), optional
-            The label of each row; -1, "-1" or None for an unlabelled row. Without `y`, the rows are
+            The label of each row; -1, "-1" or None for an unlabeled row. Without `y`, the rows are
             clustered.
 
         Raises
@@ -114,7 +114,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
             numbers = np.searchsorted(self.classes_, labels)
             given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
             rows = matrix
-            if options.unlabelled == "ignore":
+            if options.unlabeled == "ignore":
                 rows, given = matrix[~without], [one for one in given if one]
             with reporting_to(self.progress, None, False) as reporter:
                 learned = learn(rows, given, len(self.classes_), options, reporter)

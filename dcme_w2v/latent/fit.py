@@ -20,7 +20,7 @@ from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.em import (
     Solution,
     balanced,
-    expectation_maximisation,
+    expectation_maximization,
     finish,
     has_settled,
 )
@@ -30,7 +30,7 @@ from dcme_w2v.latent.starts import Starts, one_hot
 from dcme_w2v.training.progress import Quiet, Reporter
 
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
-FOLDS = 5  # folds of the labelled documents for `unlabelled="auto"`
+FOLDS = 5  # folds of the labeled documents for `unlabeled="auto"`
 TRIED = 5  # iterations from each of several starts; only the best start is continued
 
 
@@ -44,7 +44,7 @@ class Fit:
     starts : list of dict
         `init`, `cost`, `iterations` and `seconds` of each start.
     l2 : float
-        The L2 regularisation that was used.
+        The L2 regularization that was used.
     facts : dict
         Further figures for the record.
     """
@@ -122,7 +122,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     Parameters
     ----------
     data : Observations
-        Without any label, with labels for all, or, for `unlabelled="use"`, for some.
+        Without any label, with labels for all, or, for `unlabeled="use"`, for some.
     options : LatentOptions
         Resolved.
     reporter : Reporter, optional
@@ -134,8 +134,8 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
         The cost is no longer finite.
     """
     reporter = reporter or Quiet()
-    if data.classes and options.unlabelled != "ignore":
-        return _from_labelled(data, options, reporter)
+    if data.classes and options.unlabeled != "ignore":
+        return _from_labeled(data, options, reporter)
     latent, rounds = options.latent or 2, options.epochs or EPOCHS
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
@@ -151,7 +151,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
         xi = starts.start(kind, number)
         reporter.stage(f"EM from {shown}", rounds, "iterations")
         some = min(rounds, TRIED) if several else rounds
-        one = expectation_maximisation(cost, xi, some, options.tolerance, reporter)
+        one = expectation_maximization(cost, xi, some, options.tolerance, reporter)
         found.starts.append(_start_record(kind, one, begin))
         if best is None or one.cost < best.cost:
             best, name = one, shown
@@ -161,7 +161,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
         reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {name}")
         if best.posterior is not None and not has_settled(best.costs, options.tolerance):
             reporter.stage(f"EM from {name}", rounds, "iterations")
-            best = expectation_maximisation(
+            best = expectation_maximization(
                 cost, best.posterior, rounds, options.tolerance, reporter, best
             )
         found.facts["chosen"] = name
@@ -172,39 +172,39 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     return found
 
 
-def _from_labelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
-    """Fit labelled and unlabelled documents; with "auto" only if they predict better."""
-    if options.unlabelled == "use":
-        return _with_unlabelled(data, options, reporter)
+def _from_labeled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
+    """Fit labeled and unlabeled documents; with "auto" only if they predict better."""
+    if options.unlabeled == "use":
+        return _with_unlabeled(data, options, reporter)
     scores = _cross_validated(data, options, reporter)
     use = scores["use"] > scores["ignore"]
     shown = ", ".join(f"{how} {value:.4f}" for how, value in scores.items())
-    reporter.message(f"cross-validated accuracy by --unlabelled: {shown}")
+    reporter.message(f"cross-validated accuracy by --unlabeled: {shown}")
     if use:
-        found = _with_unlabelled(data, options, reporter)
+        found = _with_unlabeled(data, options, reporter)
     else:
         begin = time.monotonic()
-        weights = labelled_classifier(data, options)
+        weights = labeled_classifier(data, options)
         found = Fit(_of_classifier(data, weights, options), l2=options.l2 or 0.0)
         found.starts.append(_start_record("labelled", found.solution, begin))
     found.facts |= {"cross_validated": scores, "unlabelled_used": use}
     return found
 
 
-def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
-    """Fit with a label of its own for each unlabelled document, and alpha fixed for the others.
+def _with_unlabeled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
+    """Fit with a label of its own for each unlabeled document, and alpha fixed for the others.
 
-    EM starts at the classifier of the labelled documents. xi of a labelled document is fixed at its
-    label; xi of an unlabelled one starts at the classifier's probabilities.
+    EM starts at the classifier of the labeled documents. xi of a labeled document is fixed at its
+    label; xi of an unlabeled one starts at the classifier's probabilities.
     """
-    begin, labelled = time.monotonic(), data.labels != OWN
-    weights = labelled_classifier(data, options)
+    begin, labeled = time.monotonic(), data.labels != OWN
+    weights = labeled_classifier(data, options)
     xi = np.empty((data.count, data.classes))
-    xi[labelled] = one_hot(data.labels[labelled].astype(np.int64), data.classes)
-    xi[~labelled] = np.exp(_log_probabilities(weights, data.rows, options)[~labelled])
+    xi[labeled] = one_hot(data.labels[labeled].astype(np.int64), data.classes)
+    xi[~labeled] = np.exp(_log_probabilities(weights, data.rows, options)[~labeled])
     cost = Cost(data, data.classes, options.l2 or 0.0, 0.0, options.threads or 1)
-    counts = np.bincount(data.labels[labelled], minlength=data.classes) + 1.0
-    reporter.stage("EM from the labelled documents", options.epochs, "iterations")
+    counts = np.bincount(data.labels[labeled], minlength=data.classes) + 1.0
+    reporter.stage("EM from the labeled documents", options.epochs, "iterations")
     solution = balanced(
         cost, xi, weights.get(), counts / counts.sum(), options.balance, options.epochs or EPOCHS,
         options.tolerance, reporter,
@@ -212,8 +212,8 @@ def _with_unlabelled(data: Observations, options: LatentOptions, reporter: Repor
     return Fit(solution, [_start_record("labelled", solution, begin)], cost.l2)
 
 
-def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:
-    """Return the weights of maximum entropy on the labelled documents alone."""
+def labeled_classifier(data: Observations, options: LatentOptions) -> Weights:
+    """Return the weights of maximum entropy on the labeled documents alone."""
     kept = np.flatnonzero(data.labels != OWN)
     wanted = ClassifyOptions(
         solver="lbfgs", l2=options.l2, bias=1.0, threads=options.threads, seed=options.seed
@@ -227,9 +227,9 @@ def labelled_classifier(data: Observations, options: LatentOptions) -> Weights:
 def _of_classifier(data: Observations, weights: Weights, options: LatentOptions) -> Solution:
     """Return a classifier as a model whose latent classes are the labels."""
     log_p = _log_probabilities(weights, data.rows, options)
-    labelled = np.flatnonzero(data.labels != OWN)
+    labeled = np.flatnonzero(data.labels != OWN)
     inner = weights.get()[:-1].astype(np.float64)
-    loss = -float(log_p[labelled, data.labels[labelled]].mean())
+    loss = -float(log_p[labeled, data.labels[labeled]].mean())
     cost = loss + 0.5 * (options.l2 or 0.0) * float(np.square(inner).sum())
     return Solution(weights.get(), np.eye(data.classes), np.exp(log_p).sum(axis=0), [cost])
 
@@ -237,11 +237,11 @@ def _of_classifier(data: Observations, weights: Weights, options: LatentOptions)
 def _cross_validated(
     data: Observations, options: LatentOptions, reporter: Reporter
 ) -> dict[str, float]:
-    """Return the accuracy on held-out labelled documents, without and with the unlabelled ones.
+    """Return the accuracy on held-out labeled documents, without and with the unlabeled ones.
 
-    Folds are stratified by label. Held-out documents are not among the unlabelled ones.
+    Folds are stratified by label. Held-out documents are not among the unlabeled ones.
     """
-    labelled = data.labels != OWN
+    labeled = data.labels != OWN
     fold = np.full(data.count, -1)
     random = np.random.default_rng(options.seed)
     for label in range(data.classes):
@@ -255,14 +255,14 @@ def _cross_validated(
             continue
         part = Observations(data.matrix, data.documents[kept], data.labels[kept], data.classes)
         reporter.stage(f"fold {number + 1} of {FOLDS}", None, "iterations")
-        solution = _with_unlabelled(part, options, Quiet()).solution
+        solution = _with_unlabeled(part, options, Quiet()).solution
         weights = Weights(data.matrix.shape[1], data.classes, 1.0)
         weights.set(solution.weights)
-        for how, one in (("ignore", labelled_classifier(part, options)), ("use", weights)):
+        for how, one in (("ignore", labeled_classifier(part, options)), ("use", weights)):
             rows = csr_matrix(data.matrix[data.documents[out]])
             best = _log_probabilities(one, rows, options).argmax(axis=1)
             right[how] += int((best == data.labels[out]).sum())
-    return {how: count / max(1, int(labelled.sum())) for how, count in right.items()}
+    return {how: count / max(1, int(labeled.sum())) for how, count in right.items()}
 
 
 def _log_probabilities(

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +30,9 @@ from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import optional_write
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.latent.fit import Learned, learn
 from dcme_w2v.latent.model import KIND, LatentClassifier
 from dcme_w2v.latent.options import LatentOptions, resolved
@@ -52,7 +51,7 @@ class LatentJob(DocumentsJob):
     Attributes
     ----------
     holdout : str or None
-        Held-out documents: a share of the labelled documents, or a file.
+        Held-out documents: a share of the labeled documents, or a file.
     choose : str or None
         Numbers of latent classes to choose from by the held-out log-likelihood, as "10,20,40".
     """
@@ -74,17 +73,6 @@ def fit_files(
 ) -> LatentClassifier:
     """Fit a model to files and save it.
 
-    Parameters
-    ----------
-    job : LatentJob
-        What to read and write.
-    features : FeatureOptions
-        How text becomes vectors.
-    options : LatentOptions
-        How to fit.
-    reporter : Reporter, optional
-        Takes the progress.
-
     Raises
     ------
     CorpusError
@@ -102,44 +90,55 @@ def fit_files(
     text = None if are_vectors(job.docs) else TextFeatures(features)
     read = _read(job, options, text)
     read_seconds = time.monotonic() - start
-    classes = sorted(set(itertools.chain.from_iterable(read.labels)))
-    if options.unsupervised:
-        classes = []
-    else:
+    counts = Counter(itertools.chain.from_iterable(read.labels))
+    classes = [] if options.unsupervised else sorted(counts)
+    if not options.unsupervised:
         job.check_classes(classes, OR_CLUSTER)
-    left_out = " left out" if options.unlabelled == "ignore" else ""
+    left_out = " left out" if options.unlabeled == "ignore" else ""
     reporter.message(corpus_line(read, classes, left_out, "labels"))
     wanted = [dataclasses.replace(options, latent=size) for size in sizes]
     check_held_out(HoldoutOptions(job.holdout), read)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
     _require_room(job.output, text, checked, read.matrix.shape[1])
     tried: list[dict[str, Any]] = []
-    best: LatentClassifier | None = None
-    for one in wanted:
-        model = _fit(read, classes, text, one, reporter)
-        model.record[COLUMNS] = read.columns
-        found = _measured(model, read) if job.holdout else {}
-        if job.holdout:
+
+    def likelihood(model: LatentClassifier) -> float:
+        if found := model.record["heldout"]:
             tried.append({"latent": model.latent, **found})
-            reporter.message(_measured_line(model.latent, found))
-        key = "log_likelihood"
-        if best is None or found[key] > best.record["heldout"][key]:
-            best = model
-            best.record["heldout"] = found
-    assert best is not None
+        return float(found.get("log_likelihood", 0.0))
+
+    best = max(_fitted(wanted, read, classes, text, reporter), key=likelihood)
     best.record |= {
         "tried": tried,
         "documents": read.matrix.shape[0],
         "unlabelled": read.unlabelled,
-        "labels": dict(sorted(Counter(itertools.chain.from_iterable(read.labels)).items()))
-        if classes
-        else {},
+        "labels": dict(sorted(counts.items())) if classes else {},
         "read_seconds": round(read_seconds, 3),
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
     }
     reporter.message(_fit_line(best))
     write_with_fallback([Result(job.output, "model", best.save)])
     return best
+
+
+def _fitted(
+    wanted: Sequence[LatentOptions],
+    read: Dataset,
+    classes: list[str],
+    text: TextFeatures | None,
+    reporter: Reporter,
+) -> Iterator[LatentClassifier]:
+    """Yield the model of each of several options; the record has the held-out measures."""
+    labels = numbers_of(read.labels, classes) if classes else None
+    multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
+    for options in wanted:
+        learned = learn(read.matrix, labels, len(classes), options, reporter)
+        model = made_model(learned, classes, text, multilabel)
+        model.record |= {COLUMNS: read.columns, "heldout": {}}
+        if read.held_labels:
+            found = model.record["heldout"] = _measured(model, read)
+            reporter.message(_measured_line(model.latent, found))
+        yield model
 
 
 def made_model(
@@ -155,7 +154,7 @@ def made_model(
     weights.set(solution.weights)
     alpha: NDArray[np.float32] | None = solution.alpha.astype(np.float32)
     clusters = not classes
-    if clusters or options.unlabelled != "ignore":
+    if clusters or options.unlabeled != "ignore":
         alpha = None
     shares = solution.sizes / max(float(solution.sizes.sum()), 1e-300)
     record = {
@@ -221,16 +220,17 @@ def transform_files(
         `rows`; `zero_rows`, the number of documents without a known feature, which have the row
         softmax(b); and `columns`.
     """
-    rows = zero_rows = 0
-    with writing_rows(output, model.latent) as writer, optional_write(labels) as lines:
+    zero_rows = 0
+
+    def batches() -> Iterator[tuple[csr_matrix, list[tuple[str, ...]]]]:
+        nonlocal zero_rows
         for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
-            for part, log_p in scored(model, matrix, threads, is_latent=True):
-                values = (log_p if log else np.exp(log_p)).astype(np.float32)
-                writer.add(csr_matrix(values), own[part])
-            if lines:
-                lines.writelines("|".join(names).encode() + b"\n" for names in own)
-            rows += matrix.shape[0]
             zero_rows += int((np.diff(matrix.indptr) == 0).sum())
+            for part, log_p in scored(model, matrix, threads, is_latent=True):
+                values = log_p if log else np.exp(log_p)
+                yield csr_matrix(values.astype(np.float32)), own[part]
+
+    rows = write_batches(output, model.latent, batches(), labels)["rows"]
     return {"rows": rows, "zero_rows": zero_rows, "columns": model.latent}
 
 
@@ -301,23 +301,10 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
 
 def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     holdout = HoldoutOptions(job.holdout)
-    keep = options.unsupervised or options.unlabelled != "ignore"
+    keep = options.unsupervised or options.unlabeled != "ignore"
     return read_documents(
         job.docs, job.labels, text, holdout, options.seed, keep, f"give LABEL<TAB>TEXT{OR_CLUSTER}"
     )
-
-
-def _fit(
-    read: Dataset,
-    classes: list[str],
-    text: TextFeatures | None,
-    options: LatentOptions,
-    reporter: Reporter,
-) -> LatentClassifier:
-    labels = numbers_of(read.labels, classes) if classes else None
-    learned = learn(read.matrix, labels, len(classes), options, reporter)
-    multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
-    return made_model(learned, classes, text, multilabel)
 
 
 def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.latent.options import LatentOptions, stored_options
+from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.latent.reduction import reduced
 from dcme_w2v.numeric.sparse_rows import fit_columns
 
@@ -193,11 +193,7 @@ class LatentClassifier:
             It is another kind of model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
-        classes = model.strings("classes")
-        try:
-            options = stored_options(model.value("options", dict))
-        except UsageError as error:
-            raise model.fault("options", error.message) from None
+        classes, options = model.strings("classes"), model.options("options", LatentOptions)
         multilabel, threshold, record = described(model)
         clusters = model.value("clusters", bool)
         shares = np.asarray(model.array("shares", "float64", None))

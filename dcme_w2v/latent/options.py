@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +20,18 @@ NEEDS_LABELS = "labels"
 class LatentOptions(Checked, group="Model"):
     """How a latent-class model is fitted."""
 
+    removed = ("columns", "rounding")
+
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
     unsupervised: bool = option(False, "cluster the documents; their labels are not used")
-    unlabelled: str = option(
+    unlabeled: str = option(
         "ignore",
         "documents without a label: leave them out (ignore), learn from them (use), or choose "
         "between both by cross-validation (auto); with use, the latent classes are the labels",
         choices=("ignore", "use", "auto"),
+        former=("unlabelled",),
     )
     init: str = option(
         "auto",
@@ -39,7 +43,7 @@ class LatentOptions(Checked, group="Model"):
     )
     solver: str = option(
         "em",
-        "expectation maximisation, or L-BFGS on all parameters from where EM ends",
+        "expectation maximization, or L-BFGS on all parameters from where EM ends",
         choices=("em", "lbfgs"),
         advanced=True,
     )
@@ -74,15 +78,15 @@ class LatentOptions(Checked, group="Model"):
     )
     l2: float | None = option(
         None,
-        "L2 regularisation, X/2 times the squared weights (default: 3e-6; with --unlabelled use: "
+        "L2 regularization, X/2 times the squared weights (default: 3e-6; with --unlabeled use: "
         "1e-4; unsupervised: by --freedom)",
         minimum=0.0,
         maximum=1e6,
     )
     balance: float = option(
         2.0,
-        "weight of the divergence of the shares of the classes from the shares of the labelled "
-        "documents (--unlabelled use, auto); paper: 1",
+        "weight of the divergence of the shares of the classes from the shares of the labeled "
+        "documents (--unlabeled use, auto); paper: 1",
         minimum=1.0,
         maximum=1e6,
         advanced=True,
@@ -96,7 +100,7 @@ class LatentOptions(Checked, group="Model"):
     )
     epochs: int | None = option(
         None,
-        "maximum number of EM iterations (default: 100; with --unlabelled use: 10)",
+        "maximum number of EM iterations (default: 100; with --unlabeled use: 10)",
         minimum=1,
         maximum=1000000,
     )
@@ -109,20 +113,17 @@ class LatentOptions(Checked, group="Model"):
     threads: int | None = threads_option()
     seed: int = seed_option()
 
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> LatentOptions:
+        """Create options from a model, which an earlier version may have written."""
+        removed = values.get("init") in ("scores", "sdp")
+        return super().from_stored({**values, "init": "auto"} if removed else values)
 
-L2, L2_UNLABELLED = 3e-6, 1e-4
+
+L2, L2_UNLABELED = 3e-6, 1e-4
 STARTS_UNSUPERVISED = 3
-EPOCHS, EPOCHS_UNLABELLED = 100, 10
+EPOCHS, EPOCHS_UNLABELED = 100, 10
 DIMENSIONS = 50  # of latent semantic analysis
-
-
-def stored_options(values: dict[str, Any]) -> LatentOptions:
-    """Return the options in a model's JSON file, which a former version may have written."""
-    known = {item.name for item in dataclasses.fields(LatentOptions)}
-    found = {name: value for name, value in values.items() if name in known}
-    if found.get("init") in ("scores", "sdp"):
-        found["init"] = "auto"
-    return LatentOptions.from_mapping(found)
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:
@@ -143,7 +144,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     """
     own = options.unsupervised
     _check(options, own)
-    use = options.unlabelled != "ignore"
+    use = options.unlabeled != "ignore"
     if options.latent is None:
         if own:
             raise UsageError("--latent is needed to cluster: give the number of classes")
@@ -158,32 +159,32 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         )
     if use and latent != labels:
         raise UsageError(
-            f"--latent={latent}: with --unlabelled={options.unlabelled} the latent classes are the "
+            f"--latent={latent}: with --unlabeled={options.unlabeled} the latent classes are the "
             f"{labels} labels; leave it out"
         )
     found: dict[str, Any] = {
         "starts": STARTS_UNSUPERVISED if own else 1,
         "threads": default_threads(),
-        "epochs": EPOCHS_UNLABELLED if use else EPOCHS,
+        "epochs": EPOCHS_UNLABELED if use else EPOCHS,
         "lsa": DIMENSIONS if own and features > DIMENSIONS else 0,
     }
     if not own:
-        found["l2"] = L2_UNLABELLED if use else L2
+        found["l2"] = L2_UNLABELED if use else L2
     left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
     return dataclasses.replace(options, **left_open)
 
 
 def _check(options: LatentOptions, own: bool) -> None:
     """Raise where two options exclude each other."""
-    use = options.unlabelled != "ignore"
+    use = options.unlabeled != "ignore"
     if own and use:
-        raise UsageError(f"--unsupervised and --unlabelled={options.unlabelled}: give one")
+        raise UsageError(f"--unsupervised and --unlabeled={options.unlabeled}: give one")
     if own and options.init == NEEDS_LABELS:
         raise UsageError(f"--init={options.init}: needs labels; give another start")
     if own and options.solver == "lbfgs":
         raise UsageError("--solver=lbfgs: needs labels; unsupervised models are fitted by em")
     if use and (options.init != "auto" or options.solver != "em"):
         raise UsageError(
-            f"--unlabelled={options.unlabelled}: starts at a classifier of the labelled documents "
+            f"--unlabeled={options.unlabeled}: starts at a classifier of the labeled documents "
             "and continues with em; leave --init and --solver out"
         )

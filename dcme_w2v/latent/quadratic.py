@@ -2,7 +2,7 @@
 
     J(xi) = (K / 2) tr[xi xi^T (A - B)],   A - B = (I - H - P_Y) / N                      (3)
 
-with the hat matrix H of a centred ridge regression, H = C (N lambda I + C^T C)^-1 C^T, C = X less
+with the hat matrix H of a centered ridge regression, H = C (N lambda I + C^T C)^-1 C^T, C = X less
 its mean, and the projection P_Y on the functions of the label, Y (Y^T Y)^-1 Y^T. Without labels
 P_Y = I. The paper prints B - A, and A without the factor 1 / N; the derivation is in
 docs/mathematics/latent-classes.md.
@@ -30,7 +30,7 @@ class Quadratic:
     Attributes
     ----------
     left : ndarray of float64, shape (n, r)
-        Left singular vectors of the centred rows.
+        Left singular vectors of the centered rows.
     squares : ndarray of float64, shape (r,)
         Their squared singular values, descending.
     ridge : float
@@ -59,9 +59,9 @@ class Quadratic:
         freedom : float
             trace H as a share of the number of singular vectors; it determines lambda.
         seed : int
-            Seed of the randomised SVD.
+            Seed of the randomized SVD.
         """
-        left, squares, _ = svd_of_rows(data.rows, rank, seed, centred=True)
+        left, squares, _ = svd_of_rows(data.rows, rank, seed, centered=True)
         ridge = ridge_of(squares, data.count, freedom * len(squares))
         return cls(left, squares, ridge, data.labels, data.classes)
 
@@ -86,10 +86,10 @@ class Quadratic:
         smooth /= -len(xi)
         return smooth
 
-    def value(self, xi: Matrix) -> float:
-        """Return J(xi), xi of shape (n, latent)."""
-        found = xi.shape[1] / 2 * np.vdot(xi, self.product(xi))
-        return float(found)
+    def value(self, xi: Matrix) -> tuple[float, Matrix]:
+        """Return J(xi) and its gradient, xi of shape (n, latent)."""
+        product, latent = self.product(xi), xi.shape[1]
+        return latent / 2 * float(np.vdot(xi, product)), latent * product
 
     def label_means(self, xi: Matrix) -> Matrix:
         """Return P_Y xi: each row becomes the mean of the rows of its label."""

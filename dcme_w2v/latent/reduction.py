@@ -8,15 +8,15 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.parallel import one_blas_thread
 
-OVERSAMPLING, POWER = 10, 2  # of the randomised SVD (Halko, Martinsson and Tropp 2011)
-LEAST = 1e-10  # squared singular values below this share of the first count as 0
+OVERSAMPLING, POWER = 10, 2  # of the randomized SVD (Halko, Martinsson and Tropp 2011)
+MIN_SQUARE = 1e-10  # squared singular values below this share of the first count as 0
 ROWS = 4096  # rows that are dense at a time
 
 Matrix = NDArray[np.float64]
 
 
 def svd_of_rows(
-    matrix: csr_matrix, rank: int, seed: int, *, centred: bool
+    matrix: csr_matrix, rank: int, seed: int, *, centered: bool
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Return the first singular vectors of rows, or of rows less their mean.
 
@@ -29,7 +29,7 @@ def svd_of_rows(
     rank : int
         Maximum number of singular vectors.
     seed : int
-    centred : bool
+    centered : bool
 
     Returns
     -------
@@ -40,7 +40,7 @@ def svd_of_rows(
     """
     rows = matrix.astype(np.float64)
     columns = rows.T.tocsr()
-    mean = np.asarray(rows.mean(axis=0)).ravel() * centred
+    mean = np.asarray(rows.mean(axis=0)).ravel() * centered
     width = min(rank + OVERSAMPLING, *rows.shape)
     test = np.random.default_rng(seed).standard_normal((rows.shape[1], width))
     with one_blas_thread():
@@ -50,13 +50,13 @@ def svd_of_rows(
         left, values, inner = np.linalg.svd(rows @ test - mean @ test, full_matrices=False)
         right = test @ inner.T
     squares: Matrix = np.square(values)
-    kept = max(1, int((squares[:rank] > LEAST * max(squares[0], 1e-300)).sum()))
+    kept = max(1, int((squares[:rank] > MIN_SQUARE * max(squares[0], 1e-300)).sum()))
     return np.ascontiguousarray(left[:, :kept]), squares[:kept], right[:, :kept]
 
 
 def directions(matrix: csr_matrix, count: int, seed: int) -> NDArray[np.float32]:
-    """Return the right singular vectors of rows that are not centred, shape (features, r)."""
-    _, _, right = svd_of_rows(matrix, count, seed, centred=False)
+    """Return the right singular vectors of rows that are not centered, shape (features, r)."""
+    _, _, right = svd_of_rows(matrix, count, seed, centered=False)
     return right.astype(np.float32)
 
 

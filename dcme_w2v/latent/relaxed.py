@@ -6,6 +6,7 @@ quadratic. With V_r = a_r U_r it is the mean of f(U_r) with the weights a_r^2: R
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +18,7 @@ COLUMNS = 3  # R; also the number of single descents
 MIN_COLUMN = 1e-6  # columns below this share of the largest one are dropped
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
-_LEAST_STEP = 1e-12
+_MIN_STEP = 1e-12
 _BISECTIONS = 60
 
 Matrix = NDArray[np.float64]
@@ -32,24 +33,16 @@ def random_point(count: int, latent: int, random: np.random.Generator) -> Matrix
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> Matrix:
     """Return xi of shape (n, latent): the best of some local minima of (3) from random points."""
-    count = len(quadratic.left)
-
-    def function(xi: Matrix) -> tuple[float, Matrix]:
-        product = quadratic.product(xi)
-        return latent / 2 * float(np.vdot(xi, product)), latent * product
-
-    found = []
+    count, found = len(quadratic.left), []
     for _ in range(COLUMNS):
         start = random_point(count, latent, random)
-        found.append(descend(function, project_rows, start, count / latent))
+        found.append(descend(quadratic.value, project_rows, start, count / latent))
     return min(found, key=lambda one: one[1])[0]
 
 
-def relaxed(
-    quadratic: Quadratic, latent: int, random: np.random.Generator, columns: int = COLUMNS
-) -> Matrix:
+def relaxed(quadratic: Quadratic, latent: int, random: np.random.Generator) -> Matrix:
     """Return xi of shape (n, latent): the sum of the columns of a local minimum of (9)."""
-    found, _, _ = low_rank(quadratic, latent, columns, random)
+    found, _, _ = low_rank(quadratic, latent, COLUMNS, random)
     total: Matrix = found.sum(axis=0)
     total /= total.sum(axis=1, keepdims=True)
     return total
@@ -71,13 +64,10 @@ def low_rank(
     count = len(quadratic.left)
     start = np.stack([random_point(count, latent, random) for _ in range(columns)], axis=1)
 
-    def function(v: Matrix) -> tuple[float, Matrix]:
-        return ratio(quadratic, v)
-
     def project(v: Matrix) -> Matrix:
         return np.stack([project_equal(v[:, r])[0] for r in range(columns)], axis=1)
 
-    v, value = descend(function, project, start, count / latent)
+    v, value = descend(functools.partial(ratio, quadratic), project, start, count / latent)
     sizes = v.sum(axis=2).mean(axis=0)
     kept = np.flatnonzero(sizes > MIN_COLUMN * sizes.max())
     return np.moveaxis(v[:, kept], 1, 0), sizes[kept], value
@@ -148,7 +138,7 @@ def descend(
     start: Matrix,
     step: float,
 ) -> tuple[Matrix, float]:
-    """Minimise by projected gradient, with Armijo's rule along the projection arc.
+    """Minimize by projected gradient, with Armijo's rule along the projection arc.
 
     A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
     is; each search begins at twice the last step.
@@ -177,7 +167,7 @@ def descend(
             decrease = float(np.vdot(gradient, tried - point))
             if next_value <= value + SUFFICIENT * decrease:
                 break
-            if step < _LEAST_STEP:
+            if step < _MIN_STEP:
                 return point, value
             step /= 2
         change = value - next_value

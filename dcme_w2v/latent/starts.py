@@ -64,8 +64,8 @@ class Starts:
         methods: dict[str, Callable[[np.random.Generator], Matrix]] = {
             "labels": self._labels,
             "kmeans": self._kmeans,
-            "quadratic": self._quadratic,
-            "relaxed": self._relaxed,
+            "quadratic": lambda random: best_descent(self.quadratic, self.latent, random),
+            "relaxed": lambda random: relaxed(self.quadratic, self.latent, random),
         }
         return KEPT * methods[kind](random) + (1 - KEPT) / self.latent
 
@@ -89,12 +89,6 @@ class Starts:
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)
         return one_hot(nearest, self.latent)
-
-    def _quadratic(self, random: np.random.Generator) -> Matrix:
-        return best_descent(self.quadratic, self.latent, random)
-
-    def _relaxed(self, random: np.random.Generator) -> Matrix:
-        return relaxed(self.quadratic, self.latent, random)
 
 
 def one_hot(numbers: NDArray[np.int64], width: int) -> Matrix:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import mmap
 import os
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import UsageError
 
 CACHE_LINE = 64
+SPARE = CACHE_LINE // 4  # float32
+Number = TypeVar("Number", bound=np.generic)
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 
 
@@ -25,10 +27,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.floa
     The stride is as for a table of `as_for` rows, by default the number of rows.
     """
     stride = core.row_stride(rows if as_for is None else as_for, dim)
-    spare = CACHE_LINE // 4
-    block = _zeros(rows * stride + spare)
-    start = -block.ctypes.data % CACHE_LINE // 4
-    return block[start : start + rows * stride].reshape(rows, stride)
+    return _aligned(_zeros(rows * stride + SPARE), rows * stride).reshape(rows, stride)
 
 
 def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -39,20 +38,24 @@ def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     count, dim = rows.shape
     stride = core.row_stride(count, dim)
-    block = np.empty(count * stride + CACHE_LINE // 4, dtype=np.float32)
-    start = -block.ctypes.data % CACHE_LINE // 4
-    table = block[start : start + count * stride].reshape(count, stride)
+    block = np.empty(count * stride + SPARE, dtype=np.float32)
+    table = _aligned(block, count * stride).reshape(count, stride)
     table[:, :dim], table[:, dim:] = rows, 0
     return table
 
 
 def in_cache_lines(rows: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return a copy of rows of bytes whose first one starts at a cache line; see `new_table`."""
-    block = _zeros(-(-rows.size // 4) + CACHE_LINE // 4)
-    start = -block.ctypes.data % CACHE_LINE
-    copy = block.view(np.int8)[start : start + rows.size].reshape(rows.shape)
+    block = _zeros(-(-rows.size // 4) + SPARE).view(np.int8)
+    copy = _aligned(block, rows.size).reshape(rows.shape)
     copy[:] = rows
     return copy
+
+
+def _aligned(block: NDArray[Number], size: int) -> NDArray[Number]:
+    """Return so many numbers of a block, from the first that starts a cache line."""
+    start = -block.ctypes.data % CACHE_LINE // block.itemsize
+    return block[start : start + size]
 
 
 def _zeros(count: int) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""k-means with k-means++ initialisation, for mixtures and the hard clusters of BoWV."""
+"""k-means with k-means++ initialization, for mixtures and the hard clusters of BoWV."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def kmeans(
     threads: int | None = None,
     rounds: int = ROUNDS,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cluster points by Lloyd's algorithm with k-means++ initialisation.
+    """Cluster points by Lloyd's algorithm with k-means++ initialization.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def kmeans(
     clusters : int
         Number of clusters, at most n.
     seed : int
-        Seed of the initialisation.
+        Seed of the initialization.
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
     rounds : int
@@ -35,7 +35,7 @@ def kmeans(
 
     Returns
     -------
-    centres : ndarray of float64, shape (clusters, d)
+    centers : ndarray of float64, shape (clusters, d)
     nearest : ndarray of int64, shape (n,)
         Each point's cluster.
 
@@ -64,15 +64,15 @@ def _lloyd(
     rounds: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     squares = np.einsum("ij,ij->i", points, points)
-    centres = _spread_start(points, squares, clusters, random, threads)
+    centers = _spread_start(points, squares, clusters, random, threads)
     before = np.full(len(points), -1)
     for _ in range(rounds):
-        nearest, distances = _assigned(points, squares, centres, threads)
+        nearest, distances = _assigned(points, squares, centers, threads)
         if np.count_nonzero(nearest != before) <= _MOVED * len(points):
             break
-        centres = _means(points, nearest, distances, clusters, threads)
+        centers = _means(points, nearest, distances, clusters, threads)
         before = nearest
-    return centres, nearest
+    return centers, nearest
 
 
 def memberships(nearest: NDArray[np.int64], clusters: int) -> NDArray[np.float32]:
@@ -89,7 +89,7 @@ def _spread_start(
     random: np.random.Generator,
     threads: int | None,
 ) -> NDArray[np.float64]:
-    """Draw each centre with probability proportional to the squared distance from the others.
+    """Draw each center with probability proportional to the squared distance from the others.
 
     The best of a few candidates is taken, as the authors recommend.
     """
@@ -111,33 +111,33 @@ def _spread_start(
 def _distances_to(
     points: NDArray[np.float32],
     squares: NDArray[np.float32],
-    centres: NDArray[np.float32],
+    centers: NDArray[np.float32],
     threads: int | None,
 ) -> NDArray[np.float32]:
     def distances(rows: slice) -> NDArray[np.float32]:
-        return _squared_distances(points[rows], squares[rows], centres)
+        return _squared_distances(points[rows], squares[rows], centers)
 
     return np.concatenate(list(over_blocks(distances, len(points), threads)))
 
 
 def _squared_distances(
-    points: NDArray[np.float32], squares: NDArray[np.float32], centres: NDArray[np.float32]
+    points: NDArray[np.float32], squares: NDArray[np.float32], centers: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centres)."""
-    distances: NDArray[np.float32] = points @ (-2 * centres.T)
+    """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centers)."""
+    distances: NDArray[np.float32] = points @ (-2 * centers.T)
     distances += squares[:, None]
-    distances += np.einsum("ij,ij->i", centres, centres)
+    distances += np.einsum("ij,ij->i", centers, centers)
     return np.maximum(distances, 0, out=distances)
 
 
 def _assigned(
     points: NDArray[np.float32],
     squares: NDArray[np.float32],
-    centres: NDArray[np.float64],
+    centers: NDArray[np.float64],
     threads: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return each point's nearest centre and the squared distance to it."""
-    single = centres.astype(np.float32)
+    """Return each point's nearest center and the squared distance to it."""
+    single = centers.astype(np.float32)
 
     def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         found = _squared_distances(points[rows], squares[rows], single)
@@ -155,18 +155,18 @@ def _means(
     clusters: int,
     threads: int | None,
 ) -> NDArray[np.float64]:
-    """Return the mean of each cluster; an empty one moves to a point far from its centre."""
+    """Return the mean of each cluster; an empty one moves to a point far from its center."""
 
     def sums(rows: slice) -> NDArray[np.float32]:
         product: NDArray[np.float32] = memberships(nearest[rows], clusters).T @ points[rows]
         return product
 
     counts = np.bincount(nearest, minlength=clusters)
-    centres = np.zeros((clusters, points.shape[1]))
+    centers = np.zeros((clusters, points.shape[1]))
     for part in over_blocks(sums, len(points), threads):
-        centres += part
-    centres /= np.maximum(counts, 1)[:, None]
+        centers += part
+    centers /= np.maximum(counts, 1)[:, None]
     empty = np.flatnonzero(counts == 0)
     if len(empty):
-        centres[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
-    return centres
+        centers[empty] = points[np.argsort(-distances, kind="stable")[: len(empty)]]
+    return centers

@@ -1,4 +1,4 @@
-"""L-BFGS: minimises a smooth function of a vector from its values and gradients.
+"""L-BFGS: minimizes a smooth function of a vector from its values and gradients.
 
 The only use of scipy's L-BFGS in this package.
 """
@@ -20,7 +20,7 @@ Evaluation = tuple[NDArray[np.float64], float, NDArray[np.float64]]  # point, va
 Watch = Callable[[int, float, NDArray[np.float64]], bool | None]
 
 
-def minimise(
+def minimize(
     function: Function,
     start: NDArray[np.float64],
     *,
@@ -56,44 +56,53 @@ def minimise(
     ndarray of float64
         The best point; of the shape of `start`.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize as scipy_minimize
 
-    count, last = 0, 0.0
-    base: Evaluation | None = None  # of the point where the current line search starts
-    latest: Evaluation | None = None
-
-    def flat(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        nonlocal base, last, latest
-        last, gradient = function(point.reshape(start.shape))
-        gradient = gradient.ravel()
-        if base is not None and abs(last - base[1]) <= precision * abs(base[1]):
-            last = base[1] + 0.5 * float((base[2] + gradient) @ (point - base[0]))
-        if precision:
-            latest = point.copy(), last, gradient
-            base = base or latest
-        return last, gradient
+    values, count = _Values(function, start.shape, precision), 0
 
     def iterated(point: NDArray[np.float64]) -> None:
-        nonlocal base, count
+        nonlocal count
         count += 1
-        base = latest
-        if watch and watch(count, last, point.reshape(start.shape)):
+        values.base = values.latest
+        if watch and watch(count, values.last, point.reshape(start.shape)):
             raise StopIteration
 
     with one_blas_thread():
-        found = minimize(
-            flat,
+        found = scipy_minimize(
+            values,
             start.ravel(),
             jac=True,
             method="L-BFGS-B",
             callback=iterated,
             options={
-                "maxiter": iterations,
-                "maxfun": EVALUATIONS * iterations,
-                "maxcor": HISTORY,
-                "ftol": tolerance,
-                "gtol": 0.0,
+                "maxiter": iterations, "maxfun": EVALUATIONS * iterations, "maxcor": HISTORY,
+                "ftol": tolerance, "gtol": 0.0,
             },
-        )
-    point: NDArray[np.float64] = found.x.reshape(start.shape)
-    return point
+        )  # fmt: skip
+    return np.asarray(found.x.reshape(start.shape))
+
+
+class _Values:
+    """A function of flat points, whose small changes over a step come from the gradients.
+
+    `last` is the last value; `base` the evaluation where the current line search starts, and
+    `latest` the last one, both only with a precision above 0.
+    """
+
+    def __init__(self, function: Function, shape: tuple[int, ...], precision: float) -> None:
+        self._function, self._shape, self._precision = function, shape, precision
+        self.last = 0.0
+        self.base: Evaluation | None = None
+        self.latest: Evaluation | None = None
+
+    def __call__(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the value and the gradient."""
+        value, gradient = self._function(point.reshape(self._shape))
+        gradient, base = gradient.ravel(), self.base
+        if base is not None and abs(value - base[1]) <= self._precision * abs(base[1]):
+            value = base[1] + 0.5 * float((base[2] + gradient) @ (point - base[0]))
+        if self._precision:
+            self.latest = point.copy(), value, gradient
+            self.base = base or self.latest
+        self.last = value
+        return value, gradient

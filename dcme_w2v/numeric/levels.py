@@ -1,7 +1,7 @@
 """Levels: the optimal clusters of weighted numbers on a line, with one cluster fixed at 0.
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
-k-means with one cluster at 0, and a dynamic programme finds the optimum.
+k-means with one cluster at 0, and a dynamic program finds the optimum.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def fit_levels(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS)
     bins : int
         Above so many numbers, means of bins of equal width are clustered instead.
     """
-    centres = _centres(numbers, weights, count, pinned=True, bins=bins)
-    return _assigned(numbers, weights, centres, count)
+    centers = _centers(numbers, weights, count, bins)
+    return _assigned(numbers, weights, centers, count)
 
 
 def fit_by_admm(
@@ -70,12 +70,12 @@ def fit_by_admm(
         What rho, 1 at first, is multiplied by in each iteration.
     """
     p, dual, rho = np.maximum(numbers, 0.0), np.zeros(len(numbers)), 1.0
-    ones, iteration, centres = np.ones(len(numbers)), 0, np.zeros(0)
+    ones, iteration, centers = np.ones(len(numbers)), 0, np.zeros(0)
     for iteration in range(1, ITERATIONS + 1):  # noqa: B007
         u = np.maximum(0.0, (weights * numbers - dual + rho * p) / (weights + rho))  # (10)
         q = u + dual / rho
-        centres = np.maximum(_centres(q, ones, count, pinned=True), 0.0)  # (7), (11)
-        p = _nearest(q, centres)
+        centers = np.maximum(_centers(q, ones, count), 0.0)  # (7), (11)
+        p = _nearest(q, centers)
         step = rho * (u - p)
         dual += step
         if np.mean((u - p) ** 2) < CLOSE and np.mean(step**2) < CLOSE:
@@ -90,74 +90,61 @@ def fit_by_admm(
     return Levels(found, levels, _loss(numbers, weights, p)), iteration
 
 
-def kmeans(numbers: Numbers, count: int, weights: Numbers | None = None) -> Numbers:
-    """Return the optimal centres of numbers on a line, ascending, without one at 0."""
-    given = np.ones(len(numbers)) if weights is None else weights
-    return _centres(numbers, given, count, pinned=False, bins=len(numbers))
-
-
-def _centres(
-    numbers: Numbers, weights: Numbers, count: int, pinned: bool, bins: int = BINS
-) -> Numbers:
-    """Return the centres of the clusters that are not empty, ascending."""
-    least = 0.0 if pinned else -np.inf  # the nearest centre of a negative number is 0
-    if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > least):
-        used = (weights > 0) & (numbers > least)
+def _centers(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -> Numbers:
+    """Return the centers of the clusters that are not empty, ascending."""
+    if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > 0):
+        used = (weights > 0) & (numbers > 0)  # the nearest center of a negative number is 0
         numbers, weights = numbers[used], weights[used]
     if not len(numbers):
         return np.zeros(0)
     if len(numbers) > bins:
-        found = _binned(numbers, weights, count, pinned, bins)
+        found = _binned(numbers, weights, count, bins)
         if found is not None:
             return found
     order = np.argsort(numbers, kind="stable")
-    return _clustered(numbers[order], weights[order], count, pinned)[0]
+    return _clustered(numbers[order], weights[order], count)[0]
 
 
-def _binned(
-    numbers: Numbers, weights: Numbers, count: int, pinned: bool, bins: int
-) -> Numbers | None:
-    """Return the centres of bins; None where too much of the loss is within bins."""
+def _binned(numbers: Numbers, weights: Numbers, count: int, bins: int) -> Numbers | None:
+    """Return the centers of bins; None where too much of the loss is within bins."""
     low, high = float(numbers.min()), float(numbers.max())
     if high == low:
         return np.array([low])
     sums, moments, squares = core.bin_numbers(numbers, weights, low, bins / (high - low), bins)
     filled = sums > 0
     means = moments[filled] / sums[filled]
-    centres, cost = _clustered(means, sums[filled], count, pinned)
+    centers, cost = _clustered(means, sums[filled], count)
     within = float(np.maximum(squares[filled] - moments[filled] * means, 0.0).sum())
-    return centres if within <= COARSE * cost else None
+    return centers if within <= COARSE * cost else None
 
 
-def _clustered(
-    numbers: Numbers, weights: Numbers, count: int, pinned: bool
-) -> tuple[Numbers, float]:
-    ends, cost = core.cluster_numbers(numbers, weights, count, pinned)
+def _clustered(numbers: Numbers, weights: Numbers, count: int) -> tuple[Numbers, float]:
+    ends, cost = core.cluster_numbers(numbers, weights, count)
     parts = [slice(a, b) for a, b in itertools.pairwise(ends.tolist()) if b > a]
-    centres = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
-    return np.unique(centres), cost
+    centers = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
+    return np.unique(centers), cost
 
 
-def _assigned(numbers: Numbers, weights: Numbers, centres: Numbers, count: int) -> Levels:
+def _assigned(numbers: Numbers, weights: Numbers, centers: Numbers, count: int) -> Levels:
     values = np.zeros(count)
-    values[: len(centres)] = centres[::-1]
-    grid = np.append(0.0, centres)
-    named = np.append(0, np.arange(len(centres), 0, -1)).astype(np.int8)
-    levels, loss = core.assign_levels(numbers, weights, _borders(centres), named, grid)
+    values[: len(centers)] = centers[::-1]
+    grid = np.append(0.0, centers)
+    named = np.append(0, np.arange(len(centers), 0, -1)).astype(np.int8)
+    levels, loss = core.assign_levels(numbers, weights, _borders(centers), named, grid)
     return Levels(values, levels, 0.5 * loss)
 
 
-def _borders(centres: Numbers) -> Numbers:
-    """Return where the next centre becomes the nearest, 0 being the first."""
-    grid = np.append(0.0, centres)
+def _borders(centers: Numbers) -> Numbers:
+    """Return where the next center becomes the nearest, 0 being the first."""
+    grid = np.append(0.0, centers)
     borders: Numbers = (grid[1:] + grid[:-1]) / 2
     return borders
 
 
-def _nearest(numbers: Numbers, centres: Numbers) -> Numbers:
-    grid = np.append(0.0, centres)
+def _nearest(numbers: Numbers, centers: Numbers) -> Numbers:
+    grid = np.append(0.0, centers)
     named = np.arange(len(grid), dtype=np.int8)
-    places, _ = core.assign_levels(numbers, numbers, _borders(centres), named, grid)
+    places, _ = core.assign_levels(numbers, numbers, _borders(centers), named, grid)
     found: Numbers = grid[places]
     return found
 

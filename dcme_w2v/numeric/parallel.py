@@ -51,7 +51,7 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
 def one_blas_thread() -> Any:
     """Return a context in which BLAS uses one thread.
 
-    The threads of BLAS synchronise at every product, which takes longer than the products if
+    The threads of BLAS synchronize at every product, which takes longer than the products if
     several threads multiply or the machine is busy.
     """
     return _blas().limit(limits=1, user_api="blas")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.declarations import declaration_of, types_of
+from dcme_w2v.declarations import declaration_of, renamed, types_of
 from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.numeric.sparse_check import check_rows
 
@@ -77,7 +77,7 @@ except ImportError:
 
 __all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
 __all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
-__all__ += ["check_all_labelled", "is_unlabelled"]
+__all__ += ["check_all_labeled", "is_unlabeled"]
 
 C = TypeVar("C", bound=type)
 
@@ -115,6 +115,7 @@ def parameters(
     signature = inspect.Signature(taken)
 
     def __init__(self: Any, *args: Any, **params: Any) -> None:
+        params = renamed(params, [options])
         try:
             given = signature.bind(self, *args, **params)
         except TypeError as error:
@@ -124,11 +125,16 @@ def parameters(
         for name, value in list(given.arguments.items())[1:]:
             setattr(self, name, value)
 
+    def set_params(self: Any, **params: Any) -> Any:
+        """Change parameters; return the estimator."""
+        return BaseEstimator.set_params(self, **renamed(params, [options]))
+
     def decorate(cls: C) -> C:
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = __init__  # type: ignore[misc]
         cls._declared = (options, names)  # type: ignore[attr-defined]
+        cls.set_params = set_params  # type: ignore[attr-defined]
         if cls.__doc__:
             cls.__doc__ = cls.__doc__.replace("    {options}\n", _described(options, names))
         return cls
@@ -246,7 +252,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     return rows, labels
 
 
-def is_unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def is_unlabeled(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which rows have the mark of rows without a label, shape (rows,).
 
     The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
@@ -271,15 +277,15 @@ def _is_number(label: Any) -> bool:
     return True
 
 
-def check_all_labelled(labels: NDArray[Any]) -> None:
-    """Warn of rows that look unlabelled to an estimator that learns from labelled rows only.
+def check_all_labeled(labels: NDArray[Any]) -> None:
+    """Warn of rows that look unlabeled to an estimator that learns from labeled rows only.
 
     Raises
     ------
     UsageError
         The mark cannot be a class: None, or -1 among names.
     """
-    marked = is_unlabelled(labels)
+    marked = is_unlabeled(labels)
     if not marked.any():
         return
     count = int(marked.sum())

@@ -1,6 +1,6 @@
-"""Figures of matplotlib: colours, markers, formats, and the one place that writes them.
+"""Figures of matplotlib: colors, markers, formats, and the one place that writes them.
 
-Needs the extra `[plot]`. Colours are Okabe and Ito's, which are distinct in any colour vision.
+Needs the extra `[plot]`. Colors are Okabe and Ito's, which are distinct in any color vision.
 Lines and points differ by style and marker too, so that they are legible in black and white.
 """
 
@@ -14,7 +14,7 @@ from dcme_w2v.errors import DcmeError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 
 PICTURES = (".png", ".pdf", ".svg")
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
@@ -39,9 +39,9 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return the colour, marker and line style of the n-th of several lines."""
+    """Return the color, marker and line style of the n-th of several lines."""
     return {
-        "color": COLOURS[number % len(COLOURS)],
+        "color": COLORS[number % len(COLORS)],
         "marker": MARKERS[number % len(MARKERS)],
         "linestyle": LINES[number % len(LINES)],
     }

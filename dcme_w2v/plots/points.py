@@ -14,7 +14,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.plots.figure import (
-    COLOURS,
+    COLORS,
     new_figure,
     picture_format,
     plain_text,
@@ -69,7 +69,7 @@ def plane(
 def draw(
     path: str, points: NDArray[np.float64], labels: Sequence[str] | None, size: float = 10.0
 ) -> None:
-    """Write a picture of points, a colour and marker a label: PNG, or PDF or SVG by the suffix.
+    """Write a picture of points, a color and marker a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def draw(
         _scatter(axes, points, np.array(labels, dtype=object))
         figure.legend(fontsize=7, markerscale=2, loc="outside right upper")
     else:
-        axes.scatter(*points.T, s=8, color=COLOURS[0])
+        axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.set_axis_off()
     write_figure(figure, path)
 

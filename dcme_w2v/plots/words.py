@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.plots.figure import COLOURS, new_figure, write_figure
+from dcme_w2v.plots.figure import COLORS, new_figure, write_figure
 from dcme_w2v.plots.points import GRAY, plane
 from dcme_w2v.words.vectors import Vectors
 
@@ -49,7 +49,7 @@ def draw_words(
     _, points = plane(csr_matrix(rows), method, len(rows), seed)
     figure = new_figure(10, 10)
     axes = figure.add_subplot()
-    axes.scatter(*points.T, s=8, color=COLOURS[0])
+    axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.margins(0.06)
     axes.set_axis_off()
     figure.draw_without_rendering()  # sets the scale

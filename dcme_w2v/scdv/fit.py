@@ -7,7 +7,7 @@ token, for the second pass that computes the threshold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from dcme_w2v.words.vectors import Vectors
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
 MIN_POSTERIOR = 1e-7
-SIF_SHARE = 1e-3
 DOCUMENTS_A_REPORT = 1000
 
 
@@ -44,6 +43,8 @@ class _Statistics:
     documents: int = 0
     tokens: int = 0
     without_words: int = 0
+    kept: NDArray[np.int64] = field(init=False)  # words of the model, first those with vectors
+    with_vectors: int = 0
 
 
 def fit_documents(
@@ -64,7 +65,7 @@ def fit_documents(
     vectors : Vectors
         Word vectors of any program; they are scaled to unit length. If they have `subwords`,
         out-of-vocabulary words of the training documents get vectors of their character n-grams.
-        Documents are split by the tokeniser of the vectors, which the model keeps.
+        Documents are split by the tokenizer of the vectors, which the model keeps.
     options : ScdvOptions, optional
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
@@ -86,12 +87,11 @@ def fit_documents(
     spool = Spool()
     try:
         texts = _watched(texts, reporter)
-        counted = _count(texts, vectors, spool, _counts_all(options, vectors))
-        kept = np.flatnonzero(counted.documents_with >= options.min_df)
-        _check(counted, kept, options, _with_vectors(vectors, counted))
+        counted = count_words(texts, vectors, options, spool)
+        kept = counted.kept
         if room is not None:
-            room(4 * vectors.dim * int(np.count_nonzero(kept < _with_vectors(vectors, counted))))
-        model = _with_words(vectors, counted, kept, options, threads, reporter)
+            room(4 * vectors.dim * counted.with_vectors)
+        model = _with_words(vectors, counted, options, threads, reporter)
         model.facts.update(vectors.tokenizer.entry())
         if options.features == "scdv" and options.sparsity:
             numbers = np.full(len(counted.counts) + 1, len(kept), dtype=np.uint32)
@@ -111,19 +111,14 @@ def resource_estimate(
     The posteriors of the words, a number for each word and cluster, are counted in full, although
     most of them are 0 in the end.
     """
-    spool, options = Spool(), resolved(options)
-    try:
-        counted = _count(texts, vectors, spool, _counts_all(options, vectors))
-    finally:
-        spool.close()
-    kept = np.flatnonzero(counted.documents_with >= options.min_df)
-    _check(counted, kept, options, _with_vectors(vectors, counted))
-    words = int(np.count_nonzero(kept < _with_vectors(vectors, counted)))
-    table, posteriors = 4 * words * vectors.dim, 8 * words * options.clusters
+    options = resolved(options)
+    counted = count_words(texts, vectors, options)
+    table = 4 * counted.with_vectors * vectors.dim
+    posteriors = 8 * counted.with_vectors * options.clusters
     return {
         "documents": counted.documents,
         "tokens": counted.tokens,
-        "words": len(kept),
+        "words": len(counted.kept),
         "memory_bytes": vectors.vectors.nbytes + 3 * table + 2 * posteriors,
         "memory_available_bytes": memory_limit(),
         "output_bytes": table + posteriors,
@@ -144,19 +139,12 @@ def shortage_of(plan: dict[str, Any]) -> OutOfMemoryError | None:
     return shortage(plan["memory_bytes"], "fitting", remedy)
 
 
-def _counts_all(options: ScdvOptions, vectors: Vectors) -> bool:
-    """Return whether out-of-vocabulary words are counted too."""
-    return options.features in BAGS or bool(options.tfidf) or vectors.subwords is not None
-
-
-def _with_vectors(vectors: Vectors, counted: _Statistics) -> int:
-    """Return the number of counted words that have vectors; they come first."""
-    return len(vectors.words) if vectors.subwords is None else len(counted.counts)
-
-
-def _count(texts: Iterable[bytes], vectors: Vectors, spool: Spool, every: bool) -> _Statistics:
-    """Count the words that have vectors, or every word."""
-    n = len(vectors.words)
+def count_words(
+    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
+) -> _Statistics:
+    """Count the words that have vectors, or every word, and choose the words of the model."""
+    n, has_subwords = len(vectors.words), vectors.subwords is not None
+    every = options.features in BAGS or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
     found = _Statistics(numbering, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
     for batch in numbering.batches(texts):
@@ -168,7 +156,12 @@ def _count(texts: Iterable[bytes], vectors: Vectors, spool: Spool, every: bool) 
         found.documents += len(batch)
         found.tokens += len(batch.ids)
         found.without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
-        spool.add(batch)
+        if spool is not None:
+            spool.add(batch)
+    found.kept = np.flatnonzero(found.documents_with >= options.min_df)
+    first = len(found.counts) if has_subwords else n
+    _check(found, options, first)
+    found.with_vectors = int(np.count_nonzero(found.kept < first))
     return found
 
 
@@ -179,16 +172,15 @@ def _sum(total: NDArray[np.int64], part: NDArray[np.int64]) -> NDArray[np.int64]
     return result
 
 
-def _check(
-    counted: _Statistics, kept: NDArray[np.int64], options: ScdvOptions, with_vectors: int
-) -> None:
+def _check(counted: _Statistics, options: ScdvOptions, with_vectors: int) -> None:
+    kept = counted.kept
     if not counted.documents:
         raise CorpusError("there are no documents; give one per line")
     needed = counted.counts if options.features in BAGS else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
-            "vector; use vectors of the same language, trained on text with the same tokenisation"
+            "vector; use vectors of the same language, trained on text with the same tokenization"
         )
     if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
         raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
@@ -197,15 +189,15 @@ def _check(
 def _with_words(
     vectors: Vectors,
     counted: _Statistics,
-    kept: NDArray[np.int64],
     options: ScdvOptions,
     threads: int | None,
     reporter: Reporter,
 ) -> DocumentModel:
     """Return the model without its threshold."""
-    having = kept[kept < _with_vectors(vectors, counted)]
+    kept = counted.kept
+    having = kept[: counted.with_vectors]
     words = counted.numbering.words_of(kept)
-    matrix = _unit_vectors(_rows(vectors, having, words), words, bool(options.centre))
+    matrix = _unit_vectors(_rows(vectors, having, words), words, bool(options.center))
     counts = counted.counts[kept]
     smooth = (1 + counted.documents) / (1 + counted.documents_with[kept])
     idf = (np.log(smooth) + 1).astype(np.float32)
@@ -221,7 +213,8 @@ def _with_words(
     if options.features == "bowv":
         more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
         matrix = np.hstack([matrix, more_column[:, None]])
-    weights = _weights(options, idf[own], counts[own])
+    is_weighted = options.features in ("scdv", "weighted-average")
+    weights = idf[own] if is_weighted else np.ones_like(idf[own])
     return DocumentModel(
         options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
     )
@@ -237,13 +230,13 @@ def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[
     return np.concatenate([matrix, more])
 
 
-def _unit_vectors(matrix: NDArray[np.float32], words: Words, centre: bool) -> NDArray[np.float32]:
+def _unit_vectors(matrix: NDArray[np.float32], words: Words, center: bool) -> NDArray[np.float32]:
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word = words[int(np.argmin(finite))]
         raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
     unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
-    if centre:
+    if center:
         unit -= unit.mean(axis=0, dtype=np.float64).astype(np.float32)
         unit *= inverse_lengths(unit)[:, None]
     return unit
@@ -312,20 +305,6 @@ def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> 
     means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
     own: NDArray[np.float32] = means[posteriors.topics]
     return own
-
-
-def _weights(
-    options: ScdvOptions, idf: NDArray[np.float32], counts: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the words' weights; SIF is Arora, Liang and Ma 2017's."""
-    if options.features == "weighted-average":
-        return idf
-    if options.features != "scdv" or options.weighting == "none":
-        return np.ones_like(idf)
-    if options.weighting == "sif":
-        shares: NDArray[np.float64] = counts / counts.sum()
-        return (SIF_SHARE / (SIF_SHARE + shares)).astype(np.float32)
-    return idf
 
 
 def _mean_extremes(

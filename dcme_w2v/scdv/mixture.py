@@ -1,4 +1,4 @@
-"""Gaussian mixture over word vectors, by expectation maximisation.
+"""Gaussian mixture over word vectors, by expectation maximization.
 
 With one covariance for all components the quadratic term of the log-density is the same for every
 component: it cancels in the posteriors, and its sum over the points is the trace of a product of
@@ -19,11 +19,11 @@ from dcme_w2v.numeric.kmeans import ROUNDS, kmeans, memberships
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, over_blocks
 from dcme_w2v.scdv.options import COVARIANCES
 
-_LEAST_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
+_MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
 _EMPTY = 0.5  # components with less than half a point are reseeded
 _STARTS, _TRIAL_ROUNDS = 3, 10
 _START_WORK = 3_000_000  # points times iterations of k-means; further iterations gain little
-_LEAST_ROUNDS = 5
+_MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
 
 
@@ -33,14 +33,13 @@ class Mixture:
 
     Attributes
     ----------
-    kind : {"tied", "spherical", "diag"}
-        One covariance matrix for all components; one variance for all components and dimensions;
-        variances by component and dimension.
+    kind : {"tied", "spherical"}
+        One covariance matrix for all components, or one variance for all components and dimensions.
     weights : ndarray of float64, shape (k,)
         Their sum is 1.
     means : ndarray of float64, shape (k, d)
     covariance : ndarray of float64
-        tied: shape (d, d); spherical: (1,); diag: (k, d).
+        tied: shape (d, d); spherical: (1,).
     """
 
     kind: str
@@ -50,24 +49,9 @@ class Mixture:
 
     def posteriors(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return P(component | point), shape (n, k), in double precision."""
-        logits = (
-            _Form.of(self)
-            .logits(np.asarray(points, dtype=np.float64))
-            .astype(np.float64, copy=False)
-        )
-        logits -= logits.max(axis=1, keepdims=True)
-        np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1, keepdims=True)
-        return logits
-
-    def log_likelihood(self, points: NDArray[np.floating]) -> float:
-        """Return the mean log-density of points, natural logarithm."""
-        form = _Form.of(self)
-        total = 0.0
-        for rows in blocks_of_rows(len(points)):
-            block = np.asarray(points[rows], dtype=np.float64)
-            total += _log_sum(form.logits(block)) + form.shared_terms(block.T @ block, len(block))
-        return total / len(points)
+        found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
+        _log_sum(found)  # replaces the logits by posteriors
+        return found
 
 
 @dataclass(frozen=True)
@@ -93,16 +77,12 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Form:
-    """log(weight x density) of component k at x as constants[k] + x.linear[:, k] + shared terms.
-
-    diag also has x^2.square[:, k]; the other kinds have the shared term -x.P.x / 2.
-    """
+    """log(weight x density) of component k at x as constants[k] + x.linear[:, k] - x.P.x / 2."""
 
     constants: NDArray[np.floating]
     linear: NDArray[np.floating]
-    square: NDArray[np.floating] | None
-    precision: NDArray[np.float64] | None
-    normaliser: float
+    precision: NDArray[np.float64]
+    normalizer: float
 
     @classmethod
     def of(cls, mixture: Mixture) -> _Form:
@@ -110,11 +90,6 @@ class _Form:
         with np.errstate(divide="ignore"):
             logs = np.log(mixture.weights)
         half_pi = -0.5 * dim * np.log(2 * np.pi)
-        if mixture.kind == "diag":
-            precisions = 1 / mixture.covariance
-            spread = (means**2 * precisions - np.log(precisions)).sum(axis=1)
-            linear, square = (means * precisions).T, -0.5 * precisions.T
-            return cls(logs - 0.5 * spread, linear, square, None, half_pi)
         if mixture.kind == "tied":
             precision = np.asarray(np.linalg.inv(mixture.covariance), dtype=np.float64)
             log_volume = np.linalg.slogdet(mixture.covariance)[1]
@@ -123,28 +98,22 @@ class _Form:
             log_volume = dim * np.log(mixture.covariance[0])
         linear = precision @ means.T
         constants = logs - 0.5 * np.einsum("kd,dk->k", means, linear)
-        return cls(constants, linear, None, precision, half_pi - 0.5 * float(log_volume))
+        return cls(constants, linear, precision, half_pi - 0.5 * float(log_volume))
 
     def single(self) -> _Form:
         """Return a copy in single precision."""
-        square = None if self.square is None else self.square.astype(np.float32)
         constants, linear = self.constants.astype(np.float32), self.linear.astype(np.float32)
-        return _Form(constants, linear, square, self.precision, self.normaliser)
+        return _Form(constants, linear, self.precision, self.normalizer)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return log(weight x density) less the shared terms, shape (n, k)."""
         logits: NDArray[np.floating] = points @ self.linear
-        if self.square is not None:
-            logits += points**2 @ self.square
         logits += self.constants
         return logits
 
     def shared_terms(self, scatter: NDArray[np.float64], count: int) -> float:
         """Return the sum of the shared terms over points with the given sum of x.x^T."""
-        quadratic = (
-            0.0 if self.precision is None else -0.5 * float((self.precision * scatter).sum())
-        )
-        return quadratic + count * float(self.normaliser)
+        return -0.5 * float((self.precision * scatter).sum()) + count * float(self.normalizer)
 
 
 @dataclass
@@ -153,50 +122,46 @@ class _Sums:
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
-    squares: NDArray[np.float64] | None
     log_likelihood: float = 0.0
 
     @classmethod
-    def of(cls, shares: NDArray[np.floating], block: NDArray[np.float32], square: bool) -> _Sums:
+    def of(cls, shares: NDArray[np.floating], block: NDArray[np.float32]) -> _Sums:
         """Sum up a block of points."""
-        squares = (shares.T @ block**2).astype(np.float64) if square else None
         counts = shares.sum(axis=0, dtype=np.float64)
-        return cls(counts, (shares.T @ block).astype(np.float64), squares)
+        return cls(counts, (shares.T @ block).astype(np.float64))
 
     def __iadd__(self, other: _Sums) -> _Sums:
         self.counts += other.counts
         self.sums += other.sums
-        if self.squares is not None and other.squares is not None:
-            self.squares += other.squares
         self.log_likelihood += other.log_likelihood
         return self
 
 
 @dataclass
 class _Points:
-    """The points, centred to limit rounding errors in single precision."""
+    """The points, centered to limit rounding errors in single precision."""
 
-    centred: NDArray[np.float32]
+    centered: NDArray[np.float32]
     threads: int | None
     scatter: NDArray[np.float64] = field(init=False)
     least: float = field(init=False)
 
     def __post_init__(self) -> None:
-        dim = self.centred.shape[1]
+        dim = self.centered.shape[1]
         self.scatter = np.zeros((dim, dim))
-        for part in over_blocks(self._scatter_of, len(self.centred), self.threads):
+        for part in over_blocks(self._scatter_of, len(self.centered), self.threads):
             self.scatter += part
-        variance = float(np.trace(self.scatter)) / self.centred.size
-        self.least = _LEAST_VARIANCE * max(1.0, variance)
+        variance = float(np.trace(self.scatter)) / self.centered.size
+        self.least = _MIN_VARIANCE * max(1.0, variance)
 
     def _scatter_of(self, rows: slice) -> NDArray[np.float32]:
-        block = self.centred[rows]
+        block = self.centered[rows]
         product: NDArray[np.float32] = block.T @ block
         return product
 
     def sums(self, sum_up: Callable[[slice], _Sums]) -> _Sums:
         """Return the sums over all blocks of points."""
-        parts = over_blocks(sum_up, len(self.centred), self.threads)
+        parts = over_blocks(sum_up, len(self.centered), self.threads)
         total = next(parts)
         for part in parts:
             total += part
@@ -214,17 +179,17 @@ def fit_mixture(
     threads: int | None = None,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit a Gaussian mixture by expectation maximisation from the best of several k-means starts.
+    """Fit a Gaussian mixture by expectation maximization from the best of several k-means starts.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
     components : int
         Number of components, at most n.
-    covariance : {"tied", "spherical", "diag"}
+    covariance : {"tied", "spherical"}
         See `Mixture`.
     seed : int
-        Seed of the initialisation and of reseeding.
+        Seed of the initialization and of reseeding.
     tolerance : float
         Stop when an iteration raises the mean log-density by less.
     iterations : int
@@ -265,7 +230,7 @@ def _rounds(
     random: np.random.Generator,
     report: Report | None,
 ) -> Fitted:
-    """Run expectation maximisation until convergence."""
+    """Run expectation maximization until convergence."""
     history: list[float] = []
     reseeded = 0
     comparable = converged = False
@@ -278,7 +243,7 @@ def _rounds(
         if converged or len(history) > iterations:
             return Fitted(mixture, history, converged, reseeded)
         empty = np.flatnonzero(sums.counts < _EMPTY)
-        mixture = _maximise(points, sums, mixture.kind)
+        mixture = _maximize(points, sums, mixture.kind)
         comparable = not len(empty)
         if len(empty):
             mixture = _reseed(points, mixture, empty, random)
@@ -298,14 +263,14 @@ def _best_start(points: _Points, components: int, covariance: str, seed: int) ->
 
 def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
     """Return the mixture of hard clusters."""
-    rounds = max(_LEAST_ROUNDS, min(ROUNDS, _START_WORK // len(points.centred)))
-    _, nearest = kmeans(points.centred, components, seed, points.threads, rounds)
+    rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
+    _, nearest = kmeans(points.centered, components, seed, points.threads, rounds)
 
     def sum_up(rows: slice) -> _Sums:
         chosen = memberships(nearest[rows], components)
-        return _Sums.of(chosen, points.centred[rows], covariance == "diag")
+        return _Sums.of(chosen, points.centered[rows])
 
-    return _maximise(points, points.sums(sum_up), covariance)
+    return _maximize(points, points.sums(sum_up), covariance)
 
 
 def _expect(points: _Points, mixture: Mixture) -> _Sums:
@@ -313,14 +278,14 @@ def _expect(points: _Points, mixture: Mixture) -> _Sums:
     form = _Form.of(mixture).single()
 
     def sum_up(rows: slice) -> _Sums:
-        block = points.centred[rows]
+        block = points.centered[rows]
         shares = form.logits(block)
         likelihood = _log_sum(shares)  # replaces the logits by posteriors
-        sums = _Sums.of(shares, block, mixture.kind == "diag")
+        sums = _Sums.of(shares, block)
         sums.log_likelihood = likelihood
         return sums
 
-    total, count = points.sums(sum_up), len(points.centred)
+    total, count = points.sums(sum_up), len(points.centered)
     shared = form.shared_terms(points.scatter, count)
     total.log_likelihood = (total.log_likelihood + shared) / count
     return total
@@ -336,21 +301,16 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
     return float(highest.sum(dtype=np.float64) + np.log(totals, dtype=np.float64).sum())
 
 
-def _maximise(points: _Points, sums: _Sums, covariance: str) -> Mixture:
+def _maximize(points: _Points, sums: _Sums, covariance: str) -> Mixture:
     """Return the maximum-likelihood mixture for the sums (M step)."""
     counts = np.maximum(sums.counts, np.finfo(np.float32).tiny)
     means = sums.sums / counts[:, None]
-    count, dim = points.centred.shape
-    if sums.squares is not None:
-        spread = sums.squares / counts[:, None] - means**2
-        variances = np.maximum(spread, 0) + points.least
+    count, dim = points.centered.shape
+    variances = (points.scatter - (means * counts[:, None]).T @ means) / count
+    if covariance == "spherical":
+        variances = np.array([max(np.trace(variances) / dim, 0.0) + points.least])
     else:
-        scatter = points.scatter - (means * counts[:, None]).T @ means
-        variances = scatter / count
-        if covariance == "spherical":
-            variances = np.array([max(np.trace(variances) / dim, 0.0) + points.least])
-        else:
-            variances[np.diag_indices(dim)] += points.least
+        variances[np.diag_indices(dim)] += points.least
     return Mixture(covariance, counts / counts.sum(), means, variances)
 
 
@@ -359,16 +319,13 @@ def _reseed(
 ) -> Mixture:
     """Move empty components to points far from all means, with an average weight."""
     weights, means = mixture.weights.copy(), mixture.means.copy()
-    covariance = mixture.covariance.copy()
     filled = np.delete(means, empty, axis=0)
-    gaps = np.empty(len(points.centred))
+    gaps = np.empty(len(points.centered))
     for rows in blocks_of_rows(len(gaps)):
-        block = points.centred[rows].astype(np.float64)
+        block = points.centered[rows].astype(np.float64)
         distances = (block**2).sum(axis=1)[:, None] - 2 * block @ filled.T + (filled**2).sum(axis=1)
         gaps[rows] = np.maximum(distances.min(axis=1), 0)
     chances = gaps / gaps.sum() if gaps.sum() > 0 else None
-    means[empty] = points.centred[random.choice(len(gaps), len(empty), p=chances)]
+    means[empty] = points.centered[random.choice(len(gaps), len(empty), p=chances)]
     weights[empty] = 1 / len(weights)
-    if mixture.kind == "diag":
-        covariance[empty] = np.delete(covariance, empty, axis=0).mean(axis=0)
-    return Mixture(mixture.kind, weights / weights.sum(), means, covariance)
+    return replace(mixture, weights=weights / weights.sum(), means=means)

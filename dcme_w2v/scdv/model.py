@@ -37,8 +37,8 @@ from dcme_w2v.text.tokenizer import Tokenizer
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")
 POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
-_MOST_TOPICS = 1 << 16
-_LARGEST = 1e6  # vectors have unit length, and weights are logarithms
+_MAX_TOPICS = 1 << 16
+_MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ class DocumentModel:
         folder = load_model(path, KIND, VERSION)
         options, facts = folder.options("options", ScdvOptions), folder.value("facts", dict)
         topics = folder.value("topics", int)
-        if not 1 <= topics <= _MOST_TOPICS:
-            raise folder.fault("topics", f"is {topics}, must be 1 to {_MOST_TOPICS:,}")
+        if not 1 <= topics <= _MAX_TOPICS:
+            raise folder.fault("topics", f"is {topics}, must be 1 to {_MAX_TOPICS:,}")
         threshold = folder.number("threshold", 0, math.inf)
         words = folder.words()
         vectors = _bounded(folder, "vectors", None, None)
@@ -251,8 +251,8 @@ class DocumentModel:
 def _bounded(folder: Model, name: str, *shape: int | None) -> NDArray[np.float32]:
     """Return an array whose products and sums cannot overflow."""
     found = folder.array(name, "float32", *shape)
-    if max(found.max(initial=0), -found.min(initial=0)) > _LARGEST:
-        raise folder.fault(name, f"has a number beyond {_LARGEST:g}")
+    if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
+        raise folder.fault(name, f"has a number beyond {_MAX_NUMBER:g}")
     return found
 
 
@@ -266,7 +266,7 @@ def _load_counts(folder: Model, words: int) -> NDArray[np.int64]:
 def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
     if "mixture_means" not in folder.arrays:
         return None
-    shapes = {"tied": (dim, dim), "spherical": (1,), "diag": (topics, dim)}
+    shapes = {"tied": (dim, dim), "spherical": (1,)}
     return Mixture(
         options.covariance,
         folder.array("mixture_weights", "float64", topics),

@@ -8,7 +8,7 @@ from typing import Any
 
 from dcme_w2v.declarations import Checked, option, seed_option
 
-COVARIANCES = ("tied", "spherical", "diag")
+COVARIANCES = ("tied", "spherical")
 DIRICHLET_PRIOR = 2000.0  # of query likelihood
 
 FEATURES = ("scdv", "bowv", "weighted-average", "average", "bag-of-words", "tfidf")
@@ -18,6 +18,8 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # fo
 @dataclass(frozen=True)
 class ScdvOptions(Checked, group="Model"):
     """How document vectors are computed."""
+
+    removed = ("weighting",)
 
     features: str = option(
         "scdv",
@@ -33,7 +35,7 @@ class ScdvOptions(Checked, group="Model"):
     )
     covariance: str = option(
         "tied",
-        "one covariance matrix for all components; one variance; a diagonal for each component",
+        "one covariance matrix for all components, or one variance",
         choices=COVARIANCES,
         only=MIXTURE,
     )
@@ -44,14 +46,6 @@ class ScdvOptions(Checked, group="Model"):
         maximum=100.0,
         only=MIXTURE,
     )
-    weighting: str = option(
-        "idf",
-        "weight of a word (scdv): smooth inverse document frequency (idf), smooth inverse "
-        "frequency 0.001 / (0.001 + p(w)) (sif), or 1",
-        choices=("idf", "sif", "none"),
-        only=MIXTURE,
-        advanced=True,
-    )
     term_frequency: str | None = option(
         None,
         "a word that occurs n times in a document counts n (count), or 1 + ln n (log) (default: "
@@ -59,10 +53,11 @@ class ScdvOptions(Checked, group="Model"):
         choices=("count", "log"),
         advanced=True,
     )
-    centre: bool | None = option(
+    center: bool | None = option(
         None,
         "subtract the mean word vector, then rescale to unit length (default: for scdv)",
         only=COMPOSED,
+        former=("centre",),
         advanced=True,
     )
     power: float | None = option(
@@ -95,7 +90,7 @@ class ScdvOptions(Checked, group="Model"):
     )
     iterations: int = option(
         100,
-        "iterations of expectation maximisation, at most",
+        "iterations of expectation maximization, at most",
         minimum=1,
         maximum=100000,
         only=MIXTURE,
@@ -104,14 +99,14 @@ class ScdvOptions(Checked, group="Model"):
     preset: str | None = option(
         None,
         "paper: the document vectors of Mekala et al. 2017: --term-frequency count, --power 1, "
-        "--tfidf 0, word vectors that are not centred",
+        "--tfidf 0, word vectors that are not centered",
         choices=("paper",),
     )
     seed: int = seed_option()
 
 
-PLAIN: dict[str, Any] = {"term_frequency": "count", "centre": False, "power": 1.0, "tfidf": 0.0}
-BETTER: dict[str, Any] = {"term_frequency": "log", "centre": True, "power": 0.5, "tfidf": 2.0}
+PLAIN: dict[str, Any] = {"term_frequency": "count", "center": False, "power": 1.0, "tfidf": 0.0}
+BETTER: dict[str, Any] = {"term_frequency": "log", "center": True, "power": 0.5, "tfidf": 2.0}
 
 
 def resolved(options: ScdvOptions) -> ScdvOptions:
@@ -127,7 +122,7 @@ class ScdvTuneOptions(Checked, group="Model"):
 
     tune: float | None = option(
         None,
-        "choose clusters, power, tfidf and centre, as far as not given, by classifying held-out "
+        "choose clusters, power, tfidf and center, as far as not given, by classifying held-out "
         "documents of DOCS, which have labels, for about X seconds at most (default of X: 60)",
         metavar="SECONDS",
         above=0.0,

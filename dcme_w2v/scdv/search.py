@@ -182,7 +182,7 @@ class Finder:
         found = zip(self.scores(queries), relevant, strict=True)
         precisions = [average_precision(scores, wanted) for scores, wanted in found if wanted.any()]
         if not precisions:
-            raise UsageError("no query has a relevant document; check the labels or judgements")
+            raise UsageError("no query has a relevant document; check the labels or judgments")
         return float(np.mean(precisions))
 
     def _mixed(self, cosines: NDArray[np.float64], query: bytes) -> NDArray[np.float64]:
@@ -215,7 +215,7 @@ def sharing_labels(
         yield wanted
 
 
-def read_judgements(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
+def read_judgments(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
     """Read relevant pairs, lines "query document", numbered from 1.
 
     Raises

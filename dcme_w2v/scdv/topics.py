@@ -138,7 +138,7 @@ def coherences(
     if not together.any():
         raise CorpusError(
             f"none of the {documents:,} documents has a word of the topics; give documents of the "
-            "same language and with the same tokenisation"
+            "same language and with the same tokenization"
         )
     result = []
     for words in top_words:

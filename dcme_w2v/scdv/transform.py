@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from dcme_w2v.files.atomic import optional_write
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.scdv.model import DocumentModel
 
 
@@ -41,17 +40,11 @@ def transform_to_files(
         `rows`, `zero_rows` (documents without a vocabulary word), `entries`, and `density`, entries
         / (rows x columns).
     """
-    labelled, read = itertools.tee(documents)
-    owns = (document.labels for document in labelled)
-    rows = zero_rows = entries = 0
-    with writing_rows(output, model.columns, compress) as writer, optional_write(labels) as lines:
-        for part in model.transform((document.text for document in read), threads):
-            own = list(itertools.islice(owns, part.shape[0]))
-            writer.add(part, own)
-            if lines:
-                lines.writelines("|".join(names).encode() + b"\n" for names in own)
-            rows += part.shape[0]
-            zero_rows += int((part.indptr[1:] == part.indptr[:-1]).sum())
-            entries += part.nnz
-    density = entries / (rows * model.columns) if rows else 0.0
-    return {"rows": rows, "zero_rows": zero_rows, "entries": entries, "density": density}
+    labeled, read = itertools.tee(documents)
+    owns = (document.labels for document in labeled)
+    batches = (
+        (part, list(itertools.islice(owns, part.shape[0])))
+        for part in model.transform((document.text for document in read), threads)
+    )
+    found = write_batches(output, model.columns, batches, labels, compress)
+    return {**found, "density": found["entries"] / max(1, found["rows"] * model.columns)}

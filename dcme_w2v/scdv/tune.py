@@ -1,4 +1,4 @@
-"""`scdv fit --tune`: the search for settings of document vectors on held-out labelled documents.
+"""`scdv fit --tune`: the search for settings of document vectors on held-out labeled documents.
 
 The vectors of each candidate are classified with the squared hinge loss. The search is the same as
 for `classify train --tune`, with other candidates. In the end, the best setting is compared with
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.tune import HINGE_CLASSES, Search, Setting, Tuned
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.scdv.fit import fit_documents
+from dcme_w2v.scdv.fit import count_words, fit_documents
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.scdv.options import resolved as resolved_vectors
@@ -32,10 +31,10 @@ DOCUMENTS = 5000  # training and held-out, at most: the rows of all candidates a
 CANDIDATES: dict[str, tuple[Any, ...]] = {  # in the order of the search
     "power": (1.0, 0.5),
     "tfidf": (0.0, 1.0, 2.0, 4.0),
-    "centre": (False, True),
+    "center": (False, True),
     "clusters": (20, 60, 120),
 }
-COMPOSED = ("power", "tfidf", "centre")
+COMPOSED = ("power", "tfidf", "center")
 SEARCHED = {
     "scdv": (*COMPOSED, "clusters"),
     "bowv": (*COMPOSED, "clusters"),
@@ -84,14 +83,8 @@ class DocumentSets:
     @functools.cached_property
     def most_clusters(self) -> int:
         """The number of words with vectors."""
-        counts = Counter(word for text in self._texts for word in self._tokens(text))
-        kept = [word for word, count in counts.items() if count >= self._options.min_df]
-        if self._vectors.subwords is None:
-            kept = [word for word in kept if word.decode() in self._vectors.words]
-        return max(1, len(kept))
-
-    def _tokens(self, text: bytes) -> set[bytes]:
-        return set(self._vectors.tokenizer.tokenize(text)[0].split())
+        counted = count_words(self._texts, self._vectors, self._options)
+        return max(1, counted.with_vectors)
 
     def matrix(self, setting: Setting) -> csr_matrix:
         """Return the documents' rows."""
@@ -101,7 +94,7 @@ class DocumentSets:
             options = ScdvOptions(features=setting["features"], min_df=self._options.min_df)
             options = resolved_vectors(options)
         if options not in self._rows:
-            key = options.features, options.clusters, options.centre
+            key = options.features, options.clusters, options.center
             if key not in self._models:  # a model with tf-idf serves all its weights
                 fitted = dataclasses.replace(options, tfidf=options.tfidf or 1.0)
                 self._models[key] = fit_documents(
@@ -142,7 +135,7 @@ def tune_documents(
     threads: int | None = None,
     reporter: Reporter | None = None,
 ) -> tuple[ScdvOptions, Tuned, str]:
-    """Choose the number of clusters, the power, the weight of tf-idf and the centring.
+    """Choose the number of clusters, the power, the weight of tf-idf and the centering.
 
     Parameters
     ----------
@@ -182,15 +175,29 @@ def tune_documents(
             f"{given}: nothing is left to choose for --features={options.features}; omit it, or "
             "the options that --tune searches"
         )
-    labelled = [one for one in documents if one.labels]
-    classes = sorted({label for one in labelled for label in one.labels})
+    return _searched(documents, vectors, options, searched, seconds, threads, reporter)
+
+
+def _searched(
+    documents: Sequence[Document],
+    vectors: Vectors,
+    options: ScdvOptions,
+    searched: Sequence[str],
+    seconds: float,
+    threads: int | None,
+    reporter: Reporter | None,
+) -> tuple[ScdvOptions, Tuned, str]:
+    """Search for the options of some names; see `tune_documents`."""
+    given = f"--tune={seconds:g}"
+    labeled = [one for one in documents if one.labels]
+    classes = sorted({label for one in labeled for label in one.labels})
     if len(classes) < 2:
         raise CorpusError(
-            f"{given}: {len(labelled)} documents of {len(classes)} labels are too few to choose "
+            f"{given}: {len(labeled)} documents of {len(classes)} labels are too few to choose "
             'settings; give lines "label TAB text" of two labels or more, or omit it'
         )
-    order = np.random.default_rng(options.seed).permutation(len(labelled))[:DOCUMENTS]
-    some = [labelled[i] for i in np.sort(order)]
+    order = np.random.default_rng(options.seed).permutation(len(labeled))[:DOCUMENTS]
+    some = [labeled[i] for i in np.sort(order)]
     sets = DocumentSets([one.text for one in some], vectors, options, searched, threads)
     loss = "hinge" if len(classes) <= HINGE_CLASSES else None
     wanted = ClassifyOptions(loss=loss, l2=0.0, threads=threads, seed=options.seed)

@@ -133,11 +133,12 @@ def blocks_of(texts: Iterable[str | bytes]) -> Iterator[bytes]:
     held: list[bytes] = []
     size = 0
     for number, text in enumerate(texts):
-        if isinstance(text, str):
-            text = text.encode("utf-8", "replace")
-        elif not isinstance(text, bytes):
+        if isinstance(text, bytes):
+            text = text.decode(errors="replace")
+        elif not isinstance(text, str):
             kind = type(text).__name__
             raise ValueError(f"sentence {number} is a {kind}; give str or bytes")
+        text = text.encode("utf-8", "replace")
         if b"\0" in text:
             raise CorpusError(f"sentence {number} has a NUL character; give text")
         held.append(text.replace(b"\n", b" ") + b"\n")

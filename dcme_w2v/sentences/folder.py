@@ -24,7 +24,7 @@ from dcme_w2v.formats.vectors.static_folder import check_static_target, save_sta
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.sentences.pooling import Pooling
-from dcme_w2v.sentences.table import with_manifest
+from dcme_w2v.sentences.table import pooled_rows, with_manifest
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from dcme_w2v.words.quantize import as_int8
 from dcme_w2v.words.vectors import Vectors
@@ -64,7 +64,7 @@ def save_sentence_model(
     Returns
     -------
     Vectors
-        The words and rows as they are in the folder, before rounding to `numbers`.
+        The words, pieces of words and rows of the folder, before rounding to `numbers`.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def save_sentence_model(
     >>> import dcme_w2v as dw
     >>> words, rows = ["tea", "green", "car"], [[2, 0], [2, 1], [0, 2]]
     >>> dw.save_sentence_model(dw.Vectors(words, rows, counts=[5, 3, 2]), "model")
-    Vectors(3 words, 2 dimensions)
-    >>> dw.Vectors.load("model").words
-    Words(['tea', 'green', 'car']; 3 words)
+    Vectors(37 words, 2 dimensions)
+    >>> dw.Vectors.load("model").words[:5]
+    Words(['tea', 'green', 'car', '0', '1']; 5 words)
     """
     if numbers not in NUMBERS:
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
@@ -97,7 +97,7 @@ def save_sentence_model(
         )
     tokenizer = Tokenizer(tokenize or Tokenizer.of_entry(manifest).options)
     pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
-    words, rows = loaded.words[:limit], pooling.rows(loaded.vectors)[:limit]
+    words, rows, _ = pooled_rows(pooling, loaded, limit)
     layout = tokenizer.to_json(words)
     table = np.zeros((len(layout["model"]["vocab"]), rows.shape[1]), dtype=np.float32)
     table[: len(rows)] = rows
@@ -108,7 +108,11 @@ def save_sentence_model(
         "version": __version__,
         "tokenizer": tokenizer.entry().get(ENTRY),
     }
-    made["pooling"] = "whitening by the square root of frequencies, unit rows, SIF weights, idf^0.5"
+    made["pooling"] = (
+        "whitening by the square root of frequencies, unit rows drawn to beginnings of words, SIF "
+        "weights, idf^0.5"
+    )
+    made["pieces"] = True
     text = _card(PurePath(folder).name, rows.shape, manifest, card, scores)
     save_static_folder(folder, layout, codes, scales, made, text)
     return Vectors(words, rows, manifest={**made, "pooled": True})
@@ -150,7 +154,8 @@ def _card(
         f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
         f"{__version__}.",
         "A sentence vector is the mean of the rows of its words, which are whitened, of unit",
-        "length and weighted by a / (a + p) and the square root of the idf.",
+        "length, drawn to the rows of their beginnings, and weighted by a / (a + p) and the square",
+        "root of the idf. Other words are split into a known beginning and characters.",
         "",
         "```python",
         "from sentence_transformers import SentenceTransformer",

@@ -1,11 +1,13 @@
 """Pooling: from word vectors to rows whose mean over a sentence is the vector of the sentence.
 
-``static`` is whitening, rows of unit length, then SIF weights (Arora et al. 2017) times the square
-root of the idf. All three are written into the rows, so that any program that averages rows gets
-them. Whitening weights a word by the square root of its frequency, between plain whitening and the
-frequency itself (Zipf whitening, Yokoi et al. 2024). ``usif`` (Ethayarajh 2018) takes the same rows
-with weights of its own, and removes components of the sentences that are compared, see
-`Components`. docs/results/sentences.md has what each step brings.
+``static`` is whitening, rows of unit length, each drawn towards the row of its longest known
+beginning (of kings: king), then SIF weights (Arora et al. 2017) times the square root of the idf.
+All of it is written into the rows, so that any program that averages rows gets it. Whitening
+weights a word by the square root of its frequency, between plain whitening and the frequency itself
+(Zipf whitening, Yokoi et al. 2024). ``usif`` (Ethayarajh 2018) takes the same rows with weights of
+its own, and removes components of the sentences that are compared, see `Components`. Both have rows
+for pieces of out-of-vocabulary words, see `dcme_w2v.text.word_pieces`. docs/results/sentences.md
+has what each step brings.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from dcme_w2v.errors import UsageError
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
+BEGINNING = 2  # weight of a row's projection on the row of its beginning
+PIECE = 0.3  # length of the row of a character, where an unseen word has 1
 SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
 _BLOCK = 1 << 14  # rows at a time in double precision
 
@@ -69,7 +73,7 @@ class Pooling:
         Raises
         ------
         UsageError
-            The counts are not known, or `dim` does not fit.
+            The counts are not known, `dim` does not fit, or there are no finite vectors.
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
@@ -81,6 +85,8 @@ class Pooling:
                 f"pooling={kind}: the vectors come without the counts of the words; give vectors "
                 "with counts, as an .npy file beside its .vocab, or pooling=mean"
             )
+        if not len(vectors) or not np.isfinite(vectors).all():
+            raise UsageError(f"pooling={kind}: there are no vectors, or NaN in them; give others")
         tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()
         p = tokens / total
@@ -93,13 +99,35 @@ class Pooling:
         weights = SIF_A / (SIF_A + p) * np.sqrt(-np.log(p))
         return cls(mean, axes, True, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
-    def rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the rows of the words of the vocabulary, shape (n, k)."""
+    def rows(
+        self, vectors: NDArray[np.float32], beginnings: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the rows of the words of the vocabulary, shape (n, k).
+
+        Parameters
+        ----------
+        vectors : ndarray of float32, shape (n, d)
+        beginnings : ndarray of int64, shape (n,), optional
+            The word that each word begins with, or -1; for rows of unit length.
+        """
         if self.weights is None:
             return vectors
-        blocks = (slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK))
-        parts = [self._shaped(vectors[part]) * self.weights[part, None] for part in blocks]
-        return np.concatenate([part.astype(np.float32) for part in parts])
+        blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
+        shaped = np.concatenate([self._shaped(vectors[part]).astype(np.float32) for part in blocks])
+        rows = np.empty_like(shaped)
+        for part in blocks:
+            rows[part] = shaped[part]
+            if beginnings is not None:
+                _draw(rows[part], shaped, beginnings[part])
+            rows[part] *= self.weights[part, None]
+        return rows
+
+    def piece_rows(self, count: int, columns: int) -> NDArray[np.float32]:
+        """Return rows for pieces of words, which have no vectors: random directions."""
+        # The stream of RandomState does not change between versions of numpy.
+        rows = np.random.RandomState(0).standard_normal((count, columns))
+        rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows.astype(np.float32)
 
     def unseen_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the rows of vectors of words that are not in the vocabulary."""
@@ -113,6 +141,18 @@ class Pooling:
             lengths = np.linalg.norm(shaped, axis=1, keepdims=True)
             shaped = np.divide(shaped, lengths, out=np.zeros_like(shaped), where=lengths > 0)
         return shaped
+
+
+def _draw(
+    rows: NDArray[np.float32], table: NDArray[np.float32], beginnings: NDArray[np.int64]
+) -> None:
+    """Add to unit rows their positive projections on the rows of their beginnings, in place."""
+    some = beginnings >= 0
+    own, others = rows[some], table[beginnings[some]]
+    cosines = np.einsum("ij,ij->i", own, others)
+    own += BEGINNING * np.maximum(cosines, 0)[:, None] * others
+    lengths = np.linalg.norm(own, axis=1, keepdims=True)
+    rows[some] = np.divide(own, lengths, out=own, where=lengths > 0)
 
 
 def _usif_a(p: NDArray[np.float64]) -> float:

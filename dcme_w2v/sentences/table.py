@@ -14,11 +14,13 @@ from scipy import sparse
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Pooling
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.text.word_pieces import WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -74,6 +76,24 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
     return Tokenizer.of_entry(manifest)
 
 
+def pooled_rows(
+    pooling: Pooling, vectors: Vectors, limit: int | None = None
+) -> tuple[Words, NDArray[np.float32], WordPieces | None]:
+    """Return the first words and their rows; where rows have unit length, pieces follow."""
+    words = vectors.words[:limit]
+    if not pooling.unit:
+        return words, pooling.rows(vectors.vectors)[:limit], None
+    characters = character_pieces(words)
+    pieces = WordPieces([*vectors.words, *characters])
+    rows = pooling.rows(vectors.vectors, pieces.beginnings(len(vectors.words)))[:limit]
+    more = Words.from_words(characters)
+    words = Words(
+        np.concatenate([words.text, more.text]),
+        np.concatenate([words.offsets, more.offsets[1:] + words.offsets[-1]]),
+    )
+    return words, np.concatenate([rows, pooling.piece_rows(len(more), rows.shape[1])]), pieces
+
+
 class SentenceTable:
     """Encodes sentences by the rows of their words.
 
@@ -105,9 +125,14 @@ class SentenceTable:
                 )
             kind = "mean"
         self.pooling = Pooling.of(kind, vectors.vectors, vectors.counts, options.dim)
-        self.rows = np.ascontiguousarray(self.pooling.rows(vectors.vectors))
+        words, rows, self._pieces = pooled_rows(self.pooling, vectors)
+        if manifest.get("pieces"):
+            self._pieces = WordPieces(words)
         self._subwords = vectors.subwords
-        self._numbering = Numbering(vectors.words, tokenizer=self.tokenizer)
+        if self._subwords is not None:
+            words, rows, self._pieces = vectors.words, rows[: len(vectors)], None
+        self.rows = np.ascontiguousarray(rows)
+        self._numbering = Numbering(words, tokenizer=self.tokenizer)
 
     def encode(
         self, blocks: Iterable[bytes], threads: int | None = None
@@ -123,19 +148,29 @@ class SentenceTable:
         yield from ordered_map(self._pooled, batches, threads)
 
     def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
-        """Return the word ids of a block, and the rows of unseen words by their subwords."""
+        """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
         batch = self._numbering.lines(block)
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
-        if self._subwords is not None and len(batch.ids):
-            new = np.unique(batch.ids)
-            new = new[new >= len(self.rows)]
-            if len(new):
-                words = self._numbering.words_of(new.astype(np.int64))
-                unseen = self.pooling.unseen_rows(self._subwords.vectors_of(words))
-                ranks = np.searchsorted(new, batch.ids) + len(self.rows)
-                ids = np.where(batch.ids >= len(self.rows), ranks, batch.ids)
-                batch = Batch(batch.starts, ids.astype(np.uint32))
-        return batch, unseen
+        is_new = batch.ids >= len(self.rows)
+        if not is_new.any():
+            return batch, unseen
+        new, ranks = np.unique(batch.ids[is_new], return_inverse=True)
+        words = self._numbering.words_of(new.astype(np.int64))
+        ids = batch.ids.copy()
+        if self._subwords is not None:
+            unseen = self.pooling.unseen_rows(self._subwords.vectors_of(words))
+            ids[is_new] = ranks + len(self.rows)
+            return Batch(batch.starts, ids), unseen
+        if self._pieces is None:
+            return batch, unseen
+        pieces = [self._pieces.of(word) for word in words]
+        lengths = np.ones(len(ids), dtype=np.int64)
+        lengths[is_new] = np.array([len(one) for one in pieces])[ranks]
+        found = [piece for rank in ranks.tolist() for piece in pieces[rank]]
+        ids, is_new = np.repeat(ids, lengths), np.repeat(is_new, lengths)
+        ids[is_new] = found
+        starts = np.concatenate([[0], np.cumsum(lengths)])[batch.starts]
+        return Batch(starts, ids), unseen
 
     def _pooled(self, numbered: tuple[Batch, NDArray[np.float32]]) -> NDArray[np.float32]:
         """Return the mean of the rows of the known words of each line."""

@@ -43,15 +43,15 @@ def shrink_file(
         The folders.
     options : ShrinkOptions
     holdout : sequence of str
-        Labelled documents that both models are measured on.
+        Labeled documents that both models are measured on.
     labels : str, optional
         Labels of the rows of an .npz file of `holdout`.
 
     Returns
     -------
     dict
-        `levels`, `pairs`, `features`, `bytes` of the new folder, `bytes_before`, and with `holdout`
-        `accuracy` and `accuracy_before`.
+        `levels`, `pairs`, `features`, `bytes`, `bytes_before`; with `holdout` also `accuracy` and
+        `accuracy_before`.
 
     Raises
     ------
@@ -81,10 +81,9 @@ def shrink_file(
     if holdout:
         figures["accuracy"] = accuracy(small)
     write_with_fallback([Result(output, "model", small.save)])
-    record = small.record
     before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
-        "levels": small.coding.levels, "pairs": record["pairs"], "features": record["features"],
+        "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
         "bytes": small.size(), "bytes_before": before, **figures,
     }  # fmt: skip
 

@@ -13,6 +13,8 @@ from dcme_w2v.few_labels.options import MAX_LEVELS
 class ShrinkOptions(Checked, group="Model"):
     """How the weights of a classifier are compressed."""
 
+    removed = ("coding", "words")
+
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
     keep: str | None = option(
         None,

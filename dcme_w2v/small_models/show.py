@@ -24,8 +24,8 @@ def levels_of(path: str) -> dict[str, Any]:
     model = load_classifier(path)
     evidence, weights = None, None
     if isinstance(model, FusedModel):
-        evidence = model.evidence
-        weights = model.tied.weights if model.tied is not None else None
+        evidence, tied = model.fitted.evidence, model.fitted.tied
+        weights = tied.weights if tied is not None else None
     elif isinstance(model, ShrunkModel) and model.shrunk is not None:
         evidence = model.shrunk.evidence
     if evidence is None:

@@ -1,7 +1,7 @@
 """Small models: the weights of any linear classifier in a few levels, most of them left out.
 
 A weight matters as much as it moves scores: by its square times the sum of squares of its feature.
-Weights are kept and clustered by this impact; no weight is learnt again.
+Weights are kept and clustered by this impact; no weight is learned again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
 from dcme_w2v.numeric.levels import fit_levels
 from dcme_w2v.numeric.sparse_check import MAX_COLUMNS
-from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.small_models import compact
 from dcme_w2v.small_models.compact import Steps
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 
 KIND, VERSION = "shrunk", 1
-LARGEST = 1e30  # of a value or a bias
+MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
 
 Block = tuple[int, NDArray[np.float64], NDArray[np.float64]]  # first feature, weights, impacts
@@ -164,19 +163,13 @@ def count_above(weights: Weights) -> int:
     return max(1, int(sum(counts)))
 
 
-def squares_of(model: Classifier, matrix: csr_matrix | None = None) -> NDArray[np.float64]:
-    """Return the sum of squares of each feature, from documents or estimated.
+def squares_of(model: Classifier) -> NDArray[np.float64]:
+    """Return the estimated sum of squares of each feature over documents.
 
-    Without documents they follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the
-    order of the words, the most frequent first.
+    The sums follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the order of the
+    words, the most frequent first.
     """
     count = model.weights.features
-    if matrix is not None:
-        rows = truncate_columns(ones(matrix) if _is_binary(model) else matrix, count)
-        sums: NDArray[np.float64] = np.bincount(
-            rows.indices, np.square(rows.data, dtype=np.float64), count
-        ).astype(np.float64)
-        return sums
     if model.text is None:
         return np.ones(count)
     idf = model.text.idf.astype(np.float64)
@@ -286,10 +279,7 @@ class ShrunkModel(Classifier):
             It is not a shrunk model, is corrupt, or has a coding that was removed.
         """
         model = load_model(path, KIND, VERSION)
-        classes, given = model.strings("classes"), model.value("coding", dict)
-        known = {item.name for item in dataclasses.fields(ShrinkOptions)}
-        model.description["coding"] = {name: given[name] for name in given if name in known}
-        coding = model.options("coding", ShrinkOptions)
+        classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
         multilabel, threshold, record = described(model)
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
@@ -323,7 +313,7 @@ def _features(
         return None, np.zeros(rows, dtype=np.uint8), columns
     options = model.options("features", FeatureOptions)
     kinds = compact.unpack_bytes(model, "idf", rows)
-    lowest, step = (model.number(name, -LARGEST, LARGEST) for name in ("idf_lowest", "idf_step"))
+    lowest, step = (model.number(f"idf_{name}", -MAX_SIZE, MAX_SIZE) for name in ("lowest", "step"))
     idf = Steps(kinds, lowest, step).numbers()
     if "buckets" in model.arrays:
         width = int(model.number("width", 1, 1 << 31))

@@ -8,7 +8,6 @@ threads.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import threading
 import time
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import check_names, declaration_of, default_threads
+from dcme_w2v.declarations import declaration_of, default_threads
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
@@ -36,8 +35,7 @@ from dcme_w2v.text.raw_text import SAMPLE_BYTES, warn_of_raw_text
 from dcme_w2v.text.reindex import Segment, compact, held_out_counts
 from dcme_w2v.text.select_vocabulary import (
     Given,
-    frequent,
-    id_of,
+    ids_of,
     select_vocabulary,
     starting_table,
 )
@@ -161,9 +159,8 @@ def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: An
     >>> list(zip(found, found.counts.tolist()))
     [('a', 2), ('rose', 2), ('is', 1)]
     """
-    check_names(options, [item.name for item in dataclasses.fields(VocabularyOptions)])
+    wanted = VocabularyOptions.from_mapping(options)
     paths, sentences = paths_or_sentences(corpus)
-    wanted = VocabularyOptions(**options)
     return count(sentences or paths, wanted, threads=threads or default_threads()).vocabulary
 
 
@@ -207,75 +204,14 @@ def count(
     return CountedCorpus(**reading.figures(found.vocabulary, total, kept, started))
 
 
-@dataclass
-class Tally:
-    """All words of a corpus with their counts, in the order of their first appearance.
-
-    Attributes
-    ----------
-    words : Words
-    counts : ndarray of int64, shape (types,)
-    tokens, replaced, skipped, truncated, files
-        See `CountedCorpus`.
-    """
-
-    words: Words
-    counts: NDArray[np.int64]
-    tokens: int
-    replaced: int
-    skipped: int
-    truncated: list[str]
-    files: list[dict[str, Any]]
-
-    @property
-    def types(self) -> int:
-        """Number of word types."""
-        return len(self.counts)
-
-    @classmethod
-    def sum(cls, tallies: Sequence[Tally]) -> Tally:
-        """Return the counts of consecutive parts of a corpus as those of the whole."""
-        total = core.Table()
-        for one in tallies:
-            total.add(one.words.text, one.words.offsets, one.counts)
-        files = {file["path"]: file for one in tallies for file in one.files}
-        return cls(
-            Words(*total.words(np.arange(len(total)))),
-            total.counts(),
-            sum(one.tokens for one in tallies),
-            sum(one.replaced for one in tallies),
-            sum(one.skipped for one in tallies),
-            [place for one in tallies for place in one.truncated],
-            list(files.values()),
-        )
-
-    def vocabulary(self, options: VocabularyOptions) -> Vocabulary:
-        """Return the words that are kept.
-
-        Raises
-        ------
-        CorpusError
-            There are none.
-        """
-        order = frequent(self.counts, options)
-        if not len(order):
-            raise CorpusError(_all_rare(self.types, self.tokens, options))
-        lengths = np.diff(self.words.offsets)[order]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        source = np.repeat(self.words.offsets[:-1][order] - offsets[:-1], lengths)
-        text = self.words.text[source + np.arange(offsets[-1])]
-        return Vocabulary(text, offsets, self.counts[order])
-
-
-def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> Tally:
-    """Count all words of a corpus; see `count`."""
+def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> CountedCorpus:
+    """Count all words of a corpus, in the order of their first appearance; see `count`."""
+    started = time.perf_counter()
     reading = _Reading(corpus, options, threads, None)
     reading.run()
     total, _ = reading.merged(None)
     everything = Vocabulary(*total.words(np.arange(len(total))), total.counts())
-    figures = reading.figures(everything, total, 0, 0.0)
-    names = ("tokens", "replaced", "skipped", "truncated", "files")
-    return Tally(everything, everything.counts, **{name: figures[name] for name in names})
+    return CountedCorpus(**reading.figures(everything, total, reading.tokens, started))
 
 
 def encode(
@@ -303,8 +239,7 @@ def encode(
         Word that all tokens that are not in the vocabulary become. If there are none, it is not
         added to the vocabulary.
     cache_dir : str, optional
-        Folder for the id cache, four bytes per token (default: the system's folder for temporary
-        files).
+        Folder for the id cache, four bytes per token (default: the system's temporary folder).
     holdout : HeldOutLines, optional
         Lines to hold out, which are not counted.
 
@@ -324,7 +259,7 @@ def encode(
         reading.is_looked_at = not isinstance(corpus, Corpus)
         reading.run(reporter)
         total, maps = reading.merged(given)
-        rare = None if unk is None else id_of(total, unk)
+        rare = None if unk is None else int(ids_of(total, Words.from_words([unk]))[0])
         reading.exclude_held_out(holdout, total, maps)
         kept = select_vocabulary(given, total, reading.counts(total), options, rare)
         if kept is None or not kept.counts.sum():
@@ -526,7 +461,7 @@ def _empty_vocabulary(
             "of its own, to --holdout"
         )
     if given is None:
-        return _all_rare(int(types), tokens, options)
+        return all_rare(int(types), tokens, options)
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "
     if isinstance(given, Vocabulary):
         return (
@@ -535,7 +470,8 @@ def _empty_vocabulary(
     return f"{known}{len(given.words)} of --init; give other vectors, or --init-vocab=union"
 
 
-def _all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
+def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:
+    """Return the error message of a corpus whose vocabulary would be empty."""
     return (
         f"none of the {types} distinct words ({tokens} tokens) occurs at least "
         f"{options.min_count} times; lower --min-count"

@@ -22,7 +22,7 @@ from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.options import PhraseOptions, VocabularyOptions
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import NUMBER, release_pages
 from dcme_w2v.text.connectors import (
     MAX_CONNECTORS,
@@ -32,8 +32,10 @@ from dcme_w2v.text.connectors import (
     run_of,
 )
 from dcme_w2v.text.encode import encode
+from dcme_w2v.text.options import PhraseOptions
 from dcme_w2v.text.pairs import PairJoins, count_pairs
 from dcme_w2v.text.phrase_table import Phrase, PhraseTable
+from dcme_w2v.text.select_vocabulary import ids_of, starting_table
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 PIECE = 1 << 18  # tokens per piece
@@ -80,12 +82,8 @@ def phrases(
 ) -> JoinedCorpus:
     r"""Write a corpus with its phrases joined: ``new york`` as ``new_york``.
 
-    A pair's score is Mikolov et al. 2013 (Distributed representations of words and phrases),
-    equation (6), times the tokens of the text, as word2phrase has it:
-    (count(a b) - min_count) / (count(a) count(b)) * tokens; or the normalised pointwise mutual
-    information of Bouma 2009, from -1 to 1. Pairs are joined from left to right, never across the
-    end of a line; a word is in one pair of a pass. Up to three connectors between two words are
-    part of a pair; they are at neither end of one.
+    Pairs are joined from left to right, never across the end of a line; a word is in one pair of a
+    pass. Up to three connectors between two words are part of a pair; they are at neither end.
 
     Parameters
     ----------
@@ -98,8 +96,7 @@ def phrases(
     save_table : path, optional
         Write the table of phrases to this file.
     cache_dir : str, optional
-        Folder for the id cache, four bytes per token (default: the system's folder for temporary
-        files).
+        Folder for the id cache, four bytes per token (default: the system's temporary folder).
     threads : int, optional
         Number of workers that read (default: the CPUs that this process may use).
     progress : bool or callable
@@ -134,18 +131,18 @@ def phrases(
     wanted = PhraseOptions(**{name: options.pop(name) for name in names if name in options})
     text = VocabularyOptions(**options)
     sources, sentences = paths_or_sentences(corpus)
-    paths = Paths().reads("CORPUS", *sources).writes("--output", os.fspath(output))
+    table: str | None = None
     if isinstance(read_table, str | os.PathLike):
-        paths.reads("--read-table", os.fspath(read_table))
-    paths.reads("--connectors", connector_file(wanted.connectors))
+        table, read_table = os.fspath(read_table), None
+    paths = Paths().reads("CORPUS", *sources).writes("--output", os.fspath(output))
+    paths.reads("--read-table", table).reads("--connectors", connector_file(wanted.connectors))
     paths.writes("--save-table", None if save_table is None else os.fspath(save_table))
     paths.temporary("--cache-dir", cache_dir).check()
-    table = read_table
-    if isinstance(table, str | os.PathLike):
-        table = PhraseTable.load(table)
+    if table is not None:
+        read_table = PhraseTable.load(table)
     with reporting_to(progress) as reporter:
         joined = _joined(
-            sentences or sources, output, wanted, text, table, reporter,
+            sentences or sources, output, wanted, text, read_table, reporter,
             cache_dir=cache_dir, threads=threads or default_threads(),
         )  # fmt: skip
     if save_table is not None:
@@ -196,8 +193,7 @@ class _Text:
         self._reporter = reporter
         self._counts: NDArray[np.int64] | None = counts  # None: the text has changed
         self._passes: list[PairJoins] = []
-        self._table = core.Table()
-        self._table.add(words.text, words.offsets, np.zeros(len(words), dtype=np.int64))
+        self._table = starting_table(words)
         self.reads = 0  # in the last pass
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[NDArray[np.uint32]]:
@@ -283,11 +279,7 @@ class _Text:
     def _numbers(self, words: Sequence[bytes]) -> NDArray[np.uint32]:
         """Return the ids of words; new words get new ids."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
-        listed = Words.from_words(place)
-        own = core.Table()
-        own.add(listed.text, listed.offsets, np.zeros(len(place), dtype=np.int64))
-        numbers = np.zeros(len(place), dtype=np.uint32)
-        self._table.merge(own, 0, len(place), 0, numbers)
+        numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
     def write(self, output: str | os.PathLike[str]) -> int:
@@ -308,7 +300,12 @@ def score(
     together: NDArray[np.int64],
     tokens: int,
 ) -> NDArray[np.float64]:
-    """Return the scores of pairs from the counts of words and pairs, shape (n,)."""
+    """Return the scores of pairs from the counts of words and pairs, shape (n,).
+
+    A score is Mikolov et al. 2013 (Distributed representations of words and phrases), equation (6),
+    times the tokens of the text, as word2phrase has it; or the normalised pointwise mutual
+    information of Bouma 2009, from -1 to 1.
+    """
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))
     if options.scorer == "npmi":
         npmi: NDArray[np.float64] = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)

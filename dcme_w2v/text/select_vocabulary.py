@@ -56,7 +56,7 @@ class Kept:
     rare: int = 0
 
 
-def starting_table(given: Given) -> core.Table:
+def starting_table(given: Words | InitialWords | None) -> core.Table:
     """Return a table that begins with the given words, with counts of zero."""
     table = core.Table()
     words = given.words if isinstance(given, InitialWords) else given
@@ -65,13 +65,11 @@ def starting_table(given: Given) -> core.Table:
     return table
 
 
-def id_of(table: core.Table, word: str) -> int:
-    """Return the id of a word in a table, to which it is added where it is new."""
-    one, number = core.Table(), np.zeros(1, dtype=np.uint32)
-    listed = Words.from_words([word])
-    one.add(listed.text, listed.offsets, np.zeros(1, dtype=np.int64))
-    table.merge(one, 0, 1, 0, number)
-    return int(number[0])
+def ids_of(table: core.Table, words: Words) -> NDArray[np.uint32]:
+    """Return the ids of distinct words in a table, to which new words are added."""
+    numbers = np.zeros(len(words), dtype=np.uint32)
+    table.merge(starting_table(words), 0, len(words), 0, numbers)
+    return numbers
 
 
 def select_vocabulary(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST, NUMBER, IdCache
+from dcme_w2v.text.select_vocabulary import starting_table
 from dcme_w2v.text.tokenizer import Tokenizer
 
 BATCH_DOCUMENTS = 256
@@ -47,6 +48,20 @@ class Batch(NamedTuple):
         return len(self.starts) - 1
 
 
+def batched(texts: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
+    """Yield lists of `BATCH_DOCUMENTS` texts, or of fewer with more than `most` bytes."""
+    held: list[bytes] = []
+    size = 0
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if len(held) == BATCH_DOCUMENTS or size > most:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
 class Numbering:
     """Encodes texts as word ids.
 
@@ -70,7 +85,10 @@ class Numbering:
         self.words = words
         self._tokenizer = tokenizer or Tokenizer()
         self._forget = forget
-        self._table = self._new_table()
+        self._table = starting_table(self.words)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Numbering, (self.words, self._forget, self._tokenizer)
 
     @property
     def known(self) -> int:
@@ -83,16 +101,7 @@ class Numbering:
 
     def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
         """Encode texts of valid UTF-8, a few hundred at a time."""
-        held: list[bytes] = []
-        size = 0
-        for text in texts:
-            held.append(text)
-            size += len(text)
-            if len(held) == BATCH_DOCUMENTS or size > _BATCH_BYTES:
-                yield self.batch(held)
-                held, size = [], 0
-        if held:
-            yield self.batch(held)
+        return map(self.batch, batched(texts, _BATCH_BYTES))
 
     def batch(self, texts: Sequence[bytes]) -> Batch:
         """Encode a list of texts."""
@@ -105,7 +114,7 @@ class Numbering:
     def lines(self, lines: bytes) -> Batch:
         """Encode texts that are lines, each with its line feed."""
         if self._forget is not None and len(self._table) > len(self.words) + self._forget:
-            self._table = self._new_table()
+            self._table = starting_table(self.words)
         lines, _ = self._tokenizer.tokenize(lines)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
@@ -123,11 +132,6 @@ class Numbering:
         starts[1:][np.diff(letters, prepend=0) > 0] = ends
         np.maximum.accumulate(starts, out=starts)
         return Batch(starts, marked & NUMBER)
-
-    def _new_table(self) -> core.Table:
-        table = core.Table()
-        table.add(self.words.text, self.words.offsets, np.zeros(len(self.words), dtype=np.int64))
-        return table
 
 
 class Spool:

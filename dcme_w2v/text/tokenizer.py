@@ -23,6 +23,7 @@ from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.text.unicode_tables import IDEOGRAPHS, unicode_tables
+from dcme_w2v.text.word_pieces import CONTINUES, MAX_CHARACTERS
 
 ENTRY = "tokenizer"  # in manifests and models
 
@@ -90,8 +91,8 @@ class Tokenizer:
         Parameters
         ----------
         words : sequence of str
-            The vocabulary: word i has id i. Out-of-vocabulary tokens get the id of ``[UNK]``,
-            which is the next id unless `words` has it.
+            The vocabulary: word i has id i. Out-of-vocabulary tokens are split as by `WordPieces`;
+            where that fails they get the id of ``[UNK]``, the next id unless `words` has it.
         """
         vocabulary = {word: number for number, word in enumerate(words)}
         vocabulary.setdefault("[UNK]", len(vocabulary))
@@ -104,7 +105,13 @@ class Tokenizer:
             "pre_tokenizer": self._pre_tokenizer(),
             "post_processor": None,
             "decoder": None,
-            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+            "model": {
+                "type": "WordPiece",
+                "vocab": vocabulary,
+                "unk_token": "[UNK]",
+                "continuing_subword_prefix": CONTINUES,
+                "max_input_chars_per_word": MAX_CHARACTERS,
+            },
         }
 
     def _normalizer(self) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ def unicode_tables(
     pairs = _pairs(characters, decomposed) if form else {}
     properties = _kinds(categories, strip_accents, digits, punctuation)
     if form:
-        removed = {c for c, kind in enumerate(properties) if kind == REMOVED}
+        removed = set(np.flatnonzero(properties == REMOVED).tolist())
         unstable = {c for c in decomposed if _normal(chr(c), form, removed) != chr(c)}
         unstable.update(np.flatnonzero(classes).tolist(), (pair & 0xFFFFFFFF for pair in pairs))
         properties[[*unstable, *HANGUL_SECONDS[0], *HANGUL_SECONDS[1]]] |= UNSTABLE

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v import __version__, platform
-from dcme_w2v.declarations import Checked, flag_of
+from dcme_w2v.declarations import Checked, flag_of, renamed
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
 from dcme_w2v.files.opening import open_regular
@@ -82,7 +82,9 @@ class Checkpoint:
     @classmethod
     def load(cls, folder: Path) -> Checkpoint:
         """Read the record and check the files against it."""
-        found = cls(folder, read_record(folder / RECORD))
+        record = read_record(folder / RECORD)
+        record["options"] = renamed(record["options"], Checked.__subclasses__(), quiet=True)
+        found = cls(folder, record)
         for name in found.record["files"]:
             found._check_file(name)
         return found

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
-from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.detect import kind_of_file
+from dcme_w2v.formats.vectors.fasttext import load_words, open_model
+from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_pair,
-    is_npy,
     load_pair,
     vocabulary_path,
 )
@@ -95,14 +95,16 @@ def check_vectors(path: str | os.PathLike[str]) -> Report:
     """
     report = Report(os.fspath(path))
     try:
-        if is_static_folder(path):
+        static = is_static_folder(path)
+        kind = None if static else kind_of_file(path)
+        if static:
             report.format = "static embeddings"
             report.rows, report.dimension = load_static_folder(path).matrix.shape
-        elif is_npy(path):
+        elif kind == "npy":
             _check_npy(report, Path(path))
-        elif is_safetensors(path):
+        elif kind == "safetensors":
             _check_safetensors(report, Path(path))
-        elif is_fasttext(path):
+        elif kind == "fasttext":
             report.format, model = "fasttext", open_model(path)
             report.rows, report.dimension = load_words(model, path, None)[1].shape
         else:

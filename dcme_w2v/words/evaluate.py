@@ -20,8 +20,8 @@ from scipy import stats
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.options import ANALOGY_METHODS
 from dcme_w2v.words.neighbors import inverse_lengths
+from dcme_w2v.words.options import ANALOGY_METHODS
 from dcme_w2v.words.vectors import Vectors
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
@@ -202,8 +202,8 @@ def eval_similarity(
     Parameters
     ----------
     vectors : Vectors or path
-        Words in descending frequency and their vectors. If they have `subwords`, out-of-vocabulary
-        words have vectors, too, of the n-grams as they are written in the file.
+        Words in descending frequency and their vectors; out-of-vocabulary words have the vectors
+        of their n-grams, if there are `subwords`.
     pairs : path
         Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
         lines, such as a heading, are counted and skipped.
@@ -213,8 +213,7 @@ def eval_similarity(
     Raises
     ------
     FormatError
-        Fewer than two pairs are covered, or all have one rating or one cosine, or the file is not
-        UTF-8.
+        The covered pairs have fewer than two ratings or cosines, or the file is not UTF-8.
 
     Examples
     --------
@@ -237,8 +236,8 @@ def eval_similarity(
             f" {min(restrict, len(vectors.words)):,}; a correlation requires two "
             "with different ratings"
         )
-    both = [pair for pair, is_covered in zip(found, covered, strict=True) if is_covered]
-    left, right = np.array(both, dtype=np.float64).transpose(1, 0, 2)
+    kept = np.flatnonzero(covered).tolist()
+    left, right = np.array([found[i] for i in kept], dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
     if len(set(cosines.tolist())) < 2:
@@ -252,11 +251,7 @@ def eval_similarity(
         len(rated),
         len(gold),
         skipped,
-        sum(
-            any(word.upper() not in spelled for word in pair)
-            for pair, is_covered in zip(rated, covered, strict=True)
-            if is_covered
-        ),
+        sum(any(word.upper() not in spelled for word in rated[i]) for i in kept),
     )
 
 

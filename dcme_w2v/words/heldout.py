@@ -22,8 +22,10 @@ from dcme_w2v.formats.word_list import Words
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.neighbour_classes import ClassScores
+from dcme_w2v.words.neighbor_classes import ClassScores
 from dcme_w2v.words.trainer import Trainer
 
 # Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
@@ -171,7 +173,7 @@ class HeldOut:
 
     def _scores(self) -> dict[str, float]:
         training, window = self._training, self._training.options.window
-        h, targets = contexts(self.ids, training.input, window, training.neighbours)
+        h, targets = contexts(self.ids, training.input, window, training.neighbors)
         figures: dict[str, float] = {}
         if len(h) == 0:
             return figures
@@ -217,16 +219,14 @@ def scores_of(held_out: HeldOut | None) -> dict[str, float]:
 
 
 def prepared(
-    holdout: HoldoutOptions,
-    corpus: EncodedCorpus,
-    vocabulary: VocabularyOptions,
-    training: Trainer,
-    unk: str | None = None,
+    job: TrainJob, corpus: EncodedCorpus, training: Trainer, reporter: Reporter
 ) -> HeldOut | None:
     """Return the scorer of the held-out text of a run; None without held-out text."""
-    if holdout.holdout is None:
+    if job.holdout is None:
         return None
-    ids, threads = corpus.held_out, training.options.threads or 1
-    if holdout.file is not None:
-        ids = ids_of([holdout.file], corpus.vocabulary, vocabulary, threads, unk)
-    return HeldOut(ids, corpus.vocabulary.counts, training)
+    ids, words, threads = corpus.held_out, corpus.vocabulary, training.options.threads or 1
+    if job.file is not None:
+        ids = ids_of([job.file], words, job.vocabulary, threads, job.new_words.unk)
+    found = HeldOut(ids, words.counts, training)
+    reporter.message(found.line)
+    return found

@@ -52,7 +52,21 @@ class WordIndex:
         self, queries: NDArray[np.float32], left_out: Sequence[Sequence[int]], k: int
     ) -> list[Found]:
         """Return rows and cosines of the nearest to each query; see `nearest_rows`."""
-        return _search(self.graph, self.vectors, queries, left_out, k)
+        if not len(queries):
+            return []
+        graph, vectors = self.graph, self.vectors
+        wanted = min(k + max(map(len, left_out)), len(vectors))
+        graph.expansion_search = max(SEARCHED, 2 * wanted)
+        matches = graph.search(np.ascontiguousarray(queries), wanted, threads=default_threads())
+        keys = matches.keys.reshape(len(queries), -1).astype(np.int64)
+        counts = np.atleast_1d(getattr(matches, "counts", len(keys[0])))
+        found, inverse = [], vectors.inverse_lengths()
+        for query, near, count, excluded in zip(queries, keys, counts, left_out, strict=True):
+            rows = np.setdiff1d(near[:count], np.asarray(excluded, dtype=np.int64))
+            cosines = (vectors.vectors[rows] @ query) * inverse[rows]
+            order = np.lexsort((rows, -cosines))[:k]
+            found.append((rows[order], cosines[order].astype(np.float32)))
+        return found
 
 
 def build_index(
@@ -85,18 +99,18 @@ def build_index(
         units = np.ascontiguousarray(vectors.vectors[rows] * inverse[rows, None], dtype=np.float32)
         graph.add(np.arange(rows.start, rows.stop), units, threads=threads, copy=True)
         advance(rows.stop)
-    recall = _recall(graph, vectors)
+    index = WordIndex(graph, vectors, _recall(WordIndex(graph, vectors, 0.0)))
     payload = bytes(graph.save())
     described = {
         **_identity(vectors),
-        "recall": round(recall, 4),
+        "recall": round(index.recall, 4),
         "bytes": len(payload),
         "digest": hashlib.blake2b(payload, digest_size=16).hexdigest(),
     }
     with atomic_write(path) as file:
         file.write(MAGIC + json.dumps(described).encode() + b"\n")
         file.write(payload)
-    return WordIndex(graph, vectors, recall)
+    return index
 
 
 def load_index(path: str | os.PathLike[str], vectors: Vectors) -> WordIndex:
@@ -134,37 +148,15 @@ def load_index(path: str | os.PathLike[str], vectors: Vectors) -> WordIndex:
     return WordIndex(graph, vectors, recall)
 
 
-def _search(
-    graph: Any,
-    vectors: Vectors,
-    queries: NDArray[np.float32],
-    left_out: Sequence[Sequence[int]],
-    k: int,
-) -> list[Found]:
-    if not len(queries):
-        return []
-    wanted = min(k + max(map(len, left_out)), len(vectors))
-    graph.expansion_search = max(SEARCHED, 2 * wanted)
-    matches = graph.search(np.ascontiguousarray(queries), wanted, threads=default_threads())
-    keys = matches.keys.reshape(len(queries), -1).astype(np.int64)
-    counts = np.atleast_1d(getattr(matches, "counts", len(keys[0])))
-    found, inverse = [], vectors.inverse_lengths()
-    for query, near, count, excluded in zip(queries, keys, counts, left_out, strict=True):
-        rows = np.setdiff1d(near[:count], np.asarray(excluded, dtype=np.int64))
-        cosines = (vectors.vectors[rows] @ query) * inverse[rows]
-        order = np.lexsort((rows, -cosines))[:k]
-        found.append((rows[order], cosines[order].astype(np.float32)))
-    return found
-
-
-def _recall(graph: Any, vectors: Vectors) -> float:
+def _recall(index: WordIndex) -> float:
     """Return the share of the nearest words of a sample that the graph finds."""
+    vectors = index.vectors
     chosen = np.unique(np.linspace(0, len(vectors) - 1, SAMPLED).astype(np.int64))
     inverse = vectors.inverse_lengths()
     queries = np.asarray(vectors.vectors[chosen] * inverse[chosen, None], dtype=np.float32)
     left_out = [[int(row)] for row in chosen]
     exact = nearest_rows(vectors.vectors, inverse, queries, left_out, NEAREST)
-    found = _search(graph, vectors, queries, left_out, NEAREST)
+    found = index.search(queries, left_out, NEAREST)
     pairs = [(one[0], other[0]) for one, other in zip(exact, found, strict=True)]
     hits = sum(len(np.intersect1d(one, other)) for one, other in pairs)
     return hits / max(sum(len(one) for one, _ in pairs), 1)

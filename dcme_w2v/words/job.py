@@ -12,7 +12,7 @@ from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
-from dcme_w2v.formats.vectors.fasttext_writer import check_model_name
+from dcme_w2v.formats.vectors.detect import FASTTEXT
 from dcme_w2v.formats.vectors.sidecars import (
     MANIFEST,
     VOCABULARY,
@@ -23,22 +23,25 @@ from dcme_w2v.formats.vectors.sidecars import (
     starts_with,
     written_with,
 )
-from dcme_w2v.formats.vectors.unsupported import FASTTEXT
 from dcme_w2v.formats.vectors.vectors_io import format_of
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
-    FileOptions,
     HoldoutOptions,
-    OutputOptions,
-    RoundsOptions,
     SubwordOptions,
-    TrainOptions,
     VocabularyOptions,
 )
 from dcme_w2v.training.checkpoint_folder import paths_in
-from dcme_w2v.words.options import ClassesOptions, NewWordsOptions
+from dcme_w2v.words.fasttext_writer import check_model_name
+from dcme_w2v.words.options import (
+    ClassesOptions,
+    FileOptions,
+    NewWordsOptions,
+    OutputOptions,
+    RoundsOptions,
+    TrainOptions,
+)
 from dcme_w2v.words.presets import PresetOptions, preset_values
 from dcme_w2v.words.tables import KIND
 from dcme_w2v.words.vectors import Vectors
@@ -67,7 +70,7 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
     init, init_context : str or Vectors, optional
         Vectors to start from, see `dcme_w2v.words.start`.
     vocabulary, options, checkpoints, cluster, rounds, subwords, new_words
-        The other options, see `dcme_w2v.options`.
+        The other options, see `dcme_w2v.words.options` and `dcme_w2v.options`.
     """
 
     corpus: tuple[str, ...] = ()

@@ -22,12 +22,13 @@ from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.options import TrainOptions, VocabularyOptions
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.evaluate import covered_questions
 from dcme_w2v.words.heldout import biases_of, ids_of
-from dcme_w2v.words.likelihood import Neighbours, contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.neighbour_classes import ClassScores, NeighbourClasses
+from dcme_w2v.words.likelihood import Neighbors, contexts, log_probabilities, pieces, summary
+from dcme_w2v.words.neighbor_classes import ClassScores, NeighborClasses
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.tables import check_scoring_options, input_of, load_tables
 from dcme_w2v.words.vectors import Vectors
 
@@ -61,8 +62,8 @@ class LanguageModel:
     output: NDArray[np.float32]
     window: int
     biases: list[NDArray[np.float32]]
-    neighbours: Neighbours | None = None
-    classes: NeighbourClasses | None = None
+    neighbors: Neighbors | None = None
+    classes: NeighborClasses | None = None
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
 
     @classmethod
@@ -78,8 +79,7 @@ class LanguageModel:
         Parameters
         ----------
         model : path, Vectors or LanguageModel
-            The word vectors; the manifest is read from the same folder. Or a folder of both tables,
-            or what `train` returned.
+            The word vectors, with their manifest beside them; a folder of both tables; `Vectors`.
         context : str, optional
             The context vectors (default: `context_file` of the manifest).
         vocabulary : str, optional
@@ -105,7 +105,7 @@ class LanguageModel:
             manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        near = _neighbours(path, options)
+        near = _neighbors(path, options)
         if context is None and input.context is None:
             context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
@@ -137,15 +137,7 @@ class LanguageModel:
         paths, sentences = paths_or_sentences(corpus)
         options = VocabularyOptions(**asdict(self.tokenizer.options))
         ids = ids_of(sentences or paths, self.words, options, threads)
-        logs = [
-            self._logs(
-                *contexts(piece, self.input, self.window, self.neighbours),
-                threads,
-                self.classes.scores(piece) if self.classes else None,
-            )
-            for piece in pieces(ids)
-        ]
-        return _figures("", np.concatenate(logs, axis=1), "words")
+        return _figures("", self._logs_of(ids, threads), "words")
 
     def log_probabilities(
         self, ids: NDArray[np.uint32], threads: int | None = 1
@@ -155,18 +147,11 @@ class LanguageModel:
         Every sentence has at least two tokens. For negative sampling the noise distribution is
         added to the scores, if word counts are known.
         """
-        parts = [
-            self._logs(*contexts(piece, self.input, self.window, self.neighbours), threads, near)[
-                -1
-            ]
-            for piece in pieces(ids)
-            for near in [self.classes.scores(piece) if self.classes else None]
-        ]
-        return np.concatenate(parts)
+        return np.asarray(self._logs_of(ids, threads)[-1])
 
     def distribution(self, ids: NDArray[np.uint32], place: int) -> NDArray[np.float64]:
         """Return the probability of each word at a place of a sentence of at least two tokens."""
-        h, _ = contexts(ids, self.input, self.window, self.neighbours)
+        h, _ = contexts(ids, self.input, self.window, self.neighbors)
         scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
         if self.classes is not None:
             here = slice(place, place + 1)
@@ -183,6 +168,18 @@ class LanguageModel:
         a, b, c, d = covered_questions(self.words, path).T
         h = self.input[b] - self.input[a] + self.input[c]
         return _figures("analogy_", self._logs(h, d), "questions")
+
+    def _logs_of(self, ids: NDArray[np.uint32], threads: int | None) -> NDArray[np.float64]:
+        """Return the log-probabilities of the tokens of an encoded text, a row for each bias."""
+        parts = [
+            self._logs(
+                *contexts(piece, self.input, self.window, self.neighbors),
+                threads,
+                self.classes.scores(piece) if self.classes else None,
+            )
+            for piece in pieces(ids)
+        ]
+        return np.concatenate(parts, axis=1)
 
     def _logs(
         self,
@@ -265,9 +262,9 @@ def _beside(path: str, name: Any) -> str | None:
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
 
 
-def _neighbours(
+def _neighbors(
     path: str, options: Mapping[str, Any]
-) -> tuple[Neighbours | None, NeighbourClasses | None]:
+) -> tuple[Neighbors | None, NeighborClasses | None]:
     """Return the vectors of neighbours and their classes, which only a folder of tables has."""
     if not options.get("word_order"):
         return None, None
@@ -277,7 +274,7 @@ def _neighbours(
             "--output-tables, and give that folder"
         )
     tables = load_tables(path)
-    return tables.neighbours, tables.classes
+    return tables.neighbors, tables.classes
 
 
 def _biases(

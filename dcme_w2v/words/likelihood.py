@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
-from dcme_w2v.words.neighbour_classes import ClassScores
+from dcme_w2v.words.neighbor_classes import ClassScores
 
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
 
-NEIGHBOURS = ("left", "right")  # tables of a training with word order
-Neighbours = tuple[NDArray[np.float32], NDArray[np.float32]]  # (words, dim) each
+NEIGHBORS = ("left", "right")  # tables of a training with word order
+Neighbors = tuple[NDArray[np.float32], NDArray[np.float32]]  # (words, dim) each
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def contexts(
     ids: NDArray[np.uint32],
     vectors: NDArray[np.float32],
     window: int,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the context vector h of each token that has a context, and the token.
 
@@ -92,10 +92,10 @@ def contexts(
             count[here] += 1
     some = count > 0
     total /= np.maximum(count, 1)[:, None]
-    if neighbours is not None:
+    if neighbors is not None:
         near = np.flatnonzero(sentence[1:] == sentence[:-1])
-        total[near + 1] += neighbours[0][words[near]]
-        total[near] += neighbours[1][words[near + 1]]
+        total[near + 1] += neighbors[0][words[near]]
+        total[near] += neighbors[1][words[near + 1]]
     return total[some], words[some]
 
 
@@ -108,34 +108,6 @@ def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.ui
         end = int(ends[min(following, len(ends) - 1)])
         yield ids[start:end]
         start = end
-
-
-def likelihood(
-    ids: NDArray[np.uint32],
-    input: NDArray[np.float32],
-    output: NDArray[np.float32],
-    window: int,
-    bias: NDArray[np.float32] | None = None,
-) -> Likelihood:
-    """Return the log-likelihood of encoded text.
-
-    Parameters
-    ----------
-    ids : ndarray of uint32, shape (n,)
-        Encoded text; bit 31 marks the last word of a sentence.
-    input, output : ndarray of float32, shape (words, dim)
-        Word vectors and context vectors.
-    window : int
-        Words on each side that are context.
-    bias : ndarray of float32, shape (words,), optional
-        Added to the scores, for example the log of the noise distribution for negative sampling.
-    """
-    biases = [np.zeros(len(output), dtype=np.float32) if bias is None else bias]
-    logs = [np.zeros(0)]
-    for piece in pieces(ids):
-        h, targets = contexts(piece, input, window)
-        logs.append(log_probabilities(h, targets, output, biases)[0])
-    return summary(np.concatenate(logs))
 
 
 def log_probabilities(

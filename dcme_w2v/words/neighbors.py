@@ -5,42 +5,21 @@ from __future__ import annotations
 import numbers
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.nearest import Found, nearest_rows
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.index import WordIndex
+    from dcme_w2v.words.vectors import Vectors
 
 _MAX_SPELLED = 64  # letters of a word that is corrected
 _SPELLINGS = 2000  # words whose letters a spelling is corrected with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
-
-
-class WordVectors(Protocol):
-    """What is required of word vectors; see `dcme_w2v.words.vectors.Vectors`."""
-
-    @property
-    def words(self) -> Words:
-        """The words."""
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """Their vectors, shape (n, d)."""
-
-    @property
-    def dim(self) -> int:
-        """The number of dimensions d."""
-
-    def __getitem__(self, word: str, /) -> NDArray[np.float32]: ...
-
-    def find(self, word: object, /) -> int | None:
-        """Return the row of a word, or None."""
-
-    def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
-        """Return 1 / length of the first vectors."""
 
 
 class Neighbor(NamedTuple):
@@ -57,21 +36,12 @@ class Query(NamedTuple):
     negative: Term | Iterable[Term] | None = None
 
 
-class Searcher(Protocol):
-    """An approximate search; see `dcme_w2v.words.index.WordIndex`."""
-
-    def search(
-        self, queries: NDArray[np.float32], left_out: Sequence[Sequence[int]], k: int
-    ) -> Iterable[Found]:
-        """Return rows and cosines of the nearest to each query."""
-
-
 def most_similar(
-    vectors: WordVectors,
+    vectors: Vectors,
     queries: Iterable[Query],
     topn: int,
     restrict: int | None,
-    searcher: Searcher | None = None,
+    searcher: WordIndex | None = None,
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`. `searcher` is faster."""
     if topn is None:
@@ -85,6 +55,7 @@ def most_similar(
         units.append(unit)
         left_out.append([number for number in given if restrict is None or number < restrict])
     matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
+    nearest: Iterable[Found]
     if searcher is not None:
         nearest = searcher.search(matrix, left_out, topn)
     else:
@@ -95,7 +66,7 @@ def most_similar(
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
 
 
-def _parsed(vectors: WordVectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
+def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
     """Return a query as a vector of unit length, and the rows of its words."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
@@ -110,12 +81,12 @@ def _parsed(vectors: WordVectors, query: Query) -> tuple[NDArray[np.float32], li
     return total / (length or 1.0), sorted(given)
 
 
-def similarity(vectors: WordVectors, one: Term, other: Term) -> float:
+def similarity(vectors: Vectors, one: Term, other: Term) -> float:
     """Return the cosine of two words or vectors."""
     return float(unit_vector(vectors, one) @ unit_vector(vectors, other))
 
 
-def doesnt_match(vectors: WordVectors, words: Iterable[str]) -> str:
+def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
     """Return the word with the lowest cosine to the mean of all; the first of ties."""
     given = list(words)
     if not given or isinstance(words, str):
@@ -155,7 +126,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
     return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
 
 
-def unit_vector(vectors: WordVectors, term: Term) -> NDArray[np.float32]:
+def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
     """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
     row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     if row.shape != (vectors.dim,):

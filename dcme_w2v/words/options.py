@@ -1,11 +1,187 @@
-"""Declares the options of `train` that say which words get a vector, and their classes."""
+"""Declares the options of word vectors: training, files, output, conversion."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dcme_w2v.declarations import Checked, option
+from dcme_w2v.declarations import Checked, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
+from dcme_w2v.options import TRAINS_CONTEXT
+
+
+@dataclass(frozen=True)
+class TrainOptions(Checked, group="Model"):
+    """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
+
+    model: str = option(
+        "cbow",
+        "predict a word from its context (cbow), or the context from the word (skipgram)",
+        choices=("cbow", "skipgram"),
+    )
+    objective: str = option(
+        "ns",
+        "negative sampling, noise-contrastive estimation, dual-clustering maximum entropy or "
+        "hierarchical softmax",
+        choices=("ns", "nce", "dcme", "hs"),
+        group="Objective",
+    )
+    dim: int = option(100, "dimensions of a vector", minimum=1, maximum=16384, word2vec="size")
+    window: int = option(
+        5, "context words on each side, at most", minimum=1, maximum=1000, word2vec="window"
+    )
+    window_mode: str = option(
+        "shrink",
+        "shrink: random width up to --window; fixed: always --window; linear: weight decreases "
+        "with distance",
+        choices=("shrink", "fixed", "linear"),
+        advanced=True,
+    )
+    negative: int | None = option(
+        None,
+        "negative samples (ns) or noise samples (nce, dcme) per target (default: 5; cbow ns, dcme: "
+        "10)",
+        minimum=0,
+        maximum=1000,
+        word2vec="negative",
+        only={"objective": ("ns", "nce", "dcme")},
+        group="Objective",
+    )
+    noise_power: float | None = option(
+        None,
+        "exponent of the counts in the noise distribution (default: 0.75; cbow ns: 0.5; nce: 1)",
+        minimum=-2.0,
+        maximum=2.0,
+        only={"objective": ("ns", "nce", "dcme")},
+        advanced=True,
+        group="Objective",
+    )
+    prior: float | None = option(
+        None,
+        "adds X times log unigram(w) to each score (nce, dcme; default: 0; dcme: 1)",
+        minimum=0.0,
+        maximum=2.0,
+        advanced=True,
+        group="Objective",
+        only={"objective": ("nce", "dcme")},
+        strict=True,
+        neutral=(0.0,),
+    )
+    clusters: int = option(
+        20,
+        "number of dual clusters (dcme)",
+        minimum=1,
+        maximum=4096,
+        only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
+    )
+    top_items: int = option(
+        10,
+        "most probable words of a cluster, updated at each target (dcme)",
+        minimum=0,
+        maximum=4096,
+        only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
+    )
+    beta: float = option(
+        1.0,
+        "update a cluster's centre after X times as many targets as there are words (dcme)",
+        above=0.0,
+        only={"objective": ("dcme",), "block": (1,)},
+        advanced=True,
+        group="Objective",
+    )
+    dcme_update: str = option(
+        "robust",
+        "robust: bounded weights and noise samples; paper: exactly Algorithm 1 (dcme)",
+        choices=("robust", "paper"),
+        only={"objective": ("dcme",)},
+        advanced=True,
+        group="Objective",
+    )
+    epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
+    sample: float | None = option(
+        None,
+        "subsampling: drop occurrences of words above this share of the tokens at random; 0: keep "
+        "all (default: 0.001; cbow ns: 0.0001, or 10 / vocabulary size if that is more)",
+        minimum=0.0,
+        maximum=1.0,
+        word2vec="sample",
+    )
+    lr: float | None = option(
+        None,
+        "initial learning rate (default: depends on model, objective, --negative and --sample)",
+        above=0.0,
+        maximum=1000.0,
+        word2vec="alpha",
+        usual=(1e-5, 1.0),
+    )
+    min_lr: float | None = option(
+        None,
+        "final learning rate of the linear decay (default: lr / 10,000)",
+        minimum=0.0,
+        maximum=1000.0,
+        advanced=True,
+    )
+    input_rate: float | None = option(
+        None,
+        "learning-rate multiplier of the word vectors (default: depends on the objective)",
+        above=0.0,
+        maximum=1000.0,
+        advanced=True,
+    )
+    gradient: str | None = option(
+        None,
+        "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "
+        "of context words (default: depends on the objective)",
+        choices=("exact", "word2vec"),
+        only={"model": ("cbow",)},
+        advanced=True,
+        group="Objective",
+    )
+    word_order: bool = option(
+        False,
+        "add two vectors to the context vector: of the word just before the target, and of the "
+        "word just after it (cbow)",
+        advanced=True,
+        only={"model": ("cbow",), **TRAINS_CONTEXT},
+        unless=("cluster",),
+        strict=True,
+    )
+    neighbor_classes: int = option(
+        0,
+        "count how often each word stands beside N classes of left neighbours and N of right ones, "
+        "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
+        minimum=0,
+        maximum=255,
+        advanced=True,
+        needs=("word_order",),
+        only={"dcme_update": ("robust",)},
+        strict=True,
+    )
+    block: int = option(
+        1,
+        "number of neighbouring targets that share their negative samples, which takes less time; "
+        "16 is usual, with 32 samples (cbow; requires --window-mode=fixed or linear)",
+        minimum=1,
+        maximum=16,
+        only={
+            "model": ("cbow",),
+            "objective": ("ns", "nce", "dcme"),
+            "window_mode": ("fixed", "linear"),
+            "dcme_update": ("robust",),
+        },
+        strict=True,
+        advanced=True,
+    )
+    threads: int | None = threads_option(word2vec="threads")
+    seed: int = seed_option()
+    deterministic: bool = option(
+        False,
+        "bit-identical results for any --threads: all threads read, one trains",
+        group="Run",
+    )
 
 
 @dataclass(frozen=True)
@@ -64,4 +240,174 @@ class ClassesOptions(Checked, group="Output"):
         only={"format": ("text",)},
         unless=("output_context",),
         strict=True,
+    )
+
+
+@dataclass(frozen=True)
+class FileOptions(Checked, group="Output"):
+    """The files that training reads and writes."""
+
+    output: str | None = option(
+        None,
+        "write the word vectors to this file; - is stdout",
+        word2vec="output",
+        metavar="VECTORS",
+        short="-o",
+    )
+    output_context: str | None = option(
+        None,
+        "write the context vectors (output embeddings) to this file",
+        metavar="FILE",
+        advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
+    )
+    output_tables: str | None = option(
+        None,
+        "write both tables, input and context vectors, to this folder, which --init starts from",
+        metavar="FOLDER",
+        advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
+    )
+    output_fasttext: str | None = option(
+        None,
+        "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
+        "gensim read, too",
+        metavar="FILE",
+        advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
+    )
+    save_vocab: str | None = option(
+        None,
+        'write the vocabulary, lines "word count"',
+        word2vec="save-vocab",
+        metavar="FILE",
+        advanced=True,
+    )
+    read_vocab: str | None = option(
+        None,
+        "read the vocabulary instead of counting",
+        word2vec="read-vocab",
+        metavar="FILE",
+        advanced=True,
+        group="Input",
+    )
+    init: str | None = option(
+        None,
+        "start from these vectors, or from both tables of a folder of --output-tables",
+        metavar="VECTORS",
+        group="Input",
+    )
+    init_context: str | None = option(
+        None,
+        "start from these context vectors; needs --init",
+        metavar="FILE",
+        advanced=True,
+        group="Input",
+        only=TRAINS_CONTEXT,
+        strict=True,
+        needs=("init",),
+    )
+    cache_dir: str | None = option(
+        None,
+        "folder for the encoded corpus (default: for temporary files)",
+        metavar="FOLDER",
+        advanced=True,
+        group="Run",
+    )
+    log_json: str | None = option(
+        None,
+        "log start, progress, epochs and end, one JSON object a line",
+        metavar="FILE",
+        advanced=True,
+        group="Run",
+    )
+
+
+@dataclass(frozen=True)
+class RoundsOptions(Checked, group="Cluster"):
+    """How often the shards of a cluster exchange what they have learned, and how it is mixed."""
+
+    rounds: int | None = option(
+        None,
+        "number of exchanges of the shards' tables: a multiple of --epochs, or a divisor "
+        "(--cluster; default: at least 20, or 5 times the shards if fewer; more where a shard has "
+        "over 10^7 tokens)",
+        minimum=1,
+        needs=("cluster",),
+        advanced=True,
+    )
+    mix: str = option(
+        "curvature",
+        "mixing rule of the shards' tables: the sum of their updates, corrected "
+        "where all have learned the same, or the mean of the tables (--cluster)",
+        choices=("curvature", "mean"),
+        needs=("cluster",),
+        advanced=True,
+    )
+
+
+ANALOGY_METHODS = ("3cosadd", "3cosmul")
+
+
+@dataclass(frozen=True)
+class OutputOptions(Checked, group="Output"):
+    """The format of the output."""
+
+    format: str | None = option(
+        None,
+        "format of the vectors (default: by suffix, .bin: binary, .npy: npy, other: text)",
+        choices=("text", "binary", "npy"),
+    )
+    vectors: str | None = option(
+        None,
+        "the vector of a word: the sum of its input and its context vector, one of them, or the "
+        "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
+        choices=("sum", "input", "context", "unit-sum"),
+        advanced=True,
+        only=TRAINS_CONTEXT,
+        strict=True,
+        neutral=("input",),
+    )
+
+
+@dataclass(frozen=True)
+class PostprocessOptions(Checked, group="Output"):
+    """How `convert` changes the vectors."""
+
+    postprocess: str = option(
+        "none",
+        "center: subtract the mean vector",
+        choices=("none", "center"),
+        former_values={"centre": "center"},
+    )
+    limit: int | None = option(
+        None, "write the first N rows only, the most frequent words", minimum=1
+    )
+    invalid: str = option(
+        "error",
+        "rows with faults, as check reports them: an error; skip them; or replace what can be "
+        "corrected (separators in words by _, invalid UTF-8 by U+FFFD, NaN by 0)",
+        choices=("error", "skip", "replace"),
+    )
+    reduce: int | None = option(
+        None, "reduce the vectors to this many dimensions by PCA, after --postprocess", minimum=1
+    )
+    normalize: bool = option(False, "scale the vectors to unit length, after all else")
+    to: str | None = option(
+        None,
+        "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
+        ".metadata.tsv), safetensors (tensors vectors, words, counts), sentence-transformers "
+        "(a folder, which model2vec loads too; needs counts)",
+        choices=("projector", "safetensors", "sentence-transformers"),
+        unless=("format", "no_header"),
+    )
+    no_header: bool = option(False, "write text without a header, as GloVe's files")
+    quantize: str | None = option(
+        None,
+        "write safetensors with 8 bits per number and a scale per row, a quarter of the size; "
+        "reports the loss. Folders of sentence-transformers can also have float16",
+        choices=("int8", "float16"),
     )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import PostprocessOptions
 from dcme_w2v.words.neighbors import inverse_lengths
+from dcme_w2v.words.options import PostprocessOptions
 
 
 def centered(matrix: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -18,12 +18,12 @@ from dcme_w2v.formats.documents import checked_line, read_documents
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.text.cache import LAST
-from dcme_w2v.text.token_ids import Numbering
+from dcme_w2v.text.token_ids import Numbering, batched
 from dcme_w2v.words.language_model import LanguageModel, ModelLike
 from dcme_w2v.words.questions import Answer, Line
 
 GAP = "_"
-AT_ONCE, BYTES_AT_ONCE = 256, 1 << 18  # lines of text
+BYTES_AT_ONCE = 1 << 18  # of lines of text
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def score(
     """
     loaded = LanguageModel.load(model, context, read_vocab)
     numbering = Numbering(loaded.words)
-    for raw in _batches(_texts(corpus, encoding_errors)):
+    for raw in batched(_texts(corpus, encoding_errors), BYTES_AT_ONCE):
         texts = [loaded.tokenizer.tokenize(text)[0] for text in raw]
         starts, ids = numbering.batch(texts)
         logs = _logs(loaded, starts, ids, threads)
@@ -113,17 +113,6 @@ def _texts(corpus: CorpusLike, encoding_errors: str) -> Iterator[bytes]:
         return
     for number, line in enumerate(sentences.lines(), 1):
         yield checked_line(line.rstrip(b"\r\n"), "the text", number, encoding_errors)
-
-
-def _batches(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
-    held: list[bytes] = []
-    for line in lines:
-        held.append(line)
-        if len(held) == AT_ONCE or sum(map(len, held)) > BYTES_AT_ONCE:
-            yield held
-            held = []
-    if held:
-        yield held
 
 
 def _logs(

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dcme_w2v.words.neighbors import Neighbor, Query, Searcher, most_similar
+from dcme_w2v.words.neighbors import Neighbor, Query, most_similar
 from dcme_w2v.words.vectors import Vectors
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.index import WordIndex
 
 MIN_OF_ODD = 3
 Line = Sequence[str]
@@ -48,7 +51,7 @@ class Questions:
 
     vectors: Vectors
     k: int = 10
-    searcher: Searcher | None = None
+    searcher: WordIndex | None = None
 
     def neighbors(self, lines: Sequence[Line]) -> Iterator[Answer]:
         """Answer words, each a query, or sums of words with signs: ``+king -man +woman``."""

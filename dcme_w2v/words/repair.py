@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import CorpusFile, open_regular
-from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
-from dcme_w2v.formats.vectors.vectors_io import is_npy, joined, map_npy, vocabulary_path
+from dcme_w2v.formats.vectors.detect import kind_of_file
+from dcme_w2v.formats.vectors.safetensors import open_safetensors
+from dcme_w2v.formats.vectors.vectors_io import joined, map_npy, vocabulary_path
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK, open_rows
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
@@ -132,9 +133,10 @@ def _unit(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
-    if is_npy(path):
+    kind = kind_of_file(path)
+    if kind == "npy":
         return _npy_rows(path)
-    if is_safetensors(path):
+    if kind == "safetensors":
         return _tensor_rows(path)
     with open_rows(path) as reader:  # detects the format
         binary, promised, dim = reader.binary, reader.promised, reader.dim

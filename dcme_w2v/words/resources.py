@@ -12,12 +12,12 @@ from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import format_of
 from dcme_w2v.numeric.memory import memory_limit
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.platform import file_limit
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import KEPT
 from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.neighbour_classes import MAX_PAIRS
+from dcme_w2v.words.neighbor_classes import MAX_PAIRS
+from dcme_w2v.words.options import TrainOptions
 
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space

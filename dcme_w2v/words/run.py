@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import CorpusError
@@ -19,23 +18,11 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.formats.vectors.combined import CombinedRows
-from dcme_w2v.formats.vectors.fasttext_writer import save_model
-from dcme_w2v.formats.vectors.manifest import (
-    Seconds,
-    TokenCounts,
-    manifest_of,
-    sidecars_of,
-)
-from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
+from dcme_w2v.formats.vectors.manifest import manifest_of, sidecars_of
+from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import Matrix, format_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import (
-    HoldoutOptions,
-    OutputOptions,
-    SubwordOptions,
-    TrainOptions,
-    VocabularyOptions,
-)
+from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import check_file
@@ -49,15 +36,10 @@ from dcme_w2v.training.trainer import Progress
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
 from dcme_w2v.words.classes import check_classes, save_classes, word_classes
 from dcme_w2v.words.defaults import has_context, resolved, vectors_of
+from dcme_w2v.words.fasttext_writer import save_model
 from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
-from dcme_w2v.words.job import (
-    TrainJob,
-    counts_path,
-    paths_of,
-)
-from dcme_w2v.words.likelihood import Neighbours
-from dcme_w2v.words.neighbour_classes import NeighbourClasses
-from dcme_w2v.words.options import ClassesOptions
+from dcme_w2v.words.job import TrainJob, counts_path, paths_of
+from dcme_w2v.words.options import ClassesOptions, OutputOptions, TrainOptions
 from dcme_w2v.words.resources import (
     corpus_line,
     plan_line,
@@ -65,7 +47,7 @@ from dcme_w2v.words.resources import (
     resource_shortage,
     unk_line,
 )
-from dcme_w2v.words.start import Initial, load_initial, start_from
+from dcme_w2v.words.start import Initial, Trained, load_initial, start_from
 from dcme_w2v.words.tables import combine_in_place, save_tables
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -73,8 +55,6 @@ from dcme_w2v.words.vectors import Vectors
 
 def train(
     job: TrainJob,
-    vocabulary: VocabularyOptions,
-    options: TrainOptions,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
 ) -> Vectors:
@@ -83,11 +63,8 @@ def train(
     Parameters
     ----------
     job : TrainJob
-        Inputs and outputs; `cluster` is for `dcme_w2v.cluster.train`.
-    vocabulary : VocabularyOptions
-        Options of the vocabulary.
-    options : TrainOptions
-        Options of the training; None: the default, see `dcme_w2v.words.defaults`.
+        Inputs, outputs and options; an option that is None has a default of
+        `dcme_w2v.words.defaults`. `cluster` is for `dcme_w2v.cluster.train`.
     reporter : Reporter
         Receives the progress.
     signals : context manager, optional
@@ -100,12 +77,9 @@ def train(
 
     Raises
     ------
-    UsageError
-        Options are inconsistent, or a file cannot be written.
-    CorpusError
-        The corpus cannot be read, or has no token to train on.
-    ResourceError
-        There is not enough memory or disk space.
+    UsageError, CorpusError, ResourceError
+        Options are inconsistent; the corpus cannot be read, or has no token to train on; there is
+        not enough memory or disk space, or a file cannot be written.
     DivergedError
         A parameter is NaN or infinite.
     Interrupted
@@ -114,42 +88,33 @@ def train(
         While training; its attribute `partial` is the `Vectors` so far.
     """
     start = time.monotonic()
-    job, options, found = _resolved(job, vocabulary, options)
-    holdout, initial = HoldoutOptions(job.holdout), _initial(job, found)
-    with (
-        open_folder(job.checkpoints) as folder,
-        _encoded(job, vocabulary, options, reporter, initial) as corpus,
-    ):
-        options = resolved(options, len(corpus.vocabulary))
-        ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
-        plan = resource_estimate(job, corpus, options, ngrams)
+    job, found = _resolved(job)
+    initial = _initial(job, found)
+    with open_folder(job.checkpoints) as folder, _encoded(job, reporter, initial) as corpus:
+        words = corpus.vocabulary
+        options, ngrams, plan = _planned(job, corpus)
         if shortage := resource_shortage(plan):
             raise shortage
         reporter.message(plan_line(plan))
         if job.save_vocab:
-            corpus.vocabulary.save(job.save_vocab)
-        training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
-        held_out = prepared(holdout, corpus, vocabulary, training, job.new_words.unk)
-        if held_out is not None:
-            reporter.message(held_out.line)
-        run = WordsRun(job, vocabulary, corpus, training, held_out)
+            words.save(job.save_vocab)
+        training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
+        held_out = prepared(job, corpus, training, reporter)
+        run = WordsRun(job, corpus, training, held_out)
         checkpointer = Checkpointer(run, reporter, folder, job.checkpoints, found)
         if found is None and initial is not None:
-            start_from(initial, job.init_context, training, corpus.vocabulary)
+            start_from(initial, job.init_context, training, words)
         del initial
         with interruptible(run, signals) as received:
             last = run_epochs(run, checkpointer, reporter, received)
             check_trained(last)
-            trained = checkpointer.position.seconds
-            seconds = Seconds(corpus.seconds, trained, time.monotonic() - start)
-            manifest = manifest_for(job, vocabulary, corpus, training, last, seconds, held_out)
+            seconds = checkpointer.position.seconds, time.monotonic() - start
+            manifest = manifest_for(job, corpus, training, last, *seconds, scores_of(held_out))
             save_results(job, training, corpus, checkpointer, manifest=manifest)
-        return as_vectors(job, training, corpus.vocabulary, manifest)
+        return as_vectors(job, training, words, manifest)
 
 
-def dry_run(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions, reporter: Reporter
-) -> dict[str, Any]:
+def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
     """Read the corpus and return the resources that training requires; see `train`.
 
     Returns
@@ -158,11 +123,19 @@ def dry_run(
         See `dcme_w2v.words.resources.resource_estimate`; "refused" is the error if they are not
         available.
     """
-    job, options, found = _resolved(job, vocabulary, options)
-    with _encoded(job, vocabulary, options, reporter, _initial(job, found)) as corpus:
-        ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
-        plan = resource_estimate(job, corpus, resolved(options, len(corpus.vocabulary)), ngrams)
+    job, found = _resolved(job)
+    with _encoded(job, reporter, _initial(job, found)) as corpus:
+        _, _, plan = _planned(job, corpus)
         return {**plan, "refused": resource_shortage(plan)}
+
+
+def _planned(
+    job: TrainJob, corpus: EncodedCorpus
+) -> tuple[TrainOptions, WordNgrams | None, dict[str, Any]]:
+    """Return the resolved options, the n-grams and the resources of a run."""
+    options = resolved(job.options, len(corpus.vocabulary))
+    ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
+    return options, ngrams, resource_estimate(job, corpus, options, ngrams)
 
 
 def check_trained(progress: Progress) -> None:
@@ -204,12 +177,10 @@ def with_counts(job: TrainJob) -> TrainJob:
     return job if path is None else dataclasses.replace(job, save_vocab=path)
 
 
-def _resolved(
-    job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions
-) -> tuple[TrainJob, TrainOptions, Checkpoint | None]:
+def _resolved(job: TrainJob) -> tuple[TrainJob, Checkpoint | None]:
     """Check files and options; threads and sample default to the values of the checkpoint."""
     paths_of(job).check()
-    job = with_counts(job)
+    job, options = with_counts(job), job.options
     found = find_checkpoint(job.checkpoints, WordsRun.kind)
     if found is not None:
         options = found.with_run_values(options, "threads", "sample")
@@ -217,12 +188,11 @@ def _resolved(
     vectors = "input"
     if job.subwords.subwords is None:
         vectors = vectors_of(job.vectors, options, job.output_context)
-    job = dataclasses.replace(job, vectors=vectors)
     if found is not None:
-        found.check_options(_named(job, vocabulary, checked), _free(checked))
+        found.check_options(_named(job, checked), _free(checked))
     options = dataclasses.replace(options, threads=checked.threads)
-    check_file(HoldoutOptions(job.holdout), job.corpus)
-    return job, options, found
+    check_file(job, job.corpus)
+    return dataclasses.replace(job, vectors=vectors, options=options), found
 
 
 def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
@@ -232,13 +202,7 @@ def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
     return load_initial(job.init, "--init")
 
 
-def _encoded(
-    job: TrainJob,
-    vocabulary: VocabularyOptions,
-    options: TrainOptions,
-    reporter: Reporter,
-    initial: Initial | None,
-) -> EncodedCorpus:
+def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> EncodedCorpus:
     """Read the corpus and report its size."""
     known: Given = None if initial is None else initial.words(job.new_words.init_vocab)
     if job.read_vocab is not None:
@@ -246,13 +210,13 @@ def _encoded(
         known = given if isinstance(given, Vocabulary) else Vocabulary.load(given)
     corpus = encode(
         job.corpus if job.sentences is None else job.sentences,
-        vocabulary,
+        job.vocabulary,
         vocabulary=known,
         unk=job.new_words.unk,
         cache_dir=job.cache_dir,
-        threads=options.threads or 1,
+        threads=job.options.threads or 1,
         reporter=reporter,
-        holdout=lines_of(HoldoutOptions(job.holdout), options.seed),
+        holdout=lines_of(job, job.options.seed),
     )
     reporter.message(corpus_line(corpus))
     check_classes(job.classes, len(corpus.vocabulary))
@@ -265,60 +229,45 @@ def _encoded(
 
 def manifest_for(
     job: TrainJob,
-    vocabulary: VocabularyOptions,
     corpus: EncodedCorpus,
     training: Trained,
     last: Progress,
-    seconds: Seconds,
-    held_out: HeldOut | None,
+    train_seconds: float,
+    total_seconds: float,
+    more: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the manifest of a run."""
-    holdout, output = HoldoutOptions(job.holdout), OutputOptions(_format(job), job.vectors)
-    tokens = TokenCounts(
-        corpus=corpus.tokens,
-        trained=last.trained,
-        out_of_vocabulary=corpus.out_of_vocabulary * training.options.epochs,
-        subsampled=last.subsampled,
-        without_context=last.without_context,
-        held_out=corpus.held_out_tokens * training.options.epochs,
+    """Return the manifest of a run, with `more` keys."""
+    output = OutputOptions(
+        job.format or (None if job.output is None else format_of(job.output)), job.vectors
     )
+    epochs = training.options.epochs
     return manifest_of(
         options=(
-            vocabulary,
+            job.vocabulary,
             training.options,
             job.subwords,
             job.new_words,
-            holdout,
+            HoldoutOptions(job.holdout),
             output,
             ClassesOptions(job.classes),
         ),
         corpus=[(file["path"], file["size"]) for file in corpus.files],
         vocabulary=len(corpus.vocabulary),
-        tokens=tokens,
-        seconds=seconds,
+        tokens={
+            "corpus": corpus.tokens,
+            "trained": last.trained,
+            "out_of_vocabulary": corpus.out_of_vocabulary * epochs,
+            "subsampled": last.subsampled,
+            "without_context": last.without_context,
+            "held_out": corpus.held_out_tokens * epochs,
+        },
+        seconds={"count": corpus.seconds, "train": train_seconds, "total": total_seconds},
         loss=last.loss if np.isfinite(last.loss) else None,
         kernels=training.kernels,
         unk_tokens=corpus.unk_tokens,
-        **Tokenizer(vocabulary).entry(),
-        **scores_of(held_out),
+        **Tokenizer(job.vocabulary).entry(),
+        **more,
     )
-
-
-def _format(job: TrainJob) -> str | None:
-    """Return the format of the vectors: the given one, or by the suffix."""
-    return job.format or (format_of(job.output) if job.output is not None else None)
-
-
-class Trained(Protocol):
-    """Tables that were learned: a `Trainer`, or the tables of a cluster."""
-
-    options: TrainOptions
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    neighbours: Neighbours | None
-    classes: NeighbourClasses | None
-    kernels: str
-    subwords: Subwords | None
 
 
 class WordsRun(TrainingRun):
@@ -329,13 +278,12 @@ class WordsRun(TrainingRun):
     def __init__(
         self,
         job: TrainJob,
-        vocabulary: VocabularyOptions,
         corpus: EncodedCorpus,
         training: Trainer,
         held_out: HeldOut | None,
     ) -> None:
         options = training.options
-        super().__init__(training, _named(job, vocabulary, options), corpus.tokens * options.epochs)
+        super().__init__(training, _named(job, options), corpus.tokens * options.epochs)
         self.free = _free(options)
         self._job, self._corpus, self._training, self._held_out = job, corpus, training, held_out
 
@@ -377,8 +325,8 @@ class WordsRun(TrainingRun):
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
-def _named(job: TrainJob, vocabulary: VocabularyOptions, options: TrainOptions) -> dict[str, Any]:
-    parts = (vocabulary, options, job.subwords, job.new_words)
+def _named(job: TrainJob, options: TrainOptions) -> dict[str, Any]:
+    parts = (job.vocabulary, options, job.subwords, job.new_words)
     return {name: value for part in parts for name, value in dataclasses.asdict(part).items()}
 
 
@@ -403,32 +351,44 @@ def save_results(
     """
     if manifest is not None:
         manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
-    tables = (
-        (job.output, "vectors", _word_rows(job, training, corpus.vocabulary), manifest),
-        (job.output_context, "context", training.output, None),
-    )
-    results = [
-        Result(
-            path + suffix,
-            name,
-            partial(_write, corpus.vocabulary, matrix, job.format or format_of(path), beside),
-        )
-        for path, name, matrix, beside in tables
-        if path is not None and not (suffix and is_stream(path))
-    ]
-    if job.output_fasttext is not None and not (suffix and is_stream(job.output_fasttext)):
-        write = partial(_write_fasttext, job.subwords, corpus, training)
-        results.append(Result(job.output_fasttext + suffix, "model", write))
-    if job.output_tables is not None and not suffix:
-        options = dataclasses.asdict(training.options) | Tokenizer(job.vocabulary).entry()
-        write = partial(_write_tables, corpus, training, options)
-        results.append(Result(job.output_tables, "tables", write))
+    words, options = corpus.vocabulary, training.options
+    results = []
+
+    def add(path: str | None, name: str, write: Callable[..., None], **content: Any) -> None:
+        if path is not None and not (suffix and is_stream(path)):
+            results.append(Result(path + suffix, name, partial(write, **content)))
+
+    matrix = _word_rows(job, training, words)
     if job.classes and not suffix:
-        results[0] = Result(
-            results[0].path,
-            "classes",
-            partial(_write_classes, job, training, corpus.vocabulary, manifest),
+        found = word_classes(
+            matrix[: len(words)], job.classes, seed=options.seed, threads=options.threads
         )
+        add(job.output, "classes", save_classes, words=words, classes=found, manifest=manifest)
+        matrices = []
+    else:
+        matrices = [(job.output, "vectors", matrix, manifest)]
+    for path, name, rows, beside in [
+        *matrices,
+        (job.output_context, "context", training.output, None),
+    ]:
+        format = job.format or format_of(path or "")
+        add(
+            path, name, save_vectors, words=words, matrix=rows, counts=words.counts, format=format,
+            manifest=beside,
+        )  # fmt: skip
+    ngrams = [] if training.subwords is None else [training.subwords.rows]
+    add(
+        job.output_fasttext, "model", save_model, vocabulary=words, options=options,
+        tables=([training.input, *ngrams], [training.output]), subwords=job.subwords,
+        tokens=corpus.tokens,
+    )  # fmt: skip
+    if not suffix:
+        add(
+            job.output_tables, "tables", save_tables, vocabulary=words, input=training.input,
+            output=training.output, corpus_counts=corpus.counts, neighbors=training.neighbors,
+            options=dataclasses.asdict(options) | Tokenizer(job.vocabulary).entry(),
+            classes=training.classes,
+        )  # fmt: skip
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
 
@@ -438,48 +398,6 @@ def _word_rows(job: TrainJob, training: Trained, vocabulary: Vocabulary) -> Matr
     if training.subwords is None:
         return CombinedRows(training.input, training.output, job.vectors)
     return training.subwords.vectors_of(vocabulary, training.input)
-
-
-def _write_fasttext(
-    subwords: SubwordOptions, corpus: EncodedCorpus, training: Trained, path: str
-) -> None:
-    rows = [training.input]
-    if training.subwords is not None:
-        rows.append(training.subwords.rows)
-    tables = rows, [training.output]
-    save_model(path, corpus.vocabulary, tables, training.options, subwords, corpus.tokens)
-
-
-def _write(
-    vocabulary: Vocabulary,
-    matrix: Matrix,
-    format: str,
-    manifest: Mapping[str, Any] | None,
-    path: str,
-) -> None:
-    counts = vocabulary.counts
-    save_vectors(path, vocabulary, matrix, counts=counts, format=format, manifest=manifest)
-
-
-def _write_classes(
-    job: TrainJob,
-    training: Trained,
-    vocabulary: Vocabulary,
-    manifest: Mapping[str, Any] | None,
-    path: str,
-) -> None:
-    rows = _word_rows(job, training, vocabulary)[: len(vocabulary)]
-    seed, threads = training.options.seed, training.options.threads
-    found = word_classes(rows, job.classes, seed=seed, threads=threads)
-    save_classes(path, vocabulary, found, manifest)
-
-
-def _write_tables(
-    corpus: EncodedCorpus, training: Trained, options: dict[str, Any], path: str
-) -> None:
-    near = training.neighbours, training.classes
-    tables = training.input, training.output
-    save_tables(path, corpus.vocabulary, *tables, options, corpus.counts, *near)
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:

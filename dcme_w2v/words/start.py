@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, is_fasttext, open_model
+from dcme_w2v.formats.vectors.detect import kind_of_file
+from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.select_vocabulary import InitialWords, starting_table
 from dcme_w2v.words.defaults import has_context
+from dcme_w2v.words.likelihood import Neighbors
+from dcme_w2v.words.neighbor_classes import NeighborClasses
+from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.tables import input_of, load_tables
+from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
 _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
-class Tables(Protocol):
-    """Tables that are written to."""
+@dataclass
+class TrainedTables:
+    """The tables of a training without a `Trainer` in this process, as of a cluster."""
 
-    @property
-    def options(self) -> TrainOptions:
-        """Return the options of the training."""
+    options: TrainOptions
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    kernels: str = ""
+    subwords: Subwords | None = None
+    neighbors: Neighbors | None = None
+    classes: NeighborClasses | None = None
 
-    @property
-    def input(self) -> NDArray[np.float32]:
-        """Return the input vectors."""
 
-    @property
-    def output(self) -> NDArray[np.float32]:
-        """Return the output vectors."""
-
-    @property
-    def subwords(self) -> Subwords | None:
-        """Return the n-grams, if there are any."""
-
-    @property
-    def neighbours(self) -> Sequence[NDArray[np.float32]] | None:
-        """Return the tables of word order, if there are any."""
+Trained = Trainer | TrainedTables
 
 
 @dataclass(frozen=True)
@@ -102,7 +97,7 @@ def load_initial(given: str | Vectors, flag: str) -> Initial:
 
 
 def start_from(
-    initial: Initial, context: str | Vectors | None, training: Tables, vocabulary: Vocabulary
+    initial: Initial, context: str | Vectors | None, training: Trained, vocabulary: Vocabulary
 ) -> None:
     """Copy the rows of the words that the given vectors have into the tables.
 
@@ -125,7 +120,7 @@ def start_from(
         None of the corpus's words is there.
     """
     vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
-    if training.subwords is not None and path is not None and is_fasttext(path):
+    if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
         vectors = _with_ngrams(vectors, path, training.subwords)
     output = vectors.context
     if context is not None:
@@ -139,8 +134,8 @@ def start_from(
     if output is not None:
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
-    if training.neighbours is not None and path is not None and Path(path).is_dir():
-        pairs = zip(load_tables(path).neighbours or (), training.neighbours, strict=False)
+    if training.neighbors is not None and path is not None and Path(path).is_dir():
+        pairs = zip(load_tables(path).neighbors or (), training.neighbors, strict=False)
         for given, table in pairs:
             _copy(vectors, given, name, table, vocabulary)
 

@@ -21,9 +21,9 @@ from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.vectors.combined import combined
 from dcme_w2v.formats.vectors.vectors_io import blocks_of
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import TrainOptions
-from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
-from dcme_w2v.words.neighbour_classes import NeighbourClasses
+from dcme_w2v.words.likelihood import NEIGHBORS, Neighbors
+from dcme_w2v.words.neighbor_classes import NeighborClasses
+from dcme_w2v.words.options import TrainOptions
 
 CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbours
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
@@ -69,21 +69,21 @@ def save_tables(
     output: NDArray[np.float32],
     options: Mapping[str, Any],
     corpus_counts: NDArray[np.int64] | None = None,
-    neighbours: Neighbours | None = None,
-    classes: NeighbourClasses | None = None,
+    neighbors: Neighbors | None = None,
+    classes: NeighborClasses | None = None,
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default the counts of the
     vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. Of a
-    training with word order, `neighbours` are written, too, and their `classes`, if it had any.
+    training with word order, `neighbors` are written, too, and their `classes`, if it had any.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
     if corpus_counts is not None and corpus_counts is not vocabulary.counts:
         arrays["corpus_counts"] = corpus_counts
     tables = {"input": input, "output": output}
-    if neighbours is not None:
-        tables |= dict(zip(NEIGHBOURS, neighbours, strict=True))
+    if neighbors is not None:
+        tables |= dict(zip(NEIGHBORS, neighbors, strict=True))
     if classes is not None:
         arrays |= dict(zip(CLASSES, (classes.of, classes.odds, classes.own), strict=True))
     save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
@@ -98,8 +98,8 @@ class Tables:
     output: NDArray[np.float32]
     options: dict[str, Any]
     corpus_counts: NDArray[np.int64]
-    neighbours: Neighbours | None = None
-    classes: NeighbourClasses | None = None
+    neighbors: Neighbors | None = None
+    classes: NeighborClasses | None = None
 
 
 def load_tables(path: str | os.PathLike[str]) -> Tables:
@@ -118,10 +118,10 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     check_scoring_options(path, options)
     input = model.array("input", "float32", len(words), None)
     output = model.array("output", "float32", *input.shape)
-    neighbours = None
+    neighbors = None
     if options.get("word_order"):
-        left, right = (model.array(name, "float32", *input.shape) for name in NEIGHBOURS)
-        neighbours = left, right
+        left, right = (model.array(name, "float32", *input.shape) for name in NEIGHBORS)
+        neighbors = left, right
     own = counts
     if "corpus_counts" in model.arrays:
         own = model.array("corpus_counts", "int64", len(words))
@@ -129,7 +129,7 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
         raise FormatError(f"{model.path}: a count is negative; train again")
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
     classes = _classes(model, len(words)) if options.get("neighbor_classes") else None
-    return Tables(vocabulary, input, output, options, np.asarray(own), neighbours, classes)
+    return Tables(vocabulary, input, output, options, np.asarray(own), neighbors, classes)
 
 
 def check_scoring_options(path: str | os.PathLike[str], options: dict[str, Any]) -> None:
@@ -140,10 +140,10 @@ def check_scoring_options(path: str | os.PathLike[str], options: dict[str, Any])
         raise FormatError(f"{path}: the options of its training: {error.message}") from None
 
 
-def _classes(model: Model, words: int) -> NeighbourClasses:
+def _classes(model: Model, words: int) -> NeighborClasses:
     of, odds, own = CLASSES
     classes = model.array(of, "uint8", 2, words)
-    found = NeighbourClasses(
+    found = NeighborClasses(
         classes, model.array(odds, "int8", words, None), model.array(own, "int8", words, None)
     )
     if found.own.shape != found.odds.shape or classes.max(initial=0) >= found.count:

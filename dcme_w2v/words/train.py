@@ -11,17 +11,13 @@ from typing import Any
 from dcme_w2v.declarations import check_names, declaration_of, former_names
 from dcme_w2v.errors import UnknownOptionError, in_python_terms
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.options import (
-    TrainOptions,
-    VocabularyOptions,
-)
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 from dcme_w2v.words import run
 from dcme_w2v.words.habits import option_advice
 from dcme_w2v.words.job import FIELDS, OPTIONS, TrainJob
 from dcme_w2v.words.vectors import Vectors
 
-TrainFunction = Callable[[TrainJob, VocabularyOptions, TrainOptions, Reporter], Vectors]
+TrainFunction = Callable[[TrainJob, Reporter], Vectors]
 
 
 def train(
@@ -60,10 +56,8 @@ def train(
         There is no such option; the message suggests the nearest.
     ValueError
         An option is out of bounds, or the corpus has no tokens to train on.
-    OSError
-        A file cannot be read or written.
-    MemoryError
-        There is not enough memory.
+    OSError, MemoryError
+        A file cannot be read or written, or there is not enough memory.
     FloatingPointError
         Training diverged.
     KeyboardInterrupt
@@ -105,7 +99,7 @@ def train_by(
     job = TrainJob.of(paths, given, sentences)
     with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
         try:
-            return train_job(job, job.vocabulary, job.options, reporter)
+            return train_job(job, reporter)
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from dcme_w2v._core import train as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
-from dcme_w2v.options import TrainOptions
 from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.words.likelihood import NEIGHBOURS, Neighbours
-from dcme_w2v.words.neighbour_classes import STEP, NeighbourClasses, neighbour_classes
+from dcme_w2v.words.likelihood import NEIGHBORS, Neighbors
+from dcme_w2v.words.neighbor_classes import STEP, NeighborClasses, neighbor_classes
+from dcme_w2v.words.options import TrainOptions
 
 
 class Trainer(engine.Trainer):
@@ -75,11 +75,11 @@ class Trainer(engine.Trainer):
         self.subwords: Subwords | None = None
         if ngrams is not None:
             self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
-        self.neighbours: Neighbours | None = None
+        self.neighbors: Neighbors | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
-        found: NeighbourClasses | None = None
+        found: NeighborClasses | None = None
         if options.neighbor_classes:
-            found = neighbour_classes(ids, words, options.neighbor_classes, options.threads)
+            found = neighbor_classes(ids, words, options.neighbor_classes, options.threads)
             release_pages(ids)
         self.classes = found
         opened = core.Trainer(
@@ -101,8 +101,8 @@ class Trainer(engine.Trainer):
             tables["ngrams"] = self.subwords.rows
         tables["context"] = self.output
         if both is not None:
-            self.neighbours = both[0][:, : options.dim], both[1][:, : options.dim]
-            tables |= dict(zip(NEIGHBOURS, self.neighbours, strict=True))
+            self.neighbors = both[0][:, : options.dim], both[1][:, : options.dim]
+            tables |= dict(zip(NEIGHBORS, self.neighbors, strict=True))
         super().__init__(opened, options, tables, str(opened.kernels))
 
     @property

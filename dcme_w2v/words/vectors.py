@@ -16,7 +16,8 @@ from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
-from dcme_w2v.formats.vectors.fasttext import is_fasttext, load_words, open_model
+from dcme_w2v.formats.vectors.detect import kind_of_file
+from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, written_with
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
@@ -194,7 +195,7 @@ class Vectors(metaclass=_Habits):
         if Path(path).is_dir():
             tables = cls._of_tables(path)
             return tables if limit is None else tables[:limit]
-        if format is None and is_fasttext(path):
+        if format is None and kind_of_file(path) == "fasttext":
             model = open_model(path)
             subwords = model.subwords
             if subwords is not None and not mmap:

@@ -15,6 +15,7 @@ import runpy
 from pathlib import Path
 from typing import Any, ClassVar
 
+from charts import draw_table
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
@@ -22,7 +23,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from dcme_w2v.plots.figure import new_figure, write_figure
-from dcme_w2v.plots.tables import draw_table
 
 tables = runpy.run_path(
     str(Path(__file__).parents[2] / "scripts" / "benchmarks" / "tables.py"), run_name="tables"

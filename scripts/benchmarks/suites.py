@@ -230,7 +230,7 @@ def documents(s: Setup) -> Iterator[Line]:
           "--output", vectors)  # fmt: skip
     for name, options in {
         "SCDV": [],
-        "SCDV and tf-idf": ["--centre", "--term-frequency", "log", "--power", 0.5, "--tfidf", 2],
+        "SCDV and tf-idf": ["--center", "--term-frequency", "log", "--power", 0.5, "--tfidf", 2],
         "weighted average": ["--features", "weighted-average"],
         "tf-idf": ["--features", "tfidf"],
     }.items():
@@ -267,8 +267,8 @@ def few_labels(s: Setup) -> Iterator[Line]:
         Path(rest).write_text("".join(f"\t{text}\n" for text in others))
         for name, command in {
             "maximum entropy": ["classify", "train", few],
-            "fuse fit": ["fuse", "fit", few, "--unlabelled", rest],
-            "latent fit": ["latent", "fit", few, rest, "--unlabelled", "use"],
+            "fuse fit": ["fuse", "fit", few, "--unlabeled", rest],
+            "latent fit": ["latent", "fit", few, rest, "--unlabeled", "use"],
         }.items():
             model = s.out(name.replace(" ", "-"))
             s.run(*command, "--seed", seed, "--quiet", "--output", model)

@@ -4,7 +4,7 @@
 #ifndef CLASS_SETTING_H
 #define CLASS_SETTING_H
 
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 #include "common/random.h"
 
 #include "differences.h"
@@ -55,7 +55,7 @@ static inline void start(setting *s, const dcme_class_objective *objective) {
                                          .noise_power = 0.75,
                                          .class_clusters = 3,
                                          .exact_clusters = 1,
-                                         .centre_interval = 100,
+                                         .center_interval = 100,
                                          .clusters = 3,
                                          .top_items = 1,
                                          .beta = 100,
@@ -100,7 +100,7 @@ static inline void close_objective(setting *s) { dcme_arena_close(&s->arena); }
 /* One step on the setting's documents; returns the loss of the sampled ones. */
 static inline double step(setting *s, double rate) {
     dcme_loss loss = {0, 0, 0};
-    dcme_batch_clear(&s->batch);
+    s->batch.count = 0;
     for (int64_t d = s->first; d < s->last; d++)
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
     if (s->objective->seed)

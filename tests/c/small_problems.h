@@ -88,7 +88,7 @@ static inline dcme_classify_options class_options(int32_t form, int32_t threads)
                                    .class_clusters = 3,
                                    .exact_clusters = 1,
                                    .draws = 1,
-                                   .centre_interval = 0.2,
+                                   .center_interval = 0.2,
                                    .clusters = 3,
                                    .top_items = 1,
                                    .beta = 0.2,

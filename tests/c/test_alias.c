@@ -1,15 +1,14 @@
-/* Draws from the alias table, the items of highest weight, and the shards of a corpus.
+/* Draws from the alias table, and the items of highest weight.
  *
  * A table's cells are equally likely, so its distribution is known exactly: each cell gives its own
  * item with probability threshold / 2^32, and the other one with the rest.
  */
 #include "common/alias.h"
+#include "common/random.h"
 #include "common/top_k.h"
-#include "train/internal.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ITEMS = 1000 };
@@ -113,55 +112,8 @@ static void check_select(int64_t count, int64_t items, int64_t values) {
     expect(count == 0 || behind == items - count, "not the items of highest weight", count);
 }
 
-/* A corpus of sentences of random lengths up to `longest`, 0 for a single one. */
-static void make_corpus(uint32_t *ids, int64_t length, int64_t longest) {
-    for (int64_t i = 0; i < length; i++) {
-        ids[i] = (uint32_t)(i % 50);
-        if (longest > 0 && dcme_below(dcme_random(&stream), longest) == 0)
-            ids[i] |= DCME_SENTENCE_END;
-    }
-}
-
-static void check_shards(int64_t length, int64_t longest) {
-    static dcme_engine engine;
-    int64_t sentence = 0, k = 0;
-    int64_t size = length / DCME_SHARDS_WANTED;
-    uint32_t *ids = malloc((size_t)length * sizeof *ids);
-    dcme_corpus corpus = {ids, length, NULL, 50, NULL, NULL};
-    if (!ids)
-        abort();
-    size = size < DCME_SHARD_MIN ? DCME_SHARD_MIN : size > DCME_SHARD_MAX ? DCME_SHARD_MAX : size;
-    make_corpus(ids, length, longest);
-    engine.longest = 0;
-    const int64_t *starts = dcme_shards_cut(&engine, &corpus);
-    int64_t shards = engine.units;
-    if (!starts)
-        abort();
-    expect(starts[0] == 0 && starts[shards] == length, "shards do not cover the corpus", length);
-    for (int64_t s = 0; s < shards; s++) {
-        int64_t words = starts[s + 1] - starts[s];
-        expect(words > 0 && words < 2 * size && words <= engine.longest,
-               "a shard's size is out of bounds", words);
-        expect(s == shards - 1 || words >= size, "a shard is too small", words);
-    }
-    /* a shard begins with a sentence, unless one is too long */
-    for (int64_t i = 0; i < length; i++) {
-        if (i == starts[k + 1]) {
-            expect(i == sentence || i - sentence == size, "a sentence was cut", i);
-            sentence = i;
-            k++;
-        }
-        if (ids[i] & DCME_SENTENCE_END)
-            sentence = i + 1;
-    }
-    dcme_arena_close(&engine.arena);
-    free(ids);
-}
-
 int main(void) {
     static const int64_t counts[] = {1, 2, 3, 7, 64, 999, ITEMS};
-    static const int64_t lengths[] = {1, 2, 511, 512, 513, 5000, 100000, 2200000};
-    static const int64_t longest[] = {0, 1, 20, 600, 40000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (int kind = 0; kind < 5; kind++)
             check_table(counts[i], kind);
@@ -170,8 +122,5 @@ int main(void) {
     for (int64_t items = 1; items <= 40; items++)
         for (int64_t count = 0; count <= items; count++)
             check_select(count, items, 1 + items / 3), check_select(count, items, 1000000);
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        for (size_t j = 0; j < sizeof longest / sizeof *longest; j++)
-            check_shards(lengths[i], longest[j]);
     return failures > 0;
 }

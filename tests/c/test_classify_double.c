@@ -127,7 +127,7 @@ static void check_class_clusters_follow(void) {
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
     start(&s, &dcme_class_dcme);
     s.options.draws = 1;
-    s.options.centre_interval = 0.2; /* a new centre at every other document or so */
+    s.options.center_interval = 0.2; /* a new centre at every other document or so */
     open_objective(&s);
     dcme_class_clusters *clusters = s.shared;
     dcme_class_objective one = *s.objective;
@@ -152,8 +152,8 @@ static void check_class_clusters_follow(void) {
 int main(void) {
     check_step("softmax SGD", &dcme_class_softmax_sgd, 0, DOCUMENTS, 1, 0, log_likelihood);
     for (int64_t d = 0; d < DOCUMENTS; d++) {
-        check_step("ns", &dcme_class_ns, d, d + 1, 1, 0, ascended);
-        check_step("nce", &dcme_class_nce, d, d + 1, 1, 0, ascended);
+        check_step("ns", &dcme_class_sampling, d, d + 1, 1, 0, ascended);
+        check_step("nce", &dcme_class_sampling, d, d + 1, 1, 0, ascended);
         check_step("dcme, no top clusters", &dcme_class_dcme, d, d + 1, 0, 0, ascended);
         check_step("dcme, one top cluster", &dcme_class_dcme, d, d + 1, 1, 0, ascended);
         check_step("dcme, one draw of two", &dcme_class_dcme, d, d + 1, 0, 1, ascended);

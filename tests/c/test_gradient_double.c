@@ -82,7 +82,8 @@ static void start(setting *s, dcme_train_options options, int32_t target) {
                             COUNTS,       &dcme_kernels_scalar,
                             {NULL, NULL}, options.neighbor_classes ? &CLASSES : NULL};
     s->objective = dcme_objective_choose(&s->options);
-    s->shared = s->objective->open(&s->arena, &s->model, &s->options);
+    s->shared = dcme_take(&s->arena, 1, s->objective->shared_size);
+    s->objective->open(s->shared, &s->arena, &s->model, &s->options);
     s->thread = dcme_take(&s->arena, 1, s->objective->thread_size);
     if (s->arena.status == DCME_OK)
         s->objective->thread_open(s->thread, &s->arena, s->shared);

@@ -45,7 +45,7 @@ static void check_paper(int64_t document, int32_t top_items) {
 }
 
 static void load_all(setting *s) {
-    dcme_batch_clear(&s->batch);
+    s->batch.count = 0;
     for (int64_t d = 0; d < DOCUMENTS; d++)
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
 }

@@ -1,6 +1,6 @@
 """Apply each seeded fault to a copy of the tree and run the tests that should notice it.
 
-    .venv/bin/python tests/mutants/run.py [--jobs N] [WORD ...]
+    .venv/bin/python tests/mutants/run.py [WORD ...]
 
 WORD selects faults whose name or room contains it. The exit code is 1 if a fault survives, or its
 text is gone. Faults of the core are compiled; use ccache (CC="ccache gcc") to save time.
@@ -12,9 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Queue
 
 from faults import FAULTS, Fault
 
@@ -79,81 +77,46 @@ def test(tree: Path, tests: list[str]) -> str:
     return ""
 
 
-def try_fault(fault: Fault, trees: Queue[Path]) -> str:
+def try_fault(fault: Fault, tree: Path) -> str:
     """Return "noticed: ..." or what is wrong."""
-    tree = trees.get()
     try:
-        try:
-            path = place_of(fault, tree)
-        except LookupError as error:
-            return f"GONE: {error}"
-        whole = path.read_text("utf-8")
-        in_core = path.suffix != ".py"
-        try:
-            path.write_text(whole.replace(fault.old, fault.new), "utf-8")
-            if in_core and (done := build(tree)).returncode:
-                return f"DOES NOT COMPILE: {done.stdout[-300:]}"
-            why = test(tree, fault.tests.split())
-            return f"noticed: {why}" if why else "SURVIVES"
-        except RuntimeError as error:
-            return f"NOT TRIED: {error}"
-        finally:
-            path.write_text(whole, "utf-8")
-            if in_core:
-                build(tree)
+        path = place_of(fault, tree)
+    except LookupError as error:
+        return f"GONE: {error}"
+    whole, in_core = path.read_text("utf-8"), path.suffix != ".py"
+    try:
+        path.write_text(whole.replace(fault.old, fault.new), "utf-8")
+        if in_core and (done := build(tree)).returncode:
+            return f"DOES NOT COMPILE: {done.stdout[-300:]}"
+        why = test(tree, fault.tests.split())
+        return f"noticed: {why}" if why else "SURVIVES"
+    except RuntimeError as error:
+        return f"NOT TRIED: {error}"
     finally:
-        trees.put(tree)
+        path.write_text(whole, "utf-8")
+        if in_core:
+            build(tree)
 
 
 def main() -> None:
     """Try the faults that are chosen and report those that survive."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N")
-    parser.add_argument("--list", action="store_true", help="only check that all texts are there")
-    options = parser.parse_args()
-    chosen = [
-        f
-        for f in FAULTS
-        if not options.words or any(w in f"{f.name} {f.room}" for w in options.words)
-    ]
-    if options.list:
-        sys.exit(_check(chosen))
+    words = parser.parse_args().words or [""]
+    chosen = [f for f in FAULTS if any(w in f"{f.name} {f.room}" for w in words)]
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        trees: Queue[Path] = Queue()
-        for number in range(options.jobs):
-            tree = Path(scratch) / str(number)
-            for name in COPIED:
-                source = ROOT / name
-                if source.is_dir():
-                    shutil.copytree(
-                        source, tree / name, ignore=shutil.ignore_patterns("__pycache__")
-                    )
-                else:
-                    shutil.copy2(source, tree / name)
-            if (done := build(tree)).returncode:
-                sys.exit(done.stdout)
-            trees.put(tree)
-        bad = 0
-        with ThreadPoolExecutor(options.jobs) as pool:
-            results = pool.map(lambda fault: try_fault(fault, trees), chosen)
-            for fault, result in zip(chosen, results, strict=True):
-                bad += not result.startswith("noticed")
-                print(f"{fault.name}: {result}", flush=True)
+        tree, bad = Path(scratch), 0
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, tree / name)
+        if (done := build(tree)).returncode:
+            sys.exit(done.stdout)
+        for fault in chosen:
+            result = try_fault(fault, tree)
+            bad += not result.startswith("noticed")
+            print(f"{fault.name}: {result}", flush=True)
     print(f"{len(chosen)} faults, {bad} not noticed")
     sys.exit(bool(bad))
-
-
-def _check(chosen: list[Fault]) -> int:
-    missing = 0
-    for fault in chosen:
-        try:
-            place_of(fault, ROOT)
-        except LookupError as error:
-            missing += 1
-            print(f"{fault.name}: GONE: {error}")
-    print(f"{len(chosen)} faults, {missing} without a place")
-    return bool(missing)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ All numbers are little-endian and packed. In this order::
     input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
     output    the same for the context vectors
 
-`dcme_w2v.words.vectors.Vectors.load` reads such files, `fasttext_writer` writes them.
+`dcme_w2v.words.vectors.Vectors.load` reads such files, `dcme_w2v.words.fasttext_writer` writes
+them.
 """
 
 from __future__ import annotations
@@ -28,12 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, warn
-from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vectors.unsupported import FASTTEXT
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 from dcme_w2v.formats.word_list import Words
 
 VERSION, WITHOUT_NGRAMS = 12, 11
@@ -79,14 +77,6 @@ class FastTextModel:
             return None
         rows = self.input[len(self.words) :]
         return Subwords(self.header["shortest"], self.header["longest"], rows)
-
-
-def is_fasttext(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file starts like fastText's models."""
-    if is_stream(path):
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(FASTTEXT)) == FASTTEXT
 
 
 def open_model(path: str | os.PathLike[str]) -> FastTextModel:
@@ -196,9 +186,7 @@ class _Reader:
         return self._checked(Words.from_words(texts)), np.array(counts, dtype=np.int64)
 
     def _checked(self, words: Words) -> Words:
-        faults = no_faults()
-        check_words(words.text, words.offsets, faults)
-        find_duplicates(words.text, words.offsets, faults)
+        faults = word_faults(words)
         for kind in np.flatnonzero(faults[:, 0]):
             if kind != _ENCODING:
                 raise _corrupt(self._path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
@@ -221,17 +209,13 @@ class _Reader:
 
 def _as_utf8(words: Words, path: str) -> Words:
     """Return words with bytes that are not UTF-8 escaped, after a warning."""
-    faults = no_faults()
-    check_words(words.text, words.offsets, faults)
-    count = int(faults[_ENCODING, 0])
+    count = int(word_faults(words)[_ENCODING, 0])
     if not count:
         return words
     warn(f"{path}: {count} words are not UTF-8; their bytes are escaped, as \\xff")
     ends = itertools.pairwise(words.offsets.tolist())
     texts = (words.text[begin:end].tobytes() for begin, end in ends)
     escaped = Words.from_words(text.decode("utf-8", "backslashreplace") for text in texts)
-    faults = no_faults()
-    find_duplicates(escaped.text, escaped.offsets, faults)
-    if faults.any():
+    if word_faults(escaped).any():
         raise _corrupt(path, "two words are equal after escaping")
     return escaped

@@ -11,7 +11,6 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,44 +24,12 @@ from dcme_w2v.platform import peak_memory
 MANIFEST = ".json"  # behind the name of the vectors
 
 
-@dataclass(frozen=True)
-class TokenCounts:
-    """Token counts: `corpus` times epochs is the sum of the others.
-
-    Attributes
-    ----------
-    corpus : int
-        Tokens of one pass over the corpus.
-    trained, out_of_vocabulary, subsampled, without_context : int
-        Over all epochs: trained targets; out-of-vocabulary tokens; tokens dropped by subsampling;
-        targets without context words.
-    held_out : int
-        Over all epochs: tokens of held-out lines.
-    """
-
-    corpus: int
-    trained: int
-    out_of_vocabulary: int
-    subsampled: int
-    without_context: int
-    held_out: int = 0
-
-
-@dataclass(frozen=True)
-class Seconds:
-    """Wall time: counting words, training, total."""
-
-    count: float
-    train: float
-    total: float
-
-
 def manifest_of(
     options: Iterable[Any],
     corpus: Iterable[tuple[str, int | None]],
     vocabulary: int,
-    tokens: TokenCounts,
-    seconds: Seconds,
+    tokens: Mapping[str, int],
+    seconds: Mapping[str, float],
     loss: float | None,
     **more: Any,
 ) -> dict[str, Any]:
@@ -76,10 +43,13 @@ def manifest_of(
         The files that were read, and their sizes; None for streams.
     vocabulary : int
         Number of words.
-    tokens : TokenCounts
-        Token counts.
-    seconds : Seconds
-        Wall time.
+    tokens : mapping of str to int
+        `corpus`: tokens of one pass over the corpus. The others are counts of all epochs and add
+        up to `corpus` times epochs: `trained` targets, `out_of_vocabulary` tokens, tokens that
+        were dropped by subsampling (`subsampled`), targets without context words
+        (`without_context`), and `held_out` tokens.
+    seconds : mapping of str to float
+        Wall time: `count` of counting words, `train` of training, `total`.
     loss : float, optional
         Mean loss of the last epoch.
     **more
@@ -92,10 +62,8 @@ def manifest_of(
         },
         "corpus": [{"path": path, "bytes": size} for path, size in corpus],
         "vocabulary": vocabulary,
-        "tokens": dataclasses.asdict(tokens),
-        "count_seconds": round(seconds.count, 3),
-        "train_seconds": round(seconds.train, 3),
-        "total_seconds": round(seconds.total, 3),
+        "tokens": dict(tokens),
+        **{f"{name}_seconds": round(value, 3) for name, value in seconds.items()},
         "peak_memory_bytes": peak_memory(),
         "loss": loss,
         "argv": recorded_arguments(),

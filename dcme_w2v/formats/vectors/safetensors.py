@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import open_regular
-from dcme_w2v.formats.vectors.unsupported import is_safetensors_head
 from dcme_w2v.formats.vectors.vectors_reader import MAX_DIM
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -113,14 +112,6 @@ def tensor_pieces(tensors: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
 
 
 # ---- reading ----
-
-
-def is_safetensors(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file starts as safetensors do."""
-    if is_stream(path):
-        return False
-    with Path(path).open("rb") as file:
-        return is_safetensors_head(file.read(16))
 
 
 def open_safetensors(path: str | os.PathLike[str]) -> Tensors:

@@ -25,14 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.formats.model_folder import check_folder_target
 from dcme_w2v.formats.vectors.safetensors import from_int8, open_tensors, tensor_pieces
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, no_faults
+from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 from dcme_w2v.formats.word_list import Words
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -170,9 +169,7 @@ def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -
     else:
         matrix = np.asarray(matrix[kept])
     words = Words.from_words(str(tokens[row]) for row in kept.tolist())
-    faults = no_faults()
-    check_words(words.text, words.offsets, faults)
-    find_duplicates(words.text, words.offsets, faults)
+    faults = word_faults(words)
     if faults[:, 0].any():
         raise _corrupt(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())])
     if not np.isfinite(matrix).all():

@@ -25,10 +25,11 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.formats.npy import MAGIC, npy_header, open_npy, read_npy
+from dcme_w2v.formats.npy import npy_header, open_npy, read_npy
 from dcme_w2v.formats.vectors.combined import CombinedRows
+from dcme_w2v.formats.vectors.detect import kind_of_file
 from dcme_w2v.formats.vectors.manifest import writing_with
-from dcme_w2v.formats.vectors.safetensors import is_safetensors, open_safetensors
+from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.vectors_reader import (
     COUNT,
     DUPLICATE,
@@ -37,6 +38,7 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     RowReader,
     no_faults,
     open_rows,
+    word_faults,
 )
 from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
 from dcme_w2v.formats.word_list import Words, check_lengths
@@ -87,7 +89,6 @@ def save_vectors(
     """
     check_target(path, format)
     chosen = format or format_of(path)
-    _check_shapes(words, matrix, counts)
     check_before_writing(path, words, matrix)
     beside = [vocabulary_path(path)] if chosen == "npy" else []
     with writing_with(manifest, path, *beside) as opened:
@@ -174,13 +175,6 @@ def _write_npy(
         numbers.write(block.data.cast("B"))
 
 
-def _check_shapes(words: Words, matrix: Matrix, counts: NDArray[np.int64] | None) -> None:
-    if matrix.dtype != np.float32 or matrix.ndim != 2 or matrix.shape[1] < 1:
-        raise ValueError(f"give a float32 matrix, not {matrix.dtype} of shape {matrix.shape}")
-    if len(words) != len(matrix) or (counts is not None and len(counts) != len(words)):
-        raise ValueError(f"{len(words)} words, {len(matrix)} rows and the counts do not match")
-
-
 def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
     """Raise `FormatError` if a word or a number cannot be written."""
     check_lengths(words, os.fspath(path))
@@ -209,14 +203,6 @@ def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Mat
 # ---- reading ----
 
 
-def is_npy(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file has the magic bytes of numpy's format."""
-    if files.is_stream(path):
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
-
-
 def load_vectors(
     path: str | os.PathLike[str],
     format: str | None = None,
@@ -226,9 +212,10 @@ def load_vectors(
 ) -> Loaded:
     """Read words, their vectors and, from an npy file, their counts; see `Vectors.load`."""
     check_format(format)
-    if format == "npy" or (format is None and is_npy(path)):
+    kind = format or kind_of_file(path)
+    if kind == "npy":
         return _load_npy(Path(path), limit, mmap)
-    if format is None and is_safetensors(path):
+    if kind == "safetensors":
         return _load_safetensors(path, limit, mmap)
     with open_rows(path, None if format is None else format == "binary") as reader:
         return _load_rows(reader, limit)
@@ -373,9 +360,7 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
 def _load_safetensors(path: str | os.PathLike[str], limit: int | None, mmap: bool) -> Loaded:
     tensors = open_safetensors(path)
     words = tensors.words[:limit]
-    faults = no_faults()
-    check_words(words.text, words.offsets, faults)
-    find_duplicates(words.text, words.offsets, faults)
+    faults = word_faults(words)
     for kind in np.flatnonzero(faults[:, 0]):
         place = f"{os.fspath(path)}: row {faults[kind, 1] + 1}"
         raise _damaged(place, FAULT_NAMES[kind], os.fspath(path))

@@ -18,11 +18,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v._core.vectors import FAULT_KINDS, cut_rows, read_rows
+from dcme_w2v._core.vectors import (
+    FAULT_KINDS,
+    check_words,
+    cut_rows,
+    find_duplicates,
+    read_rows,
+)
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.opening import CorpusFile
 from dcme_w2v.formats.corpus import stored_size
-from dcme_w2v.formats.vectors.unsupported import refuse_unsupported
+from dcme_w2v.formats.vectors.detect import refuse_unsupported
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import ordered_map
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
@@ -56,6 +63,14 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 def no_faults() -> NDArray[np.int64]:
     """Return an empty table of faults: count, first row and its offset for each kind."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+
+
+def word_faults(words: Words) -> NDArray[np.int64]:
+    """Return the faults of a list of words, as a table of `no_faults`."""
+    faults = no_faults()
+    check_words(words.text, words.offsets, faults)
+    find_duplicates(words.text, words.offsets, faults)
+    return faults
 
 
 @dataclass

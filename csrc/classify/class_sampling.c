@@ -7,11 +7,10 @@
  * class 1/C and the partition function starts at 1. For negative sampling o_j = 0, which makes w_j
  * . x learn log p_j - log(k q_j).
  */
-#include "classify/objective.h"
+#include "classify/class_objective.h"
 #include "objectives/noise.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct {
     const dcme_problem *problem;
@@ -36,9 +35,9 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     int64_t n = problem->options->negative + 1;
     me->problem = problem;
     me->noise = shared;
-    me->classes = dcme_take(arena, n, sizeof *me->classes);
-    me->scores = dcme_take(arena, dcme_stride(n), sizeof *me->scores);
-    me->weights = dcme_take(arena, dcme_stride(n), sizeof *me->weights);
+    DCME_TAKE(arena, me->classes, n);
+    DCME_TAKE(arena, me->scores, dcme_stride(n));
+    DCME_TAKE(arena, me->weights, dcme_stride(n));
 }
 
 static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
@@ -68,7 +67,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         const real *values = batch->values + batch->starts[d], weighted = rate * batch->weights[d];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
         draw(me, batch->targets[d]);
-        memset(me->scores, 0, (size_t)count * sizeof *me->scores);
+        DCME_CLEAR(me->scores, count);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
                 me->scores[j] += values[r] * batch->rows[r][me->classes[j]];
@@ -79,18 +78,13 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-#define NOISE_OBJECTIVE(own_name)                                                                  \
-    {                                                                                              \
-        .name = own_name,                                                                          \
-        .open = open_shared,                                                                       \
-        .shared_size = sizeof(dcme_noise),                                                         \
-        .whole = {"the noise distribution", "give fewer classes"},                                 \
-        .thread_open = thread_open,                                                                \
-        .thread_size = sizeof(thread_state),                                                       \
-        .own = {"a thread's samples", "lower --threads or --negative"},                            \
-        .seed = seed,                                                                              \
-        .step = step,                                                                              \
-    }
-
-const dcme_class_objective dcme_class_nce = NOISE_OBJECTIVE("nce");
-const dcme_class_objective dcme_class_ns = NOISE_OBJECTIVE("ns");
+const dcme_class_objective dcme_class_sampling = {
+    .open = open_shared,
+    .shared_size = sizeof(dcme_noise),
+    .whole = {"the noise distribution", "give fewer classes"},
+    .thread_open = thread_open,
+    .thread_size = sizeof(thread_state),
+    .own = {"a thread's samples", "lower --threads or --negative"},
+    .seed = seed,
+    .step = step,
+};

@@ -1,11 +1,13 @@
-"""Files of other programs that are not read as word vectors, and what to do with them.
-
-`dcme_w2v.formats.vectors.vectors_reader` looks at the magic bytes of each file.
-"""
+"""Detects formats of vectors by magic bytes, and rejects files that are not read as vectors."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from dcme_w2v.errors import FormatError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.npy import MAGIC
 
 FASTTEXT = (793712314).to_bytes(4, "little")  # start of fastText's .bin files
 _LONGEST_HEADER = 100_000_000  # of safetensors
@@ -26,6 +28,18 @@ _FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
     (b"PAR1",): ("a Parquet file", "write it as text, one word and its numbers a line"),
     (b"SQLite format 3\0",): ("an SQLite database", "write its vectors as text"),
 }
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> str | None:
+    """Return "npy", "safetensors" or "fasttext"; None for rows of words, and for a stream."""
+    if is_stream(path):
+        return None
+    with Path(path).open("rb") as file:
+        head = file.read(16)
+    for magic, kind in ((MAGIC, "npy"), (FASTTEXT, "fasttext")):
+        if head.startswith(magic):
+            return kind
+    return "safetensors" if is_safetensors_head(head) else None
 
 
 def refuse_unsupported(path: str, head: bytes) -> None:

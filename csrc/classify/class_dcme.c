@@ -18,7 +18,7 @@
  *     those drawn   also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
  *
  * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
- * turn gets a new centre, once in I C documents (option centre_interval). With all clusters in the
+ * turn gets a new centre, once in I C documents (option center_interval). With all clusters in the
  * head this is exact softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
@@ -29,9 +29,6 @@
 #include "common/top_k.h"
 
 #include <math.h>
-#include <string.h>
-
-static const real LOWEST = -87; /* negligible compared with the largest, exp(0) */
 
 typedef struct {
     dcme_class_clusters clusters;
@@ -59,12 +56,12 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     shared_state *s = shared;
     dcme_class_clusters_open(&s->clusters, arena, problem);
     int64_t others = s->clusters.count - 1;
-    double round = options->centre_interval * (double)problem->model->classes;
+    double round = options->center_interval * (double)problem->model->classes;
     double interval = round / (double)s->clusters.count;
-    s->top = options->exact_clusters < others ? options->exact_clusters : others;
-    s->draws = options->draws < others - s->top ? options->draws : others - s->top;
+    s->top = dcme_min(options->exact_clusters, others);
+    s->draws = dcme_min(options->draws, others - s->top);
     s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
-    dcme_save(arena, &s->turn, 1, sizeof s->turn, 0);
+    DCME_SAVE(arena, s->turn);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
@@ -72,17 +69,17 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     thread_state *me = thread;
     shared_state *s = me->shared = shared;
     int64_t stride = s->clusters.stride, width = s->clusters.width, scored = s->top + 1 + s->draws;
-    me->head = dcme_take(arena, scored, sizeof *me->head);
-    me->products = dcme_take(arena, 2 * stride, sizeof *me->products);
-    me->moved = dcme_take(arena, 2 * stride, sizeof *me->moved);
-    me->bounds = dcme_take(arena, stride, sizeof *me->bounds);
-    me->shares = dcme_take(arena, stride, sizeof *me->shares);
-    me->scores = dcme_take(arena, scored * width, sizeof *me->scores);
-    me->steps = dcme_take(arena, scored * width, sizeof *me->steps);
-    me->rates = dcme_take(arena, problem->widest, sizeof *me->rates);
-    me->scratch = dcme_take(arena, width, sizeof *me->scratch);
+    DCME_TAKE(arena, me->head, scored);
+    DCME_TAKE(arena, me->products, 2 * stride);
+    DCME_TAKE(arena, me->moved, 2 * stride);
+    DCME_TAKE(arena, me->bounds, stride);
+    DCME_TAKE(arena, me->shares, stride);
+    DCME_TAKE(arena, me->scores, scored * width);
+    DCME_TAKE(arena, me->steps, scored * width);
+    DCME_TAKE(arena, me->rates, problem->widest);
+    DCME_TAKE(arena, me->scratch, width);
     /* the stream of random numbers is named for each batch */
-    dcme_save(arena, &me->instances, 1, sizeof me->instances, 0);
+    DCME_SAVE(arena, me->instances);
 }
 
 static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
@@ -125,35 +122,17 @@ static void choose(thread_state *me, const dcme_batch *batch, int64_t d) {
 static void score(thread_state *me, dcme_batch *batch, int64_t d) {
     const dcme_class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
-    memset(me->scores, 0, (size_t)(me->scored * g->width) * sizeof *me->scores);
+    DCME_CLEAR(me->scores, me->scored * g->width);
     for (int64_t i = 0; i < me->scored; i++) {
         int64_t k = me->head[i], column = k * g->width, classes = dcme_class_cluster_classes(g, k);
         real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
-        int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, column, batch->rows);
-        model->kernels->weighted_sum(scores, batch->rows, batch->values + batch->starts[d], n,
-                                     dcme_class_cluster_columns(g, k));
+        dcme_batch_multiply(batch, d, model->weights, model->stride, column,
+                            dcme_class_cluster_columns(g, k), scores);
         for (int64_t j = 0; j < classes; j++)
             scores[j] -= owed * g->alpha[column + j];
         for (int64_t j = classes; j < g->width; j++)
             scores[j] = -INFINITY;
     }
-}
-
-/* out = exp(x - largest), 0 where x is -INFINITY; returns the sum. */
-static double exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
-                           int64_t count) {
-    double sum = 0;
-    for (int64_t j = 0; j < count; j++) {
-        real below = x[j] - largest;
-        out[j] = below < LOWEST ? LOWEST : below;
-    }
-    kernels->exponential(out, out, count);
-    for (int64_t j = 0; j < count; j++) {
-        if (x[j] == -INFINITY)
-            out[j] = 0;
-        sum += (double)out[j];
-    }
-    return sum;
 }
 
 /* Where a drawn cluster's classes have more than its bound, make their summands the correction in
@@ -188,15 +167,14 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
         largest = me->scores[j] > largest ? me->scores[j] : largest;
     for (int64_t k = 0; k < g->count; k++)
         largest = me->bounds[k] > largest ? me->bounds[k] : largest;
-    double total = exponentials(kernels, me->steps, me->scores, largest, count);
-    total += exponentials(kernels, me->shares, me->bounds, largest, g->stride);
+    dcme_exponentials(kernels, me->steps, me->scores, largest, -INFINITY, count);
+    dcme_exponentials(kernels, me->shares, me->bounds, largest, -INFINITY, g->stride);
+    double total = dcme_total(me->steps, count) + dcme_total(me->shares, g->stride);
     total += correct(me);
     real scale = (real)(1 / total);
-    for (int64_t j = 0; j < count; j++)
-        me->steps[j] *= -scale;
+    dcme_scale(me->steps, -scale, me->steps, count);
     me->steps[target] += 1;
-    for (int64_t k = 0; k < g->stride; k++)
-        me->shares[k] *= scale;
+    dcme_scale(me->shares, scale, me->shares, g->stride);
     return (double)largest + log(total) - (double)me->scores[target];
 }
 
@@ -204,8 +182,7 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
     dcme_class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     int64_t begin = batch->starts[d], n = batch->starts[d + 1] - begin;
-    for (int64_t r = 0; r < n; r++)
-        me->rates[r] = rate * batch->values[begin + r];
+    dcme_scale(me->rates, rate, batch->values + begin, n);
     for (int64_t k = 0; k < g->count; k++) {
         me->moved[k] = 0;
         me->moved[g->stride + k] = me->shares[k];
@@ -247,7 +224,6 @@ static void shrink(const dcme_problem *problem, void *shared, real factor) {
 }
 
 const dcme_class_objective dcme_class_dcme = {
-    .name = "dcme",
     .open = open_shared,
     .shared_size = sizeof(shared_state),
     .whole = {"the clusters", "lower --class-clusters or --features"},

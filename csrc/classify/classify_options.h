@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Values of --objective, in the order of the `choices` of the Python declaration; those of
- * --dcme-update are in ../model/options.h. */
+ * --dcme-update are in ../model/train_options.h. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
 /* The same of --loss. */
@@ -19,7 +19,7 @@ typedef struct {
     int32_t class_clusters;
     int32_t exact_clusters;
     int32_t draws;
-    double centre_interval;
+    double center_interval;
     int32_t clusters;
     int32_t top_items;
     double beta;

@@ -55,7 +55,7 @@ def plot_files(
         raise UsageError(
             f"{docs[0]}: {count} rows of {width} numbers; a picture needs 3 at least of each"
         )
-    left, squares, _ = svd_of_rows(rows, COMPONENTS, seed, centred=True)
+    left, squares, _ = svd_of_rows(rows, COMPONENTS, seed, centered=True)
     components = np.zeros((len(left), max(3, left.shape[1])))
     components[:, : left.shape[1]] = left * np.sqrt(squares)
     _, points = plane(csr_matrix(components), method, len(components), seed)

@@ -1,19 +1,15 @@
 """Classes of neighbours: from counts to scores, files and likelihoods."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
-from helpers import manifest, options_of, refused, train, write_corpus
+from helpers import options_of, refused, train, write_corpus
 from reference_classes import ReferenceClasses
 from texts import encoded
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words.heldout import HeldOut
-from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces
-from dcme_w2v.words.neighbour_classes import STEP, NeighbourClasses, neighbour_classes
-from dcme_w2v.words.tables import load_tables
+from dcme_w2v.words.likelihood import contexts, log_probabilities
+from dcme_w2v.words.neighbor_classes import STEP, neighbor_classes
 from dcme_w2v.words.trainer import Trainer
 
 ORDER = ("--word-order", "--window-mode", "fixed", "--sample", "0", "--threads", "1")
@@ -38,7 +34,7 @@ def chains(words=60, kinds=6, sentences=3000, seed=3):
 
 def test_classes_and_odds_follow_the_definition():
     ids, counts = chains()
-    found = neighbour_classes(ids, len(counts), 10)
+    found = neighbor_classes(ids, len(counts), 10)
     wanted = ReferenceClasses(ids, len(counts), 10)
     np.testing.assert_array_equal(found.of, wanted.of)
     for table, less in ((found.odds, 0), (found.own, 1)):
@@ -52,16 +48,11 @@ def test_classes_and_odds_follow_the_definition():
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
 def test_chunks_and_threads_do_not_change_the_result(monkeypatch, chunk):
     ids, counts = chains(sentences=60)
-    whole = neighbour_classes(ids, len(counts), 5)
-    monkeypatch.setattr("dcme_w2v.words.neighbour_classes.CHUNK", chunk)
-    parts = neighbour_classes(ids, len(counts), 5, threads=2)
+    whole = neighbor_classes(ids, len(counts), 5)
+    monkeypatch.setattr("dcme_w2v.words.neighbor_classes.CHUNK", chunk)
+    parts = neighbor_classes(ids, len(counts), 5, threads=2)
     for name in ("of", "odds", "own"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
-
-
-def test_the_number_of_classes_is_at_most_that_of_words():
-    ids, counts = encoded([[0, 1, 2], [2, 1, 0]])
-    assert neighbour_classes(ids, len(counts), 63).count == 4
 
 
 def test_scores_are_added_to_every_word():
@@ -69,7 +60,7 @@ def test_scores_are_added_to_every_word():
     ids, counts = chains(sentences=80)
     random = np.random.default_rng(1)
     input, output = random.normal(0, 0.5, (2, len(counts), 5)).astype(np.float32)
-    classes = neighbour_classes(ids, len(counts), 4)
+    classes = neighbor_classes(ids, len(counts), 4)
     h, targets = contexts(ids, input, 3)
     bias = np.log(counts).astype(np.float32)
     found = log_probabilities(h, targets, output, [bias], near=classes.scores(ids))[0]
@@ -102,46 +93,6 @@ def test_the_dual_bound_has_the_classes():
     np.testing.assert_allclose(means, near.block(slice(None), slice(None)) @ centre, rtol=1e-5)
 
 
-def test_the_folder_scores_as_training_did(tmp_path, text, capsys):
-    held = write_corpus(tmp_path / "held.txt", seed=3, lines=60)
-    folder, output = tmp_path / "tables", tmp_path / "v.npy"
-    flags = ("--output-tables", str(folder), "--holdout", held)
-    assert train(text, output, *CLASSES, *flags) == 0
-    capsys.readouterr()
-    assert run(["eval", "likelihood", str(folder), held, "--json"]) == 0
-    found, reported = json.loads(capsys.readouterr().out), manifest(output)
-    for name in ("log_probability", "log_mean_probability"):
-        assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
-    assert reported["options"]["neighbor_classes"] == 8
-
-
-def test_a_resumed_run_ends_the_same(tmp_path, text):
-    kept, folders = tmp_path / "kept", [tmp_path / name for name in ("whole", "rest")]
-    options = (*CLASSES, "--checkpoint-every", "1")
-    for flag, folder in zip(("--checkpoint", "--resume"), folders, strict=True):
-        tables = ("--output-tables", str(folder), flag, str(kept))
-        assert train(text, tmp_path / "v.npy", *options, *tables) == 0
-        shutil.rmtree(max(kept.glob("[0-9]*")))
-    whole, rest = (load_tables(folder) for folder in folders)
-    np.testing.assert_array_equal(whole.output, rest.output)
-    for name in ("of", "odds", "own"):
-        one, other = (getattr(tables.classes, name) for tables in (whole, rest))
-        np.testing.assert_array_equal(one, other)
-
-
-def test_unsupported_options_of_neighbour_classes(tmp_path, text, capsys):
-    base = ["train", text, "--output", str(tmp_path / "w.npy"), "--quiet", "--neighbor-classes"]
-    for value, flags, says in (
-        ("8", [], "--word-order"),
-        ("256", ["--word-order"], "255"),
-        ("-1", ["--word-order"], "0"),
-        ("8", ["--word-order", "--objective", "dcme", "--dcme-update", "paper"], "paper"),
-        ("8", ["--word-order", "--cluster", "local:0"], "--word-order"),
-        ("8", ["--word-order", "--model", "skipgram"], "--word-order"),
-    ):
-        assert says in refused(capsys, run([*base, value, *flags]))
-
-
 @pytest.mark.parametrize(
     ("name", "array"),
     [
@@ -156,29 +107,3 @@ def test_a_damaged_folder_is_one_line(tmp_path, text, capsys, name, array):
     np.save(folder / f"{name}.npy", array)
     capsys.readouterr()
     assert name in refused(capsys, run(["eval", "likelihood", str(folder), text]))
-
-
-def test_the_core_rejects_classes_out_of_range():
-    ids, counts = chains(sentences=20)
-    options = options_of({"objective": "nce", "word_order": True}, threads=1)
-    training = Trainer(ids, counts, options)
-    wrong = np.full((2, len(counts)), 9, dtype=np.uint8)
-    odds = np.zeros((len(counts), 6), dtype=np.int8)
-    from dcme_w2v._core import train as core
-    from dcme_w2v.numeric.core import core_options, new_table
-
-    tables = [new_table(len(counts), options.dim) for _ in range(4)]
-    with pytest.raises(ValueError, match="classes"):
-        core.Trainer(
-            core_options(options), ids, counts, *tables[:2], None, None, tables[2:],
-            (wrong, odds, odds, STEP),
-        )  # fmt: skip
-    assert training.classes is None
-    assert NeighbourClasses(wrong, odds, odds).count == 3
-
-
-def test_a_text_of_several_pieces_is_scored_as_one():
-    ids, counts = chains(sentences=50)
-    classes = neighbour_classes(ids, len(counts), 4)
-    parts = np.concatenate([classes.scores(one).columns for one in pieces(ids, 10)])
-    np.testing.assert_array_equal(parts, classes.scores(ids).columns)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import compression_of
+from dcme_w2v.formats.vectors.detect import FASTTEXT
 from dcme_w2v.formats.vectors.fasttext import (
     ENTRY,
     HEAD,
@@ -23,10 +24,10 @@ from dcme_w2v.formats.vectors.fasttext import (
     SIZES,
     VERSION,
 )
-from dcme_w2v.formats.vectors.unsupported import FASTTEXT
 from dcme_w2v.formats.vectors.vectors_io import blocks_of
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.options import SubwordOptions, TrainOptions
+from dcme_w2v.options import SubwordOptions
+from dcme_w2v.words.options import TrainOptions
 
 _UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
 

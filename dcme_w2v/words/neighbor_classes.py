@@ -40,7 +40,7 @@ CHUNK = 1 << 18  # tokens
 
 
 @dataclass(frozen=True)
-class NeighbourClasses:
+class NeighborClasses:
     """Classes of left and right neighbours, and the log odds of every word beside them.
 
     Attributes
@@ -65,7 +65,7 @@ class NeighbourClasses:
 
     def scores(self, ids: NDArray[np.uint32]) -> ClassScores:
         """Return the addition to the scores for each token of a text that has a neighbour."""
-        near = np.stack([neighbour_numbers(ids, side) for side in range(2)], axis=1)
+        near = np.stack([neighbor_numbers(ids, side) for side in range(2)], axis=1)
         return self.scores_beside(near[(near >= 0).any(axis=1)])
 
     def scores_beside(self, near: NDArray[np.int64]) -> ClassScores:
@@ -106,9 +106,9 @@ class ClassScores:
         return np.asarray(found[self.columns].sum(axis=1))
 
 
-def neighbour_classes(
+def neighbor_classes(
     ids: NDArray[np.uint32], words: int, classes: int, threads: int | None = 1
-) -> NeighbourClasses:
+) -> NeighborClasses:
     """Count and cluster the neighbours in an encoded text.
 
     Parameters
@@ -130,10 +130,10 @@ def neighbour_classes(
 
     of, odds, own = zip(*ordered_map(of_side, range(2), threads), strict=True)
     tables = (in_cache_lines(np.hstack(both)) for both in (odds, own))
-    return NeighbourClasses(np.stack(of), *tables)
+    return NeighborClasses(np.stack(of), *tables)
 
 
-def neighbour_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
+def neighbor_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
     """Return the word beside each token, -1 for none; `side` is 0 for the left one, 1 the right."""
     words = (ids & NUMBER).astype(np.int64)
     here, beside = (slice(1, None), slice(-1)) if side == 0 else (slice(-1), slice(1, None))
@@ -151,7 +151,7 @@ def _pairs(
         first, end = max(start - 1, 0), min(start + CHUNK, len(ids))
         text = ids[first : end + 1]
         inner = slice(start - first, end - first)
-        yield neighbour_numbers(text, side)[inner], (text[inner] & NUMBER).astype(np.int64)
+        yield neighbor_numbers(text, side)[inner], (text[inner] & NUMBER).astype(np.int64)
 
 
 def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:

@@ -26,9 +26,9 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
                         void *shared) {
     thread_state *me = thread;
     me->paper = shared;
-    me->values = dcme_take(arena, me->paper->stride, sizeof *me->values);
-    me->weights = dcme_take(arena, problem->model->stride, sizeof *me->weights);
-    me->scores = dcme_take(arena, problem->model->stride, sizeof *me->scores);
+    DCME_TAKE(arena, me->values, me->paper->stride);
+    DCME_TAKE(arena, me->weights, problem->model->stride);
+    DCME_TAKE(arena, me->scores, problem->model->stride);
     me->sums = dcme_paper_sums_open(arena, me->paper);
 }
 
@@ -97,13 +97,10 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
     (void)problem;
     dcme_paper_clusters *paper = shared;
-    int64_t count = (paper->features - 1) * paper->stride;
-    for (int64_t i = 0; i < count; i++)
-        paper->u[i] *= factor;
+    dcme_scale(paper->u, factor, paper->u, (paper->features - 1) * paper->stride);
 }
 
 const dcme_class_objective dcme_class_dcme_paper = {
-    .name = "dcme",
     .open = open_shared,
     .shared_size = sizeof(dcme_paper_clusters),
     .whole = {"the clusters", "lower --clusters or --features"},

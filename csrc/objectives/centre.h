@@ -1,10 +1,10 @@
 /* One dual cluster: its centre, a distribution over the items, and its lock.
  *
- * What follows from a centre alone, whatever the model's layout: used by the clusters of word
+ * These functions need a centre alone, whatever the model's layout: used by the clusters of word
  * vectors (clusters.c) and of classes (../classify/paper_clusters.c).
  */
-#ifndef DCME_CLUSTER_H
-#define DCME_CLUSTER_H
+#ifndef DCME_CENTRE_H
+#define DCME_CENTRE_H
 
 #include "common/arena.h"
 #include "kernels/kernels.h"
@@ -35,10 +35,20 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
 
 real dcme_entropy(const real *alpha, int64_t items);
 
-/* out[i] = e^(scores[i] - largest), 0 where that is below e^-60; count is at most DCME_AT_ONCE. */
-enum { DCME_AT_ONCE = 64 };
-void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *scores, real largest,
-                       int64_t count);
+/* out[i] = e^(x[i] - largest), and 0 where x[i] - largest is at most `faint` and out is not x.
+ * e^DCME_FAINT is negligible compared with 1, and not denormal. */
+#define DCME_FAINT ((real) - 60)
+void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
+                       real faint, int64_t count);
+
+static inline double dcme_total(const real *x, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)x[i];
+    return sum;
+}
+
+enum { DCME_AT_ONCE = 64 }; /* numbers that are handed to a kernel at a time */
 
 /* alpha = softmax(scores) (13), made of dcme_exponentials(); returns its entropy. `scores` is
  * overwritten. */

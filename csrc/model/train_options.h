@@ -1,4 +1,4 @@
-/* The options of training, field for field those of TrainOptions in dcme_w2v/options.py. */
+/* The options of training; the fields are the fields of TrainOptions in the Python package. */
 #ifndef DCME_TRAIN_OPTIONS_H
 #define DCME_TRAIN_OPTIONS_H
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.plots.figure import COLOURS, plain_text, style_of
+from dcme_w2v.plots.figure import COLORS, plain_text, style_of
 
 Table = dict[str, Any]
 
@@ -40,7 +40,7 @@ def _draw_bars(table: Table, axes: Any) -> None:
     if not bars:
         raise UsageError(f"column={table['chart']['x']}: has no numbers; name another")
     names, values = [plain_text(name) for name, _ in bars], [value for _, value in bars]
-    drawn = axes.barh(names, values, color=COLOURS[0])
+    drawn = axes.barh(names, values, color=COLORS[0])
     axes.bar_label(drawn, padding=3)
     axes.margins(x=0.1)
     axes.invert_yaxis()

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 
-UNLABELLED = -1
+UNLABELED = -1
 
 
 def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """Return labels without gaps, and which rows are unlabelled.
+    """Return labels without gaps, and which rows are unlabeled.
 
-    A row is unlabelled if its label is -1, None, or NaN in an array of objects. The string "-1"
+    A row is unlabeled if its label is -1, None, or NaN in an array of objects. The string "-1"
     counts too, since numpy makes it of -1 beside other strings.
 
     Parameters
@@ -27,8 +27,8 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
     Returns
     -------
     labels : array, shape (rows,)
-        Unlabelled rows have the label of another row.
-    unlabelled : ndarray of bool, shape (rows,)
+        Unlabeled rows have the label of another row.
+    unlabeled : ndarray of bool, shape (rows,)
 
     Raises
     ------
@@ -42,9 +42,9 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
         column = array.ndim == 2 and array.shape[1] == 1
         return y, np.zeros(len(array) if column else 0, dtype=np.bool_)
     if array.dtype.kind in "iuf":
-        without = array == UNLABELLED
+        without = array == UNLABELED
     else:
-        without = np.array([_is_unlabelled(one) for one in array.tolist()], dtype=np.bool_)
+        without = np.array([_is_unlabeled(one) for one in array.tolist()], dtype=np.bool_)
     if not without.any():
         return y, without
     if without.all():
@@ -66,7 +66,7 @@ def _as_array(y: Any) -> NDArray[Any]:
     return found
 
 
-def _is_unlabelled(label: Any) -> bool:
+def _is_unlabeled(label: Any) -> bool:
     if label is None or label in ("-1", b"-1"):
         return True
-    return isinstance(label, numbers.Real) and (label == UNLABELLED or label != label)
+    return isinstance(label, numbers.Real) and (label == UNLABELED or label != label)

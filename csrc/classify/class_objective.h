@@ -1,7 +1,7 @@
-/* The interface of every objective of classification, as that of word vectors
- * (../objectives/objective.h): what it shares, what each thread holds, and one step. */
-#ifndef DCME_CLASSIFY_OBJECTIVE_H
-#define DCME_CLASSIFY_OBJECTIVE_H
+/* The interface of every objective of classification: the memory that threads share, the memory of
+ * each thread, and one step; ../objectives/objective.h is the interface for word vectors. */
+#ifndef DCME_CLASS_OBJECTIVE_H
+#define DCME_CLASS_OBJECTIVE_H
 
 #include "classify/batch.h"
 #include "objectives/objective.h"
@@ -9,7 +9,7 @@
 /* The loss of one document in DCME_LOSS_EVERY is sampled: there are fewer of them than of words. */
 enum { DCME_CLASS_LOSS_EVERY = 16 };
 
-/* What an objective may keep pointers to. */
+/* An objective may keep pointers to these. */
 typedef struct {
     const dcme_linear *model;
     const dcme_instances *instances;
@@ -20,7 +20,6 @@ typedef struct {
 } dcme_problem;
 
 typedef struct {
-    const char *name;
     /* Make what the threads share, in `shared`, shared_size bytes of zeros. */
     void (*open)(void *shared, dcme_arena *arena, const dcme_problem *problem);
     int64_t shared_size;
@@ -40,6 +39,6 @@ typedef struct {
 } dcme_class_objective;
 
 extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_nce, dcme_class_ns, dcme_class_low_rank, dcme_class_hinge;
+    dcme_class_sampling, dcme_class_low_rank, dcme_class_hinge;
 
 #endif

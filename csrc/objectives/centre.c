@@ -1,25 +1,24 @@
-/* See cluster.h. */
-#include "objectives/cluster.h"
+/* See centre.h. */
+#include "objectives/centre.h"
 
 #include "common/random.h"
 #include "common/top_k.h"
 
 #include <math.h>
 
-static const real FAINT = -60; /* e^FAINT is negligible compared with 1, and not denormal */
+static const real LOWEST = -87; /* the kernel is not defined below */
 
 void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
                        int64_t top_items) {
     int32_t *top = dcme_take(arena, top_items, sizeof *top);
-    cluster->alpha = dcme_take(arena, room, sizeof *cluster->alpha);
-    cluster->spare = dcme_take(arena, top_items, sizeof *cluster->spare);
-    cluster->is_top = dcme_take(arena, items, sizeof *cluster->is_top);
+    DCME_TAKE(arena, cluster->alpha, room);
+    DCME_TAKE(arena, cluster->spare, top_items);
     for (int64_t q = 0; top && q < top_items; q++)
         top[q] = (int32_t)q;
     atomic_init(&cluster->top, top);
     dcme_save(arena, cluster->alpha, items, sizeof *cluster->alpha, 0);
     dcme_save_at(arena, &cluster->top, top_items, sizeof *top, items);
-    dcme_save(arena, cluster->is_top, items, sizeof *cluster->is_top, 0);
+    DCME_TAKE_SAVED(arena, cluster->is_top, items, 0);
 }
 
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
@@ -43,14 +42,15 @@ real dcme_entropy(const real *alpha, int64_t items) {
     return (real)entropy;
 }
 
-void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *scores, real largest,
-                       int64_t count) {
-    real x[DCME_AT_ONCE] = {0}, e[DCME_AT_ONCE];
+void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
+                       real faint, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        real below = x[i] - largest;
+        out[i] = below < LOWEST ? LOWEST : below;
+    }
+    kernels->exponential(out, out, count);
     for (int64_t i = 0; i < count; i++)
-        x[i] = scores[i] - largest > FAINT ? scores[i] - largest : FAINT;
-    kernels->exponential(e, x, count);
-    for (int64_t i = 0; i < count; i++)
-        out[i] = x[i] > FAINT ? e[i] : 0;
+        out[i] = x[i] - largest <= faint ? 0 : out[i];
 }
 
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items) {
@@ -59,8 +59,8 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
     for (int64_t j = 0; j < items; j++)
         largest = scores[j] > largest ? scores[j] : largest;
     for (int64_t j = 0; j < items; j += DCME_AT_ONCE) {
-        int64_t n = items - j < DCME_AT_ONCE ? items - j : DCME_AT_ONCE;
-        dcme_exponentials(kernels, e, scores + j, largest, n);
+        int64_t n = dcme_min(items - j, DCME_AT_ONCE);
+        dcme_exponentials(kernels, e, scores + j, largest, DCME_FAINT, n);
         for (int64_t i = 0; i < n; i++) {
             total += e[i];
             mean += e[i] * (scores[j + i] - largest);

@@ -1,0 +1,37 @@
+/* Sums of lanes, products of integers and greatest numbers by instructions of AVX2, for AVX2 itself
+ * and for AVX-512, which defines FOLD(v) as the sum of a vector's halves. */
+static inline __m128 fold8(__m256 v) {
+    return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+}
+
+/* In a fixed order, unlike _mm512_reduce_add_ps(). */
+static inline float sum(vec v) {
+    __m128 a = fold8(FOLD(v));
+    a = _mm_add_ps(a, _mm_movehl_ps(a, a));
+    return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
+}
+
+static inline void sum2(float *p, vec a, vec b) {
+    __m128 s = fold8(_mm256_hadd_ps(FOLD(a), FOLD(b)));
+    _mm_storel_pi((__m64 *)p, _mm_hadd_ps(s, s));
+}
+
+static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
+    __m256 ab = _mm256_hadd_ps(FOLD(a), FOLD(b)), cd = _mm256_hadd_ps(FOLD(c), FOLD(d));
+    _mm_storeu_ps(p, fold8(_mm256_hadd_ps(ab, cd)));
+}
+
+#define WIDE 4
+typedef __m256i wide;
+static inline wide widen(const uint32_t *p) {
+    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)p));
+}
+static inline wide widen1(uint32_t x) { return _mm256_set1_epi64x(x); }
+static inline void add_product(int64_t *sums, wide x, wide p) {
+    __m256i *at = (__m256i *)sums;
+    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
+}
+
+static inline uint16_t greatest8(__m128i v) { /* the least of their complements is found at once */
+    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, _mm_set1_epi16(-1))), 0);
+}

@@ -1,0 +1,56 @@
+"""Declares the options of phrases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dcme_w2v.declarations import Checked, option
+
+
+@dataclass(frozen=True)
+class PhraseOptions(Checked, group="Model"):
+    """Which pairs of words are joined to phrases."""
+
+    passes: int = option(
+        1,
+        "number of passes: two give phrases of up to four words",
+        minimum=1,
+        maximum=9,
+        unless=("read_table",),
+    )
+    threshold: float | None = option(
+        None,
+        "join pairs that score above this (default: 100; npmi: 0.5)",
+        word2vec="threshold",
+        unless=("read_table",),
+    )
+    scorer: str = option(
+        "default",
+        "word2phrase's score, or normalised pointwise mutual information",
+        choices=("default", "npmi"),
+        unless=("read_table",),
+    )
+    min_count: int = option(
+        5,
+        "join only words and pairs that occur at least N times",
+        minimum=1,
+        word2vec="min-count",
+        unless=("read_table",),
+    )
+    connectors: str | None = option(
+        None,
+        "words that may be inside of a phrase, as of in university_of_california, but not at its "
+        "ends: english, or a file of words",
+        metavar="english|FILE",
+        unless=("read_table",),
+    )
+    memory: float = option(
+        1.0,
+        "memory for the counts of pairs in GB; if they need more, the text is read several times, "
+        "with the same result",
+        minimum=0.001,
+        maximum=1e6,
+        unless=("read_table",),
+        advanced=True,
+        group="Run",
+    )

@@ -1,0 +1,143 @@
+"""`MaxentClassifier.fit` with an indicator matrix: a column for each label."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+from sklearn.datasets import make_multilabel_classification
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import indicator
+from dcme_w2v.errors import OutOfMemoryError, UsageError
+
+ROWS = np.eye(4)[[0, 1, 2, 3] * 10]
+SETS = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 0, 0]] * 10)
+
+
+def documents(seed=1):
+    rows, sets = make_multilabel_classification(1500, 40, n_classes=6, random_state=seed)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True), sets
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, csr_matrix, csc_matrix, coo_matrix, np.ndarray.tolist]
+)
+def test_labels_are_learned_and_predicted_in_the_format_given(kind):
+    model = MaxentClassifier(threads=1, bias=0.0, epochs=40).fit(ROWS, kind(SETS))
+    found, p = model.predict(ROWS), model.predict_proba(ROWS)
+    is_sparse = kind in (csr_matrix, csc_matrix, coo_matrix)
+    assert isinstance(found, csr_matrix if is_sparse else np.ndarray)
+    assert found.dtype == SETS.dtype
+    assert np.array_equal(found.toarray() if is_sparse else found, SETS)
+    assert np.array_equal(p >= model.threshold_, SETS)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.coef_.shape == (3, 4) and model.decision_function(ROWS).shape == (40, 3)
+    assert model.score(ROWS, kind(SETS)) == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_labels_are_predicted_as_well_as_by_one_against_the_rest(seed):
+    rows, sets = documents(seed)
+    assert (sets.sum(axis=1) == 0).any()
+    model = MaxentClassifier(threads=1).fit(rows[:1000], sets[:1000])
+    assert sets[:1000].any(axis=0).all()
+    other = OneVsRestClassifier(LinearSVC()).fit(rows[:1000], sets[:1000])
+    ours, peer = (
+        f1_score(sets[1000:], one.predict(rows[1000:]), average="micro") for one in (model, other)
+    )
+    assert ours > peer - 0.01
+    p = model.predict_proba(rows[1000:])
+    assert p.mean() == pytest.approx(sets.mean(), abs=0.05)  # calibrated
+
+
+def test_rows_without_a_label_count_against_every_label():
+    """With half of the rows empty, a constant feature says no."""
+    rows, sets = np.ones((400, 1)), np.zeros((400, 2), dtype=int)
+    sets[:100, 0] = sets[100:140, 1] = 1
+    model = MaxentClassifier(threads=1, bias=0.0, epochs=30).fit(rows, sets)
+    assert model.predict_proba(rows[:1])[0] == pytest.approx([0.25, 0.1], abs=0.12)
+    assert model.coef_.shape == (2, 1)
+
+
+def test_weights_of_rows_and_of_none():
+    weights = np.array([1.0, 1.0, 1.0, 0.0] * 10)
+    model = MaxentClassifier(threads=1, epochs=20).fit(ROWS, SETS, weights)
+    kept = weights > 0
+    same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
+    assert np.array_equal(model.coef_, same.coef_)
+
+
+def test_labels_that_all_rows_or_no_rows_have():
+    sets = np.hstack([SETS, np.ones((40, 1)), np.zeros((40, 1))])
+    found = MaxentClassifier(threads=1, epochs=20).fit(ROWS, sets).predict(ROWS)
+    assert found[:, 3].all() and not found[:, 4].any()
+
+
+def test_a_model_is_pickled_and_fitted_again_with_one_label_a_row():
+    model = MaxentClassifier(threads=1).fit(ROWS, SETS)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(ROWS), model.predict(ROWS))
+    with pytest.raises(UsageError, match="partial_fit"):
+        again.partial_fit(ROWS, ["a", "b"] * 20)
+    again.fit(ROWS, ["a", "b"] * 20)
+    assert again.predict(ROWS).tolist() == ["a", "b"] * 20
+    assert again.predict_proba(ROWS).sum(axis=1) == pytest.approx(1)
+    assert again.decision_function(ROWS).shape == (40,)
+
+
+WRONG = {
+    "rows": (SETS[:30], {}, "40 rows of X and 30 of y"),
+    "two": (SETS * 2, {}, "entry 2"),
+    "negative": (csr_matrix(-SETS), {}, "entry -1"),
+    "nan": (np.where(SETS, np.nan, 0), {}, "entry nan"),
+    "half": (SETS / 2, {}, "entry 0.5"),
+    "duplicates": (coo_matrix(([1, 1], ([0, 0], [1, 1])), (40, 2)), {}, "entry 2"),
+    "empty": (np.zeros((40, 3)), {}, "no label"),
+    "one column": (csr_matrix(SETS[:, :1]), {}, "1 columns"),
+    "names": (np.array([["a", "b"]] * 40), {}, "several columns"),
+    "cube": (np.ones((40, 2, 2)), {}, "several columns"),
+    "softmax": (SETS, {"loss": "softmax"}, 'loss="hinge"'),
+    "lbfgs": (SETS, {"solver": "lbfgs"}, "solver"),
+    "dcme": (SETS, {"objective": "dcme"}, "objective"),
+    "rank": (SETS, {"rank": 2}, "rank"),
+    "tune": (SETS, {"tune": True}, "tune=True"),
+    "class_weight": (SETS, {"class_weight": "balanced"}, "class_weight=balanced"),
+    "cluster": (SETS, {"cluster": "local:1"}, "cluster=local:1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_matrices_and_parameters_end_in_one_line(case):
+    y, parameters, message = WRONG[case]
+    with pytest.raises(UsageError, match=message) as error:
+        MaxentClassifier(threads=1, **parameters).fit(ROWS, y)
+    assert "\n" not in str(error.value)
+
+
+def test_features_that_are_nan_or_too_few():
+    model = MaxentClassifier(threads=1).fit(ROWS, SETS)
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(ROWS[:, :3])
+    with pytest.raises(ValueError, match="NaN"):
+        MaxentClassifier().fit(np.where(ROWS, np.nan, 0), SETS)
+
+
+def test_more_labels_than_memory_are_refused_before_training():
+    y = csr_matrix(([1], ([0], [5])), (40, 2**31 - 2))
+    with pytest.raises(OutOfMemoryError, match="classes"):
+        MaxentClassifier(threads=1).fit(ROWS, y)
+
+
+def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
+    from dcme_w2v.classify import calibration
+
+    monkeypatch.setattr(calibration, "SHORT", 100)
+    rows, sets = documents()
+    model = MaxentClassifier(threads=1).fit(rows, sets)
+    assert 0 < model.threshold_ < 1
+    assert model._calibration != (1.0, 0.0)
+    assert indicator.label_sets(sets[:2], 2)[1] == 6
