@@ -7,7 +7,7 @@
 
 /* What the classes of the two words next to a target add to the score of every word: log odds of
  * the word beside a neighbour of that class, against its share of the text. They are counted, not
- * learned; see dcme_w2v/words/neighbour_classes.py. */
+ * learned; see dcme_w2v/words/neighbor_classes.py. */
 typedef struct {
     int64_t count;        /* K classes a side; the last one stands for no neighbour */
     real step;            /* score of a unit of the odds */
