@@ -51,7 +51,7 @@ def prior(counts, options):
 class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
-    For the former a pool holds the last 256 words drawn; each target adds one and takes its own
+    For the former a pool holds the last POOL words drawn; each target adds one and takes its own
     from the pool. For the latter all are drawn for the target. `of_classes` is what the classes of
     the neighbours of the next target add to the scores.
     """

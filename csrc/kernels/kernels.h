@@ -38,6 +38,7 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
 
 typedef struct {
     const char *name;
+    int64_t lanes; /* numbers of a vector */
 
     /* scores[i] = rows[i] . h */
     void (*dots)(real *scores, const real *h, real *const *rows, int64_t count, int64_t size);
@@ -93,6 +94,13 @@ typedef struct {
     void (*class_bounds)(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
                          int64_t count, int64_t size);
 } dcme_kernels;
+
+/* The numbers of a row of `stride` that kernels have to go through: `dim` and the zeros that fill
+ * the last vector. With 100 dimensions and 8 lanes they are 104 of 112. */
+static inline int64_t dcme_row_size(const dcme_kernels *kernels, int64_t dim, int64_t stride) {
+    int64_t whole = (dim + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+    return whole < stride ? whole : stride;
+}
 
 /* y += a x */
 static inline void dcme_axpy(const dcme_kernels *kernels, real *y, real a, const real *x,

@@ -102,6 +102,6 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",    dots,      update,       mean,        add_to_rows,  weighted_sum, rank1_update,
-    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar",     DCME_QUAD,   dots,      update,       mean,        add_to_rows,  weighted_sum,
+    rank1_update, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

@@ -259,6 +259,6 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,        dots,      update,       mean,        add_to_rows,  weighted_sum, rank1_update,
-    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,         LANES,       dots,      update,       mean,        add_to_rows,  weighted_sum,
+    rank1_update, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

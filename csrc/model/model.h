@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
     int64_t items;         /* N, words in the vocabulary */
     int64_t stride;        /* numbers from one row to the next: dcme_row_stride(items, dim) */
+    int64_t size;          /* of them, those that are not padding: dcme_row_size(kernels, ...) */
     real *input;           /* (items, stride), h_w of the paper; belongs to the caller */
     real *output;          /* (items, stride), v_j of the paper; belongs to the caller */
     const int64_t *counts; /* (items), in descending order */

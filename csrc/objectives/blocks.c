@@ -135,16 +135,16 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
 static void score(thread_state *me, const dcme_instance *instances, int64_t count,
                   real *const *contexts, real *targets) {
     const dcme_kernels *kernels = me->model->kernels;
-    int64_t stride = me->model->stride;
+    int64_t size = me->model->size;
     for (int64_t k = 0; k < me->draws; k++) {
         real *scores = me->weights + k * DCME_BLOCK_MAX;
-        kernels->dots(scores, me->rows[k], contexts, count, stride);
+        kernels->dots(scores, me->rows[k], contexts, count, size);
         add_biases(me, me->words[k], scores);
     }
     for (int64_t t = 0; t < count; t++) {
         int32_t target = instances[t].target;
         real *row = dcme_replica_row(&me->replicas, target);
-        kernels->dots(&targets[t], row, &contexts[t], 1, stride);
+        kernels->dots(&targets[t], row, &contexts[t], 1, size);
         targets[t] += dcme_class_score(me->model, &instances[t], target);
         targets[t] = (me->noise->offset ? me->noise->offset[target] : 0) - targets[t];
     }
@@ -183,7 +183,7 @@ static void find_directions(thread_state *me, const dcme_instance *instances, in
         me->rows[draws] = dcme_replica_row(&me->replicas, instances[t].target);
         DCME_CLEAR(instances[t].gradient, me->model->stride);
         me->model->kernels->weighted_sum(instances[t].gradient, me->rows, me->column, draws + 1,
-                                         me->model->stride);
+                                         me->model->size);
     }
 }
 
@@ -195,10 +195,10 @@ static void move(thread_state *me, const dcme_instance *instances, int64_t count
             me->weights[k * DCME_BLOCK_MAX + t] *= rates[t];
     for (int64_t k = 0; k < me->draws; k++)
         me->model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX,
-                                         count, me->model->stride);
+                                         count, me->model->size);
     for (int64_t t = 0; t < count; t++)
         dcme_axpy(me->model->kernels, dcme_replica_row(&me->replicas, instances[t].target),
-                  me->weights[me->draws * DCME_BLOCK_MAX + t], contexts[t], me->model->stride);
+                  me->weights[me->draws * DCME_BLOCK_MAX + t], contexts[t], me->model->size);
 }
 
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
@@ -209,7 +209,7 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     for (int64_t t = 0; t < count; t++) {
         me->left[t] = instances[t].left, me->right[t] = instances[t].right;
         contexts[t] = (real *)instances[t].h;
-        me->model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, me->model->stride);
+        me->model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, me->model->size);
         rates[t] = instances[t].rate /
                    (1 + instances[t].rate * (steepness > 1 ? steepness : 1) * CURVATURE * rates[t]);
     }

@@ -206,12 +206,12 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         me->rows[i] = dcme_replica_row(&me->replicas, node_of(path[i]));
         me->children[i] = (real)child_of(path[i]);
     }
-    model->kernels->dots(me->scores, instance->h, me->rows, count, model->stride);
+    model->kernels->dots(me->scores, instance->h, me->rows, count, model->size);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, path_loss(me, count));
     decide(me, count);
     model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, instance->rate,
-                           count, model->stride);
+                           count, model->size);
     dcme_replicas_step(&me->replicas);
 }
 

@@ -23,7 +23,7 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
-enum { POOL = 256 };  /* at most 2^16; a power of two */
+enum { POOL = 256 };   /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 typedef struct {
@@ -162,9 +162,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     const dcme_model *model = me->model;
     const dcme_kernels *kernels = model->kernels;
     const sample *s = &me->samples[(me->prefetched - me->waiting--) % SAMPLES];
-    int64_t stride = model->stride;
 
-    kernels->dots(me->scores, instance->h, s->rows, s->count, stride);
+    kernels->dots(me->scores, instance->h, s->rows, s->count, model->size);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
     for (int64_t i = 0; model->classes && i < s->count; i++)
@@ -173,7 +172,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);
     kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
-                    stride);
+                    model->size);
     dcme_replicas_step(&me->replicas);
 }
 

@@ -55,7 +55,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_kernels *kernels = trainer->model.kernels;
     real rate = worker->batch.rate, *rows[2];
-    int64_t stride = trainer->model.stride;
+    int64_t stride = trainer->model.stride, size = trainer->model.size;
     dcme_instance instances[DCME_BLOCK_MAX];
 
     for (int64_t t = 0; t < count; t++) {
@@ -66,7 +66,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
                                        .gradient = worker->gradient + t * stride};
         name_classes(worker, i + t, &instances[t]);
         for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
-            dcme_axpy(kernels, h, 1, rows[k], stride);
+            dcme_axpy(kernels, h, 1, rows[k], size);
     }
     if (trainer->objective->step_block)
         trainer->objective->step_block(worker->thread, instances, count, &worker->done->loss);
@@ -74,7 +74,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
         trainer->objective->step(worker->thread, instances, &worker->done->loss);
     for (int64_t t = 0; t < count; t++)
         for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
-            dcme_axpy(kernels, rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, stride);
+            dcme_axpy(kernels, rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, size);
 }
 
 /* Share of g_t for each input row if the weights sum to `total`. */
@@ -99,24 +99,26 @@ void dcme_learn_cbow(dcme_worker *worker) {
     const dcme_kernels *kernels = model->kernels;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t ahead = trainer->options.window + 1 + DCME_AHEAD;
+    real **rows = worker->rows, step = worker->input_scale * batch->rate;
 
+    /* The input rows of all words but the target, so that the rows of a context are adjacent. */
+    for (int64_t i = 1; i < batch->length; i++)
+        rows[i - 1] = model->input + batch->words[i] * model->stride;
     for (int64_t i = 0; i < ahead; i++)
         prefetch_input(worker, i);
     prefetch_first(worker);
     for (int64_t i = 0; i < batch->length; i++) {
         dcme_span near = dcme_window_at(worker, i);
-        int64_t count = 0;
+        real **context = rows + near.from;
+        int64_t count = near.to - near.from - 1;
         prefetch_input(worker, i + ahead);
         dcme_prefetch_target(worker, i + DCME_AHEAD);
         prefetch_neighbours(worker, i + DCME_AHEAD);
-        for (int64_t j = near.from; j < near.to; j++)
-            if (j != i)
-                worker->rows[count++] = model->input + batch->words[j] * model->stride;
-        kernels->mean(worker->h, 1 / (real)count, worker->rows, count, model->stride);
+        kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
         learn_targets(worker, i, 1);
-        kernels->add_to_rows(
-            worker->rows, worker->input_scale * batch->rate * share(&trainer->options, (real)count),
-            worker->gradient, count, model->stride);
+        kernels->add_to_rows(context, step * share(&trainer->options, (real)count),
+                             worker->gradient, count, model->size);
+        rows[i] = model->input + batch->words[i] * model->stride; /* instead of the next target's */
     }
 }
 
@@ -132,7 +134,7 @@ static void update_left(dcme_worker *worker, int64_t i) {
     const dcme_model *model = &worker->trainer->model;
     dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * batch->rate);
     dcme_axpy(model->kernels, model->input + batch->words[i] * model->stride, 1, worker->moved,
-              model->stride);
+              model->size);
 }
 
 /* Ask for what is needed soon: the targets of this block, or one some steps ahead. */

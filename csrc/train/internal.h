@@ -32,7 +32,7 @@ typedef struct {
     real *h, *gradient;               /* (block, stride) each: of the targets of a block */
     real *moved;                      /* (stride) */
     real input_scale;                 /* input rows step by this times the rate */
-    real **rows;                      /* (2 window) rows of a context */
+    real **rows;                      /* input rows of a batch's words, one missing */
     dcme_sliding contexts, gradients; /* of fixed and linear windows */
     dcme_word_window words;           /* with subwords */
 } dcme_worker;

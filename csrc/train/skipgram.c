@@ -36,7 +36,7 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
                               .gradient = worker->gradient};
     trainer->objective->step(worker->thread, &instance, &worker->done->loss);
     dcme_axpy(trainer->model.kernels, h, worker->input_scale * instance.rate, worker->gradient,
-              trainer->model.stride);
+              trainer->model.size);
 }
 
 void dcme_learn_skipgram(dcme_worker *worker) {

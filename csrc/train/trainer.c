@@ -87,9 +87,15 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     int64_t items = corpus->items;
     int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);
     int64_t stride = dcme_row_stride(rows, options->dim);
-    t->model = (dcme_model){items,        stride,         input,
-                            output,       corpus->counts, dcme_kernels_choose(kernels),
-                            {NULL, NULL}, corpus->classes};
+    t->model = (dcme_model){.items = items,
+                            .stride = stride,
+                            .input = input,
+                            .output = output,
+                            .counts = corpus->counts,
+                            .kernels = dcme_kernels_choose(kernels),
+                            .classes = corpus->classes};
+    if (t->model.kernels)
+        t->model.size = dcme_row_size(t->model.kernels, options->dim, stride);
     t->engine = (dcme_engine){
         .work = &dcme_train_work,
         .job = t,

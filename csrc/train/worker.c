@@ -70,7 +70,7 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_ar
     DCME_TAKE(arena, worker->h, block * stride);
     DCME_TAKE(arena, worker->gradient, block * stride);
     DCME_TAKE(arena, worker->moved, stride);
-    DCME_TAKE(arena, worker->rows, 2 * options->window);
+    DCME_TAKE_UNSET(arena, worker->rows, CAPACITY);
     worker->input_scale = (real)options->input_rate;
     DCME_SAVE(arena, worker->subsample_stream);
     DCME_SAVE(arena, worker->window_stream);

@@ -77,10 +77,14 @@ static dcme_train_options small_options(int32_t objective, int32_t dcme_update) 
 static void start(setting *s, dcme_train_options options, int32_t target) {
     *s = (setting){.options = options, .target = target};
     fill(s->input, ITEMS, 1), fill(s->output, ITEMS, 2), fill(s->h, 1, 3);
-    s->model = (dcme_model){ITEMS,        STRIDE,
-                            s->input,     s->output,
-                            COUNTS,       &dcme_kernels_scalar,
-                            {NULL, NULL}, options.neighbor_classes ? &CLASSES : NULL};
+    s->model = (dcme_model){.items = ITEMS,
+                            .stride = STRIDE,
+                            .size = STRIDE,
+                            .input = s->input,
+                            .output = s->output,
+                            .counts = COUNTS,
+                            .kernels = &dcme_kernels_scalar,
+                            .classes = options.neighbor_classes ? &CLASSES : NULL};
     s->objective = dcme_objective_choose(&s->options);
     s->shared = dcme_take(&s->arena, 1, s->objective->shared_size);
     s->objective->open(s->shared, &s->arena, &s->model, &s->options);

@@ -65,8 +65,11 @@ int main(void) {
     real *output = calloc(ITEMS * STRIDE, sizeof *output);
     if (!output)
         abort();
-    dcme_model model = {
-        .items = ITEMS, .stride = STRIDE, .output = output, .kernels = &dcme_kernels_scalar};
+    dcme_model model = {.items = ITEMS,
+                        .stride = STRIDE,
+                        .size = STRIDE,
+                        .output = output,
+                        .kernels = &dcme_kernels_scalar};
     check_two(&model);
     check_one(&model);
     free(output);
