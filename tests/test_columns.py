@@ -1,13 +1,16 @@
 """Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
 
-import csv
 import gzip
 import importlib
 import io
 import json
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers import write_corpus
+from helpers import write_table as write
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
@@ -24,32 +27,6 @@ ROWS = [
 ]
 BINARY = ("parquet", "feather", "arrows")
 FORMATS = (*BINARY, "jsonl", "csv", "tsv")
-
-
-def write(path, rows, kind=None):
-    """Write rows in the format of the suffix, in groups of two rows."""
-    kind = kind or path.suffix[1:]
-    if kind == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    elif kind in ("csv", "tsv"):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            names = list(rows[0]) if rows else []
-            writer = csv.DictWriter(file, names, delimiter="\t" if kind == "tsv" else ",")
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        pa = pytest.importorskip("pyarrow")
-        from pyarrow import feather, parquet
-
-        table = pa.Table.from_pylist(rows)
-        if kind == "parquet":
-            parquet.write_table(table, path, row_group_size=2)
-        elif kind == "feather":
-            feather.write_feather(table, path, chunksize=2)
-        else:
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
-                out.write_table(table, max_chunksize=2)
-    return str(path)
 
 
 def lines_of(path, text, label=(), **more):
@@ -294,3 +271,29 @@ def test_the_error_of_a_missing_column_lists_nested_fields(tmp_path):
     path = write(tmp_path / "t.jsonl", ROWS)
     with pytest.raises(CorpusError, match=r"its columns: text, label, meta, n, meta\.body"):
         lines_of(path, "meta.text")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+def test_a_saved_model_scores_the_rows_of_a_table(tmp_path, capsys, kind):
+    corpus = write_corpus(tmp_path / "c.txt", lines=60)
+    lines = [*Path(corpus).read_text().splitlines()[:9], ""]
+    Path(tmp_path / "h.txt").write_text("\n".join(lines) + "\n")
+    table = write(tmp_path / f"h.{kind}", [{"t": line, "n": 1} for line in lines])
+    model = str(tmp_path / "model")
+    train = ["train", corpus, "--quiet", "--epochs", "1", "--dim", "4", "-o", f"{model}.npy"]
+    assert run([*train, "--output-tables", model]) == 0
+    found = []
+    for text in ([str(tmp_path / "h.txt")], [table, "--text-column", "t"]):
+        for command in (["score"], ["eval", "likelihood"]):
+            assert run([*command, model, *text]) == 0
+            found.append(capsys.readouterr().out)
+    assert found[:2] == found[2:] and len(found[0].splitlines()) == 10
+
+
+def test_a_cluster_trains_on_a_table_as_on_text(tmp_path):
+    corpus = write_corpus(tmp_path / "c.txt", lines=60)
+    lines = Path(corpus).read_text().splitlines()
+    table = write(tmp_path / "c.jsonl", [{"t": line} for line in lines])
+    options = {"epochs": 1, "dim": 4, "cluster": "local:0", "shards": 1, "threads": 1}
+    vectors = dw.train(corpus, **options), dw.train(table, text_column="t", **options)
+    assert np.array_equal(vectors[0].vectors, vectors[1].vectors)

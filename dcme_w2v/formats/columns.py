@@ -60,6 +60,7 @@ class Table(str):
     text: tuple[str, ...]
     label: tuple[str, ...]
     whole: bool
+    group: tuple[int, int] | None = None  # of Parquet or Arrow: one row group, and the rows before
 
     def __new__(
         cls,
@@ -165,7 +166,7 @@ def read_rows(
             records = _csv_records(table, reader, file)
         else:
             records = _arrow_records(table, kind, file, reader, joined)
-        was_tokenized, number = None, 0
+        was_tokenized, number = None, table.group[1] if table.group else 0
         for record in records:
             number += record.rows
             row = _row(table, number, record)
@@ -351,7 +352,7 @@ def _arrow_records(
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
     _, batches = _batches(table, kind, reader, table)
-    number = 0
+    number = table.group[1] if table.group else 0
     try:
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS_AT_ONCE):
@@ -417,16 +418,53 @@ def _batches(
     schema = source.schema_arrow if kind == "Parquet" else source.schema
     if table is None:
         return list(schema.names), iter(())
+    group = None if table.group is None else table.group[0]
     _check_columns(table, schema.names, lambda name: _has_field(schema, name))
     given = [name for one in (*table.text, *table.label) for name in (one, *one.split(","))]
     tops = {name if name in schema.names else name.split(".")[0] for name in given}
     chosen = [name for name in schema.names if name in tops]
     if kind == "Parquet":
-        return chosen, source.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False)
+        groups = None if group is None else [group]
+        return chosen, source.iter_batches(
+            ROWS_AT_ONCE, row_groups=groups, columns=chosen, use_threads=False
+        )
     if is_stream:
         return chosen, (batch.select(chosen) for batch in source)
-    numbers = range(source.num_record_batches)
+    numbers = range(source.num_record_batches) if group is None else [group]
     return chosen, (source.get_batch(number).select(chosen) for number in numbers)
+
+
+def row_groups(table: Table) -> list[Table]:
+    """Return the row groups of a Parquet or Arrow file, each as a table; of others, the table."""
+    kind = kind_of_table(table)
+    if kind not in ("Parquet", "Arrow"):
+        return [table]
+    _batches(table, kind, None, table)  # raises where it cannot be read
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if kind == "Parquet":
+        about = parquet.read_metadata(table)
+        rows = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
+    else:
+        source = pa.ipc.open_file(pa.memory_map(table))
+        rows = [source.get_batch(i).num_rows for i in range(source.num_record_batches)]
+    parts = []
+    for number, before in enumerate(itertools.accumulate(rows[:-1], initial=0)):
+        part = table.at(table)
+        part.group = (number, before)
+        parts.append(part)
+    return parts if rows else [table]
+
+
+def kind_of_table(path: str) -> str | None:
+    """Return the format of a file by its first bytes; None for CSV, text and compressed files."""
+    with CorpusFile(path, allow_truncated=True) as file:
+        if file.packed:
+            return None
+        head = bytearray(11)
+        filled = file.readinto(head)
+    return _kind_of(bytes(head[:filled]).removeprefix(b"\xef\xbb\xbf"))
 
 
 def _has_field(schema: Any, name: str) -> bool:
@@ -453,8 +491,14 @@ class TableFile(PieceReader):
         Whether the rows that were read are lists of tokens.
     """
 
-    def __init__(self, table: Table, allow_truncated: bool | None = None) -> None:
-        self._file = CorpusFile(table, allow_truncated)
+    def __init__(
+        self,
+        table: Table,
+        allow_truncated: bool | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> None:
+        self._file = CorpusFile(table, allow_truncated, begin, end)
         self.path, self.is_tokenized = str(table), False
         self._pieces = self._lines(table)
 

@@ -240,7 +240,7 @@ class Corpus:
 
     def _opened(self, span: Span) -> CorpusFile | TableFile:
         if isinstance(span.path, Table):
-            return TableFile(span.path, self._allow_truncated)
+            return TableFile(span.path, self._allow_truncated, span.begin, span.end)
         return CorpusFile(span.path, self._allow_truncated, span.begin, span.end)
 
     def _check_unchanged(self, number: int) -> None:

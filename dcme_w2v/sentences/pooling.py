@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
@@ -92,7 +93,8 @@ class Pooling:
         p = tokens / total
         if kind == "idf":
             return cls(weights=-np.log(p), unseen_weight=float(np.log(total)))
-        mean, axes = _whitening(vectors, np.sqrt(p), dim)
+        with one_blas_thread():
+            mean, axes = _whitening(vectors, np.sqrt(p), dim)
         if kind == "usif":
             a = _usif_a(p)
             return cls(mean, axes, unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
@@ -113,7 +115,9 @@ class Pooling:
         if self.weights is None:
             return vectors
         blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
-        shaped = np.concatenate([self._shaped(vectors[part]).astype(np.float32) for part in blocks])
+        with one_blas_thread():
+            parts = [self._shaped(vectors[part]).astype(np.float32) for part in blocks]
+        shaped = np.concatenate(parts)
         rows = np.empty_like(shaped)
         for part in blocks:
             rows[part] = shaped[part]
