@@ -90,6 +90,24 @@ def test_commands_read_the_folder(folder, line):
     assert run(line.split()) == 0
 
 
+def test_sentences_are_searched_as_documents_are(folder, capsys):
+    assert run(CONVERT.split()) == 0
+    texts = ["The king!", "", "Tea in a café", "King & queen"]
+    Path("s.txt").write_text("\n".join(texts) + "\n")
+    assert run(["encode", "m", "s.txt", "-o", "rows.npz"]) == 0
+    capsys.readouterr()
+    line = ["scdv", "search", "m", "rows.npz", "--documents", "s.txt", "--show", "-k", "2"]
+    assert run([*line, "KINGS, queen", "coffee"]) == 0
+    found = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    rows = dw.SentenceEncoder("m").fit_transform([*texts, "KINGS, queen"])
+    cosine = cosines(rows)[-1, :-1]
+    best = np.argsort(-cosine)[:2]
+    assert [(row[0], int(row[2]) - 1, row[5]) for row in found[:2]] == [
+        ("1", i, texts[i]) for i in best.tolist()
+    ]
+    assert_allclose([float(row[3]) for row in found[:2]], cosine[best], atol=1e-4)
+
+
 def test_the_vectors_of_the_folder_are_the_pooled_rows(folder, vectors):
     saved = dw.save_sentence_model(
         vectors, "m", tokenize=TokenizerOptions(tokenize="words"), numbers="int8"
