@@ -243,23 +243,23 @@ def test_classification_by_columns(tmp_path, capsys):
     assert "requires --text-column" in capsys.readouterr().err
 
 
-def columns():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    texts = ["the king", None, "of the sea"]
-    return {
-        "list": texts,
-        "pandas": pandas.Series(texts),
-        "pandas string": pandas.Series(texts, dtype="string"),
-        "polars": polars.Series(texts),
-        "arrays": pandas.Series([text and text.split() for text in texts]),
-        "generator": (text for text in texts),
-    }
+COLUMNS = {
+    "list": list,
+    "generator": iter,
+    "pandas": lambda texts: package("pandas").Series(texts),
+    "pandas string": lambda texts: package("pandas").Series(texts, dtype="string"),
+    "lists of tokens": lambda texts: package("pandas").Series([t and t.split() for t in texts]),
+    "polars": lambda texts: package("polars").Series(texts),
+    "polars list": lambda texts: package("polars").Series([t and t.split() for t in texts]),
+    "datasets": lambda texts: package("datasets").Dataset.from_dict({"t": texts})["t"],
+}
+package = pytest.importorskip
 
 
-@pytest.mark.parametrize("kind", ["list", "pandas", "pandas string", "polars", "arrays",
-                                  "generator"])  # fmt: skip
+@pytest.mark.parametrize("kind", COLUMNS)
 def test_columns_in_python(kind):
-    assert sorted(dw.count_words(columns()[kind], min_count=1)) == ["king", "of", "sea", "the"]
+    column = COLUMNS[kind](["the king", None, "of the sea"])
+    assert sorted(dw.count_words(column, min_count=1)) == ["king", "of", "sea", "the"]
 
 
 def test_rows_that_are_dicts_are_an_error():

@@ -126,6 +126,15 @@ def test_raw_text_is_tokenised(vectors):
     assert_allclose(raw, plain)
 
 
+def test_lists_are_tokens_and_nulls_are_zero_rows(vectors):
+    encoder = dw.SentenceEncoder(vectors, pooling="mean", tokenize="words").fit([])
+    texts = ["KING tea", ["KING", "tea"], None, float("nan"), ("king",), []]
+    rows = encoder.transform(texts)
+    assert_allclose(rows[0], vectors[["king", "tea"]].mean(axis=0), rtol=1e-6)
+    assert_allclose(rows[[1, 4]], vectors[["tea", "king"]])
+    assert not rows[[2, 3, 5]].any()
+
+
 def test_the_tokeniser_of_the_manifest_is_the_default(vectors):
     record = {"tokenizer": {"tokenize": "words"}}
     recorded = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)

@@ -10,6 +10,7 @@ from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, is_corpus_path
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
@@ -140,13 +141,47 @@ def _is_tokens(item: Sentence) -> bool:
     return not isinstance(item, str | bytes)
 
 
+def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
+    """Return an iterable of texts or lists of tokens as UTF-8; a null is an empty text.
+
+    Raises
+    ------
+    ValueError
+        At once if `items` is one text or has several dimensions; later for an item of another type.
+    """
+    if isinstance(items, str | bytes):
+        raise ValueError(f"give an iterable of {name}s, not one {name}")
+    if len(getattr(items, "shape", (0,))) != 1:
+        raise ValueError(f"give {name}s of one dimension, as one column of a DataFrame")
+    return (_as_text(item, f"{name} {number}") for number, item in enumerate(items))
+
+
+def _as_text(item: Any, place: str) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode("utf-8", "replace")
+    if _is_null(item):
+        return b""
+    if isinstance(item, Mapping) or not isinstance(item, Iterable):
+        raise ValueError(f"{place} is a {type(item).__name__}; give str, bytes or a list of tokens")
+    tokens = list(item)
+    for number, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise ValueError(f"token {number} of {place} is a {type(token).__name__}; give str")
+        if token.split() != [token]:
+            raise ValueError(f"token {number} of {place} is empty or has whitespace: {token!r}")
+    return Tokenized(" ".join(tokens).encode("utf-8", "replace"))
+
+
+def _is_null(item: Any) -> bool:
+    is_nan = isinstance(item, float) and item != item
+    return item is None or type(item).__name__ == "NAType" or is_nan
+
+
 def _as_line(item: Any, number: int) -> bytes:
     """Return a sentence as a line of UTF-8 with a line feed; of a null, an empty one."""
-    if (
-        item is None
-        or type(item).__name__ == "NAType"
-        or (isinstance(item, float) and item != item)
-    ):
+    if _is_null(item):
         return b"\n"
     if isinstance(item, Mapping):
         raise UsageError(

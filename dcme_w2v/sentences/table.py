@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import ordered_map
@@ -59,6 +60,8 @@ class LibraryTokenizer:
 
     def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
         """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
+        if isinstance(text, Tokenized):
+            return text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
         found = self._loaded.encode_batch(lines, add_special_tokens=False)
         kept = (
