@@ -155,6 +155,52 @@ def test_a_folder_of_model2vec_or_sentence_transformers(folder, kind, nested):
     assert_allclose(encoded, [[2.5, 1, 0], [0, 0, 0]])
 
 
+def bert_tokenizer():
+    """The tokeniser of the potion models, with a small vocabulary."""
+    tk = pytest.importorskip("tokenizers")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    words = [*special, "the", "tea", "king", "##s", "caf", "##e", "new", "##york", "!", "人", "2"]
+    model = tk.models.WordPiece({one: i for i, one in enumerate(words)}, unk_token="[UNK]")
+    tokenizer = tk.Tokenizer(model)
+    tokenizer.normalizer = tk.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tk.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.add_special_tokens(special)
+    return tokenizer
+
+
+THEIRS = ["The TEA, kings!", "Caf\u00e9 newyork 2 人人", "", "zzz", "a the " * 9]
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"quantize_to": "int8"}, {"quantize_to": "float64"}, {"vocabulary_quantization": 3},
+    {"dimensionality": 3},
+])  # fmt: skip
+def test_folders_that_model2vec_saves(folder, change):
+    static_model = pytest.importorskip("model2vec").StaticModel
+    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
+    static_model(rows, bert_tokenizer(), normalize=True).save_pretrained("base")
+    static_model.from_pretrained("base", **change).save_pretrained("m")
+    there = encoded_by("model2vec", THEIRS)
+    assert_allclose(
+        cosines(dw.SentenceEncoder("m").fit_transform(THEIRS)), cosines(there), atol=1e-5
+    )
+    assert run(["neighbors", "m", "king", "-k", "1"]) == run(["check", "m"]) == 0
+
+
+def test_folders_that_sentence_transformers_saves(folder):
+    package = pytest.importorskip("sentence_transformers")
+    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
+    models = pytest.importorskip("sentence_transformers.models")
+    module = models.StaticEmbedding(bert_tokenizer(), embedding_weights=rows)
+    package.SentenceTransformer(modules=[module], device="cpu").save("m")
+    texts = ["The TEA kings!", "Caf\u00e9 newyork 2 人人"]  # without [UNK], which is left out here
+    here = dw.SentenceEncoder("m").fit_transform(texts)
+    assert_allclose(here, encoded_by("sentence_transformers", texts), atol=1e-5)
+
+
 def write_tensors(**parts):
     Path("m/model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
 
