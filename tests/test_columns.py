@@ -4,6 +4,7 @@ import gzip
 import importlib
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -86,12 +87,20 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(tmp_path, ki
         ([[["a", "b"], ["c"]], [["d"]]], [["a b", "c"], ["d"]]),  # sentences of tokens
         ([["a b"]], "row 1: 'a b' is not a token"),
         ([[""]], "row 1: '' is not a token"),
+        (
+            [b"a b", "caf\u00e9".encode()],
+            [["a b"], ["caf\u00e9"]],
+        ),  # Parquet without the type of text
+        ([b"a", b"\xff"], "row 2: x is not UTF-8"),
+        ([float("nan"), None], [[], []]),
         ([3], "row 1: x is int, not text"),
         ([{"y": "a"}], "row 1: x is dict, not text"),
         (["a", "b\0"], "row 2 has a NUL"),
     ],
 )
 def test_values(tmp_path, kind, values, lines):
+    if kind == "jsonl" and isinstance(values[0], bytes):
+        return
     path = write(tmp_path / f"t.{kind}", [{"x": value} for value in values])
     if isinstance(lines, str):
         with pytest.raises(CorpusError, match=lines):
@@ -157,11 +166,15 @@ def test_a_truncated_file_is_one_error_with_the_row(tmp_path, kind, share):
     [
         ('{"x": "a"}\nnot json\n', "row 2 is not JSON"),
         ('{"x": "a"}\n[1]\n', "row 2 is no JSON object"),
+        ('[{"x": "a"}]', "is a JSON array; write one object a line"),
+        ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object a line"),
+        ('{\n "x": "a"\n}\n', "row 1 is not JSON .*; write one object a line"),
         ('{"x": "a"}\n{"x": ["b"]}\n', "row 2 mixes text with lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2 is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2 is not CSV"),
         ("x,y\n1\n", "row 1 has 1 fields, the header 2"),
-        (b"x,y\n\xff,2\n", "row 1 is not CSV"),
+        (b"x,y\n\xff,2\n", "row 1 is not UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16"), "row 1 is not UTF-8"),
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),
         (b"PAR1 and no more", "row 1: is no whole Parquet"),
         ("x,x\n1,2\n", "has two columns 'x'"),
@@ -211,6 +224,42 @@ def test_a_folder_of_files_with_different_columns(tmp_path):
         count([str(tmp_path)], options)
 
 
+def test_a_folder_of_parquet_without_a_named_column_is_an_error(tmp_path, capsys):
+    write(tmp_path / "t.parquet", ROWS * 9)
+    assert run(["vocab", str(tmp_path), "-o", "-"]) == 1
+    warning, error = capsys.readouterr().err.splitlines()
+    assert "1 Parquet or Arrow file skipped" in warning and "--text-column" in error
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_memory_does_not_grow_with_the_file(tmp_path, kind):
+    """One row group of 40 MB, whose column is neither compressed nor a dictionary."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("/proc tells the peak of the memory")
+    code = (
+        "import sys; from dcme_w2v.cli.main import run; code = run(sys.argv[1:]); "
+        "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
+    )
+    lines = [" ".join(f"w{i * j % 997}" for j in range(40)) for i in range(1, 1001)]
+    peaks = []
+    for copies in (20, 200):
+        path = str(tmp_path / f"{copies}.{kind}")
+        if kind == "parquet":
+            pa = pytest.importorskip("pyarrow")
+            importlib.import_module("pyarrow.parquet").write_table(
+                pa.table({"t": lines * copies}), path, use_dictionary=False, compression="none"
+            )
+        else:
+            Path(path).write_text(
+                "".join(json.dumps({"t": line}) + "\n" for line in lines) * copies
+            )
+        size = Path(path).stat().st_size
+        line = ["vocab", path, "--text-column", "t", "--threads", "1", "-o", str(tmp_path / "v")]
+        done = subprocess.run([sys.executable, "-c", code, *line], capture_output=True, check=True)
+        peaks.append(int(done.stdout) * 1024)
+    assert peaks[1] - peaks[0] < 0.4 * size
+
+
 @pytest.mark.parametrize(
     ("sentences", "lines"),
     [("lines", ["One. Two", "three!"]), ("whole", ["One. Two three!"]),
@@ -256,6 +305,7 @@ COLUMNS = {
 package = pytest.importorskip
 
 
+@pytest.mark.filterwarnings("ignore:Cannot locate reference")  # of datasets, by dill
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_columns_in_python(kind):
     column = COLUMNS[kind](["the king", None, "of the sea"])

@@ -125,6 +125,11 @@ def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
         return []
 
 
+def is_binary_table(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of Parquet or Arrow."""
+    return _kind_of(head) not in (None, "JSON lines")
+
+
 def _kind_of(head: bytes) -> str | None:
     for magic, kind in ((PARQUET, "Parquet"), (ARROW, "Arrow"), (ARROW_STREAM, "an Arrow stream"),
                         (JSON, "JSON lines")):  # fmt: skip
@@ -180,7 +185,12 @@ def read_rows(
 
 
 def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
-    texts = [value for name in _names(table.text, record) if (value := record(name)) is not None]
+    values = ((name, record(name)) for name in _names(table.text, record))
+    texts = [
+        _decoded(value, f"{table}: row {number}: {name}") if isinstance(value, bytes) else value
+        for name, value in values
+        if value is not None and value == value  # NaN is a null, too
+    ]
     labels = tuple(
         label
         for name in _names(table.label, record)
@@ -206,6 +216,13 @@ def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
         joined = " ".join(lines)
         lines = [" ".join(joined.split())] if table.whole else joined.splitlines() or [""]
     return Row(labels, lines, is_tokenized)
+
+
+def _decoded(value: bytes, place: str) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{place} is not UTF-8 ({error.reason}); convert it") from None
 
 
 def _names(given: Sequence[str], record: Callable[[str], Any]) -> list[str]:
@@ -297,7 +314,9 @@ def _json_records(
             if file.truncated:
                 return
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
-            raise CorpusError(f"{table}: row {number} is not JSON ({reason}); repair it") from None
+            raise CorpusError(
+                f"{table}: row {number} is not JSON ({reason}); write one object a line"
+            ) from None
         if not isinstance(values, dict):
             raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
         record = _Record(values, values)
@@ -320,9 +339,11 @@ def _csv_records(
     number = 0
     try:
         lines = _limited(table, text.readline)
-        first = next(lines, None)
+        first = next((line for line in lines if line.strip()), None)
         if first is None:
             return
+        if first.strip() == "[" or first.lstrip().startswith("[{"):
+            raise CorpusError(f"{table}: is a JSON array; write one object a line, as jq -c '.[]'")
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
         rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
@@ -340,7 +361,11 @@ def _csv_records(
                     "repair it, or get the whole file"
                 )
             yield _Record(places, {name: row[place] for name, place in places.items()})
-    except (csv.Error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{table}: row {number + 1} is not UTF-8 ({error.reason}); convert the file"
+        ) from None
+    except csv.Error as error:
         raise CorpusError(f"{table}: row {number + 1} is not CSV ({error}); repair it") from None
     finally:
         text.detach()
