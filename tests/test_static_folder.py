@@ -211,7 +211,26 @@ def edit_json(change):
     Path("m/tokenizer.json").write_text(json.dumps(found))
 
 
+def rewrite_tensors(change, size=None):
+    content = Path("m/model.safetensors").read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    change(header["embeddings"])
+    text = json.dumps(header).encode()
+    size = len(text) if size is None else size
+    Path("m/model.safetensors").write_bytes(size.to_bytes(8, "little") + text + content[end:])
+
+
 DAMAGES = {
+    "offset beyond the file": lambda: rewrite_tensors(lambda e: e["data_offsets"].reverse()),
+    "negative offset": lambda: rewrite_tensors(lambda e: e.update(data_offsets=[-8, 8])),
+    "shape too large": lambda: rewrite_tensors(lambda e: e.update(shape=[2**40, 2**40])),
+    "other type": lambda: rewrite_tensors(lambda e: e.update(dtype="BF16")),
+    "header of 2^63 bytes": lambda: rewrite_tensors(lambda e: None, 2**63),
+    "header longer than the file": lambda: rewrite_tensors(lambda e: None, 10**6),
+    "tokeniser of config": lambda: Path("m/config.json").write_text(
+        '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}'
+    ),
     "truncated": lambda: os.truncate("m/model.safetensors", 150),
     "fewer tokens": lambda: edit_json(lambda f: f["model"]["vocab"].pop("car")),
     "negative id": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=-1)),
@@ -269,6 +288,16 @@ def test_wrong_use(folder, vectors, line, message, capsys):
     assert run(CONVERT.split()) == 0
     capsys.readouterr()
     assert message in refused(capsys, run(line.split()))
+
+
+def test_an_edited_tokenizer_file_is_used_as_it_is(folder):
+    """Here as in other programs, whatever the rule in config.json."""
+    pytest.importorskip("tokenizers")
+    assert run(CONVERT.split()) == 0
+    edit_json(lambda found: found.update(normalizer=None))
+    rows = dw.SentenceEncoder("m").fit_transform(["TEA", "tea"])
+    assert not np.allclose(rows[0], rows[1])
+    assert_allclose(cosines(rows), cosines(encoded_by("model2vec", ["TEA", "tea"])), atol=1e-6)
 
 
 def test_a_folder_with_another_file_is_not_replaced(folder, capsys):

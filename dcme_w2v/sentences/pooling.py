@@ -78,16 +78,16 @@ class Pooling:
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
-            raise UsageError(f"dim={dim}: is for pooling=static, and at most {most}")
+            raise UsageError(f"--dim={dim}: is for --pooling=static, and at most {most}")
         if kind == "mean":
             return cls()
         if counts is None:
             raise UsageError(
-                f"pooling={kind}: the vectors come without the counts of the words; give vectors "
-                "with counts, as an .npy file beside its .vocab, or pooling=mean"
+                f"--pooling={kind}: the vectors come without the counts of the words; give vectors "
+                "with counts, as an .npy file beside its .vocab, or --pooling=mean"
             )
         if not len(vectors) or not np.isfinite(vectors).all():
-            raise UsageError(f"pooling={kind}: there are no vectors, or NaN in them; give others")
+            raise UsageError(f"--pooling={kind}: there are no vectors, or NaN in them; give others")
         tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()
         p = tokens / total

@@ -114,6 +114,12 @@ class Tokenizer:
             },
         }
 
+    def is_stated_by(self, layout: Mapping[str, Any]) -> bool:
+        """Return whether a tokenizer.json splits text as this tokeniser does."""
+        own = self.to_json([])
+        del own["model"]
+        return all(layout.get(name) == value for name, value in own.items())
+
     def _normalizer(self) -> dict[str, Any] | None:
         o = self.options
         if self.is_whitespace:
@@ -150,8 +156,10 @@ class Tokenizer:
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
-    def of_entry(cls, record: Mapping[str, Any] | None) -> Tokenizer:
-        """Return the tokeniser of a manifest or a model.
+    def of_entry(
+        cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
+    ) -> Tokenizer:
+        """Return the tokeniser of a manifest or a model; `place` is for messages.
 
         Raises
         ------
@@ -161,8 +169,7 @@ class Tokenizer:
         try:
             return cls(TokenizerOptions.from_mapping((record or {}).get(ENTRY) or {}))
         except (UsageError, UnknownOptionError, TypeError, AttributeError) as error:
-            message = f"the tokenizer of the vectors or of the model is not valid: {error}"
-            raise FormatError(message) from None
+            raise FormatError(f"{place}: the tokenizer is not valid: {error}") from None
 
     @classmethod
     def of(cls, tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
