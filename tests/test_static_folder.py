@@ -187,7 +187,8 @@ def test_folders_that_model2vec_saves(folder, change):
     assert_allclose(
         cosines(dw.SentenceEncoder("m").fit_transform(THEIRS)), cosines(there), atol=1e-5
     )
-    assert run(["neighbors", "m", "king", "-k", "1"]) == run(["check", "m"]) == 0
+    assert run(["neighbors", "m", "King", "-k", "1"]) == run(["check", "m"]) == 0
+    assert dw.Vectors.load("m").tokenizer.tokens("CAF\u00c9, tea") == ["cafe", ",", "tea"]
 
 
 def test_folders_that_sentence_transformers_saves(folder):

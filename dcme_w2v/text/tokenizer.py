@@ -12,6 +12,7 @@ The rule is one that a `tokenizer.json` of Hugging Face's tokenizers can state e
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -119,6 +120,18 @@ class Tokenizer:
         own = self.to_json([])
         del own["model"]
         return all(layout.get(name) == value for name, value in own.items())
+
+    @classmethod
+    def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
+        """Return the rule for whole words that is nearest to the tokenizer.json of others."""
+        steps = json.dumps(layout.get("normalizer"))
+        lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
+        strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
+        strips |= '"BertNormalizer"' in steps and '"strip_accents": null' in steps and lowers
+        options = TokenizerOptions(
+            "words", keep_case=not lowers, strip_accents=strips, punctuation="keep"
+        )
+        return cls(options)
 
     def _normalizer(self) -> dict[str, Any] | None:
         o = self.options
