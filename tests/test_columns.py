@@ -298,6 +298,7 @@ COLUMNS = {
     "pandas": lambda texts: package("pandas").Series(texts),
     "pandas string": lambda texts: package("pandas").Series(texts, dtype="string"),
     "lists of tokens": lambda texts: package("pandas").Series([t and t.split() for t in texts]),
+    "arrow": lambda texts: package("pyarrow").chunked_array([texts]),
     "polars": lambda texts: package("polars").Series(texts),
     "polars list": lambda texts: package("polars").Series([t and t.split() for t in texts]),
     "datasets": lambda texts: package("datasets").Dataset.from_dict({"t": texts})["t"],
@@ -312,9 +313,30 @@ def test_columns_in_python(kind):
     assert sorted(dw.count_words(column, min_count=1)) == ["king", "of", "sea", "the"]
 
 
-def test_rows_that_are_dicts_are_an_error():
-    with pytest.raises(UsageError, match=r"dataset\['text'\]"):
-        dw.count_words(iter([{"text": "the king"}]))
+def test_rows_that_are_dicts():
+    rows = [{"t": {"a": "the king"}}, {"t": None}, {"t": {"a": "of\nthe sea"}}]
+    for items in (rows, iter(rows)):
+        found = dw.count_words(items, text_column="t.a", min_count=1)
+        assert sorted(found) == ["king", "of", "sea", "the"]
+
+
+@pytest.mark.parametrize(
+    ("items", "column", "message"),
+    [
+        ([{"t": "the king"}], None, "sentence 0 is a dict: name its text by text_column"),
+        ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
+        (["the king", "the tea"], "t", "item 1 is str"),
+    ],
+)
+def test_errors_of_rows_in_memory(items, column, message):
+    with pytest.raises((UsageError, CorpusError), match=message):
+        dw.count_words(iter(items), text_column=column)
+
+
+def test_a_table_without_a_column_is_an_error(tmp_path):
+    path = write(tmp_path / "t.csv", ROWS)
+    with pytest.raises(UsageError, match="has no column of text"):
+        dw.count_words(Table(path))
 
 
 def test_the_error_of_a_missing_column_lists_nested_fields(tmp_path):

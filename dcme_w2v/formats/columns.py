@@ -9,7 +9,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, AnyStr, NamedTuple
 
@@ -71,8 +71,8 @@ class Table(str):
     ) -> Table:
         """Make the path; see the class."""
         self = super().__new__(cls, path)
-        self.text = (text,) if isinstance(text, str) else tuple(text)
-        self.label = (label,) if isinstance(label, str) else tuple(label)
+        self.text = (text,) if isinstance(text, str) else tuple(text or ())
+        self.label = (label,) if isinstance(label, str) else tuple(label or ())
         self.whole = whole
         return self
 
@@ -161,6 +161,10 @@ def read_rows(
     CorpusError
         A column is missing or not text, a row cannot be read, or a package is not installed.
     """
+    if not table.text:
+        raise UsageError(
+            f"{table}: the Table has no column of text; give it as the second argument"
+        )
     with file or CorpusFile(table) as file:
         reader = io.BufferedReader(file, PIECE_BYTES)
         head = reader.peek(8)[:8]
@@ -182,6 +186,18 @@ def read_rows(
                     )
                 was_tokenized = row.is_tokenized
             yield number, row
+
+
+def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
+    """Yield the content of rows that are dicts in memory; the first must have the columns."""
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, Mapping):
+            kind = type(item).__name__
+            raise UsageError(f"--text-column: is for files and dicts; item {number} is {kind}")
+        record = _Record(item, item)
+        if number == 1:
+            _check_columns(table, item, record.has)
+        yield _row(table, number, record)
 
 
 def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
@@ -268,6 +284,10 @@ class _Record:
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         return value
+
+    def has(self, name: str) -> bool:
+        """Return whether the row has a column, or a field that is not null."""
+        return name in self.known or self(name) is not None
 
 
 def _listed(names: Iterable[str]) -> str:
