@@ -235,7 +235,7 @@ def test_a_folder_of_parquet_without_a_named_column_is_an_error(tmp_path, capsys
 def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     """One row group of 40 MB, whose column is neither compressed nor a dictionary."""
     if not Path("/proc/self/status").exists():
-        pytest.skip("/proc tells the peak of the memory")
+        pytest.skip("/proc shows the peak of the memory")
     code = (
         "import sys; from dcme_w2v.cli.main import run; code = run(sys.argv[1:]); "
         "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"

@@ -126,7 +126,7 @@ def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
 
 
 def is_binary_table(head: bytes) -> bool:
-    """Return whether the first bytes of a file are those of Parquet or Arrow."""
+    """Return whether a file has the magic bytes of Parquet or Arrow."""
     return _kind_of(head) not in (None, "JSON lines")
 
 
@@ -503,7 +503,7 @@ def row_groups(table: Table) -> list[Table]:
 
 
 def kind_of_table(path: str) -> str | None:
-    """Return the format of a file by its first bytes; None for CSV, text and compressed files."""
+    """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
     with CorpusFile(path, allow_truncated=True) as file:
         if file.packed:
             return None
