@@ -208,6 +208,22 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, l
     assert not (files / "o.npy").exists()
 
 
+def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors):
+    texts = ["tea", "the king " * 200_000, "x" * 3_000_000, "王" * 700_000, "queen"]
+    (files / "s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy", "--pooling", "mean"]) == 0
+    expected = dw.SentenceEncoder(vectors, pooling="mean").fit_transform(texts)
+    assert_allclose(np.load("o.npy"), expected, rtol=1e-4)
+
+
+def test_lists_in_a_column_are_tokens(files, vectors):
+    rows = [["KING", "tea"], ["king"], None]
+    (files / "t.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
+    line = "encode v.npy t.jsonl --text-column t --tokenize words --pooling mean -o o.npy"
+    assert run(line.split()) == 0
+    assert_allclose(np.load("o.npy"), [vectors["tea"], vectors["king"], [0] * 4], rtol=1e-6)
+
+
 @pytest.mark.parametrize("output", ["o", "o.txt", "o.bin"])
 def test_an_output_of_another_name_is_an_error(files, output, capsys):
     assert run(["encode", "v.npy", "s.txt", "-o", output]) == UsageError.exit_code
