@@ -154,9 +154,9 @@ def _header_of(path: str) -> tuple[dict[str, Any], int]:
     """Return the entries of the tensors, and where their bytes start."""
     with open_regular(path) as file:
         size = int.from_bytes(file.read(8), "little")
-        if size > min(MAX_HEADER, Path(path).stat().st_size - 8):
+        if size > MAX_HEADER:
             raise _corrupt(path, f"its header would have {size:,} bytes")
-        text = file.read(size)
+        text = file.read(min(size, Path(path).stat().st_size))
     try:
         header = json.loads(text)
     except (ValueError, RecursionError):
