@@ -306,7 +306,7 @@ COLUMNS = {
 package = pytest.importorskip
 
 
-@pytest.mark.filterwarnings("ignore:Cannot locate reference")  # of datasets, by dill
+@pytest.mark.filterwarnings("ignore:Cannot (locate|pickle)")  # of datasets, by dill
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_columns_in_python(kind):
     column = COLUMNS[kind](["the king", None, "of the sea"])
